@@ -1,0 +1,34 @@
+//! End: how a session ends, and why. [AMQP 2.7.8]
+
+use bytes::BytesMut;
+
+use crate::cursor::Cursor;
+use crate::decode::DecodeError;
+use crate::descriptor;
+use crate::encode;
+use crate::error::Error;
+use crate::fields::Fields;
+
+/// [AMQP 2.7.8]
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are the standard's")]
+pub struct End {
+    pub error: Option<Error>,
+}
+
+impl End {
+    pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let mut fields = Fields::open(cursor, "end", 1)?;
+        let end = Self {
+            error: Error::field(&mut fields)?,
+        };
+        fields.finish()?;
+        Ok(end)
+    }
+
+    pub(super) fn encode(&self, out: &mut BytesMut) {
+        let start = encode::described_list(out, descriptor::END, 1);
+        encode::option(out, self.error.as_ref(), |out, error| error.encode(out));
+        encode::list_finish(out, start);
+    }
+}
