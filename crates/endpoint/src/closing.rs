@@ -1,0 +1,84 @@
+//! Closing: the ways a connection ends. [AMQP 2.4.3-4]
+//!
+//! A peer's error is told to both the peer and the owner at once; then input is read on for a
+//! short while, since a socket closed with unread input may take our close frame with it.
+
+use amqp::{Close, Error, Performative};
+
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::handshake::Phase;
+
+impl Connection {
+    /// Ends the connection for an error that we found.
+    pub(crate) fn fail(&mut self, error: Error) {
+        if self.over {
+            return;
+        }
+        if !self.can_close() {
+            self.abandon(error);
+            return;
+        }
+        if self.phase != Phase::Closing {
+            self.send_close(Some(error.clone()));
+        }
+        self.conclude(Some(error));
+        self.phase = Phase::Closing;
+        self.timers.linger();
+    }
+
+    /// Closes the connection because the owner wants it.
+    pub(crate) fn close_connection(&mut self, error: Option<Error>) {
+        if self.over || self.phase == Phase::Closing {
+            return;
+        }
+        if !self.can_close() {
+            self.handle_eof();
+            return;
+        }
+        self.flush_dispositions();
+        self.send_close(error);
+        self.forget_everything();
+        self.phase = Phase::Closing;
+        self.timers.wait_for_close();
+    }
+
+    /// The peer closes, or answers our close.
+    pub(crate) fn take_close(&mut self, close: Close) {
+        if self.phase != Phase::Closing {
+            self.flush_dispositions();
+            self.send_close(None);
+        }
+        self.conclude(close.error);
+        self.phase = Phase::Finished;
+    }
+
+    fn send_close(&mut self, error: Option<Error>) {
+        self.send_open();
+        self.outbox.write(0, &Performative::Close(Close { error }));
+    }
+
+    /// Reads on without understanding, until the stream or the patience ends.
+    pub(crate) fn drain(&mut self) {
+        self.phase = Phase::Draining;
+        self.timers.linger();
+    }
+
+    /// Tells the owner that the connection is over, once.
+    pub(crate) fn conclude(&mut self, error: Option<Error>) {
+        if !self.over {
+            self.over = true;
+            self.events.push_back(Event::Closed { error });
+        }
+        self.forget_everything();
+    }
+
+    fn forget_everything(&mut self) {
+        self.sessions.clear();
+        self.links.clear();
+        self.names.clear();
+        self.unflushed.clear();
+        self.partial_bytes = 0;
+        self.waiting_bytes = 0;
+    }
+}

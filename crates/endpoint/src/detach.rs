@@ -1,0 +1,193 @@
+//! Detach: links go, by either side's wish or for an error. [AMQP 2.6.4-6]
+//!
+//! The peer's detach is answered at once and the link is gone. Ours waits for the peer's answer;
+//! until then what still comes for the link is dropped, except settlements of what was sent.
+
+use amqp::error::condition;
+use amqp::{Detach, Error, Performative};
+
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::id::LinkId;
+use crate::link::{End, Farewell, Stage};
+use crate::receiver::OVERHEAD;
+use crate::session;
+
+impl Connection {
+    pub(crate) fn take_detach(&mut self, channel: u16, detach: Detach) -> Result<(), Fault> {
+        let session_key = self.session_on(channel)?;
+        let Some(session) = self.sessions.get(session_key) else {
+            return Ok(());
+        };
+        if session.stage == session::Stage::Ending {
+            return Ok(());
+        }
+        let Some(key) = session.remote_handles.get(detach.handle) else {
+            return Err(unattached(detach.handle));
+        };
+        let closed = detach.closed;
+        self.report_detached(
+            key,
+            Farewell {
+                closed,
+                error: detach.error,
+            },
+        );
+        self.answer_detach(key, session_key, closed);
+        self.remove_link(key);
+        Ok(())
+    }
+
+    fn answer_detach(&mut self, key: u32, session: u32, closed: bool) {
+        let Some(stage) = self.links.get(key).map(|link| link.stage) else {
+            return;
+        };
+        match stage {
+            Stage::Detaching => return,
+            // A link that was never answered can not be detached without attaching it first.
+            Stage::Requested if !self.write_refusal(key) => return,
+            _ => {}
+        }
+        self.write_dispositions(session);
+        self.write_detach(
+            key,
+            Farewell {
+                closed,
+                error: None,
+            },
+        );
+    }
+
+    /// Detaches a link; `Detached` comes with the peer's answer.
+    pub(crate) fn detach_link(&mut self, key: u32, farewell: Farewell) {
+        let Some(link) = self.links.get(key) else {
+            return;
+        };
+        let (session, stage) = (link.session, link.stage);
+        match stage {
+            Stage::Detaching => return,
+            Stage::Requested if !self.write_refusal(key) => return,
+            _ => {}
+        }
+        self.write_dispositions(session);
+        self.drop_waiting(key);
+        self.drop_received(key);
+        self.write_detach(key, farewell);
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        link.stage = Stage::Detaching;
+        // The name still leads the peer's answer to an attach of ours here.
+        if !link.awaits_attach() {
+            self.release_name(key);
+        }
+    }
+
+    /// Detaches a link for an error that we found; the owner hears at once.
+    pub(crate) fn break_link(&mut self, key: u32, farewell: Farewell) {
+        let copy = Farewell {
+            closed: farewell.closed,
+            error: farewell.error.clone(),
+        };
+        self.detach_link(key, farewell);
+        self.report_detached(key, copy);
+    }
+
+    fn write_detach(&mut self, key: u32, farewell: Farewell) {
+        let Some(link) = self.links.get(key) else {
+            return;
+        };
+        let Some(handle) = link.local_handle else {
+            return;
+        };
+        let detach = Performative::Detach(Detach {
+            handle,
+            closed: farewell.closed,
+            error: farewell.error,
+        });
+        self.write_on(link.session, &detach);
+    }
+
+    /// Tells the owner, once, that the link is over, and forgets its deliveries.
+    pub(crate) fn report_detached(&mut self, key: u32, farewell: Farewell) {
+        self.drop_waiting(key);
+        self.drop_received(key);
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        if std::mem::replace(&mut link.reported, true) {
+            return;
+        }
+        let session_key = link.session;
+        let mut unsettled = Vec::new();
+        let mut unsent = std::mem::take(&mut link.unsent);
+        if let Some(session) = self.sessions.get_mut(session_key) {
+            session.incoming.remove_link(key);
+            unsettled = session.outgoing.remove_link(key);
+        }
+        unsettled.append(&mut unsent);
+        self.events.push_back(Event::Detached {
+            link: LinkId(key),
+            closed: farewell.closed,
+            error: farewell.error,
+            unsettled,
+        });
+        self.feed_starved(session_key);
+    }
+
+    /// What waits for the session's window is not sent any more.
+    fn drop_waiting(&mut self, key: u32) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(link.session) else {
+            return;
+        };
+        let before = session.waiting_bytes;
+        link.unsent.append(&mut session.unqueue_link(key));
+        self.waiting_bytes -= before - session.waiting_bytes;
+        if let End::Sender(sender) = &mut link.end {
+            sender.queued = 0;
+        }
+    }
+
+    /// An unfinished delivery never gets finished, and held ones are never told.
+    fn drop_received(&mut self, key: u32) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        if let End::Receiver(receiver) = &mut link.end {
+            let unfinished = receiver.partial.take();
+            let partial = unfinished.map_or(0, |partial| partial.payload.len() + OVERHEAD);
+            receiver.held.clear();
+            self.partial_bytes -= partial + std::mem::take(&mut receiver.held_bytes);
+        }
+    }
+
+    /// The link is detached in both directions.
+    pub(crate) fn remove_link(&mut self, key: u32) {
+        self.release_name(key);
+        let Some(link) = self.links.remove(key) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(link.session) else {
+            return;
+        };
+        if let Some(handle) = link.local_handle {
+            session.local_handles.release(handle);
+        }
+        if let Some(handle) = link.remote_handle {
+            session.remote_handles.release(handle);
+        }
+        if let Some(index) = session.links.iter().position(|&link| link == key) {
+            session.links.swap_remove(index);
+        }
+    }
+}
+
+/// The peer speaks of a handle that it has not attached. [AMQP 2.8.17]
+pub(crate) fn unattached(handle: u32) -> Fault {
+    let text = format!("handle {handle} has no link");
+    Fault::Session(Error::new(condition::UNATTACHED_HANDLE, text))
+}

@@ -1,0 +1,186 @@
+//! Dispose: what becomes of deliveries, told and heard. [AMQP 2.6.12, 2.7.6]
+//!
+//! Dispositions in count only for deliveries that are still unsettled, however wide their range.
+//! Dispositions out are put off until the output is taken, so that neighbours share one.
+
+use amqp::error::condition;
+use amqp::performative::Role;
+use amqp::{DeliveryState, Disposition};
+
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::id::LinkId;
+use crate::link::{End, Link, Stage};
+use crate::run::Run;
+use crate::serial;
+use crate::session;
+use crate::slab::Slab;
+
+impl Connection {
+    pub(crate) fn take_disposition(
+        &mut self,
+        channel: u16,
+        disposition: &Disposition,
+    ) -> Result<(), Fault> {
+        let key = self.session_on(channel)?;
+        let Some(session) = self.sessions.get(key) else {
+            return Ok(());
+        };
+        if session.stage == session::Stage::Ending {
+            return Ok(());
+        }
+        let last = disposition.last.unwrap_or(disposition.first);
+        if serial::distance(disposition.first, last).is_none() {
+            let text = "first comes after last";
+            return Err(Fault::session(condition::INVALID_FIELD, text));
+        }
+        match disposition.role {
+            Role::Receiver => self.take_outcome_of_sent(key, disposition, last),
+            Role::Sender => self.take_update_of_received(key, disposition, last),
+        }
+        Ok(())
+    }
+
+    fn take_outcome_of_sent(&mut self, key: u32, disposition: &Disposition, last: u32) {
+        let events = &mut self.events;
+        let settled = disposition.settled;
+        if let Some(session) = self.sessions.get_mut(key) {
+            let first = disposition.first;
+            let visit = |delivery_id, link, cookie| {
+                events.push_back(Event::Disposed {
+                    link: LinkId(link),
+                    cookie,
+                    delivery_id,
+                    settled,
+                    state: disposition.state.clone(),
+                });
+            };
+            session.outgoing.visit(first, last, settled, visit);
+        }
+        if settled {
+            self.feed_starved(key);
+        }
+    }
+
+    fn take_update_of_received(&mut self, key: u32, disposition: &Disposition, last: u32) {
+        let (events, links) = (&mut self.events, &self.links);
+        let settled = disposition.settled;
+        if let Some(session) = self.sessions.get_mut(key) {
+            let first = disposition.first;
+            let visit = |delivery_id, link, ()| {
+                if is_told(links, link, delivery_id) {
+                    events.push_back(Event::Updated {
+                        link: LinkId(link),
+                        delivery_id,
+                        settled,
+                        state: disposition.state.clone(),
+                    });
+                }
+            };
+            session.incoming.visit(first, last, settled, visit);
+        }
+    }
+
+    /// Tells the sender what became of its delivery.
+    pub(crate) fn dispose_incoming(
+        &mut self,
+        key: u32,
+        delivery_id: u32,
+        state: DeliveryState,
+        settled: bool,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let known = if settled {
+            session.incoming.remove(delivery_id)
+        } else {
+            session.incoming.get(delivery_id)
+        };
+        if known.is_some() {
+            self.tell(key, Role::Receiver, delivery_id, state, settled);
+        }
+    }
+
+    /// Answers the receiver of our delivery.
+    pub(crate) fn dispose_outgoing(
+        &mut self,
+        key: u32,
+        delivery_id: u32,
+        state: DeliveryState,
+        settled: bool,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let known = if settled {
+            session.outgoing.remove(delivery_id)
+        } else {
+            session.outgoing.get(delivery_id)
+        };
+        if known.is_some() {
+            self.tell(key, Role::Sender, delivery_id, state, settled);
+            self.feed_starved(key);
+        }
+    }
+
+    /// Adds a delivery to the run of its neighbours, or starts a new run.
+    fn tell(&mut self, key: u32, role: Role, id: u32, state: DeliveryState, settled: bool) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let channel = session.local_channel;
+        let run = session.run(role);
+        if run
+            .as_mut()
+            .is_some_and(|run| run.extend(id, &state, settled))
+        {
+            return;
+        }
+        if let Some(full) = run.replace(Run::new(id, state, settled)) {
+            self.outbox.write(channel, &full.into_disposition(role));
+        }
+        if !std::mem::replace(&mut session.unflushed, true) {
+            self.unflushed.push(key);
+        }
+    }
+
+    /// Writes all dispositions that were put off.
+    pub(crate) fn flush_dispositions(&mut self) {
+        while let Some(key) = self.unflushed.pop() {
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.unflushed = false;
+            }
+            self.write_dispositions(key);
+        }
+    }
+
+    /// Writes a session's dispositions, for something that must not overtake them.
+    pub(crate) fn write_dispositions(&mut self, key: u32) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        for role in [Role::Sender, Role::Receiver] {
+            if let Some(run) = session.run(role).take() {
+                let disposition = run.into_disposition(role);
+                self.outbox.write(session.local_channel, &disposition);
+            }
+        }
+    }
+}
+
+/// Whether the owner knows of the delivery: not while it is unfinished or held.
+fn is_told(links: &Slab<Link>, link: u32, delivery_id: u32) -> bool {
+    let Some(link) = links.get(link) else {
+        return false;
+    };
+    let End::Receiver(receiver) = &link.end else {
+        return false;
+    };
+    let unfinished = receiver
+        .partial
+        .as_ref()
+        .is_some_and(|partial| partial.delivery_id == delivery_id);
+    !unfinished && link.stage != Stage::Requested
+}

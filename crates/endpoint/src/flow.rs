@@ -1,0 +1,224 @@
+//! Flow: windows and credit, told and heard. [AMQP 2.5.6, 2.6.7]
+//!
+//! Credit is absolute. A drain is always answered (wire contract, rule 17): by the owner's
+//! `drained`, or here as soon as no credit is left.
+
+use amqp::error::condition;
+use amqp::{Flow, Performative};
+
+use crate::connection::Connection;
+use crate::detach::unattached;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::id::LinkId;
+use crate::link::{End, Stage};
+use crate::sender::Asked;
+use crate::session;
+
+impl Connection {
+    pub(crate) fn take_flow(&mut self, channel: u16, flow: Flow) -> Result<(), Fault> {
+        let key = self.session_on(channel)?;
+        let Some(session) = self.sessions.get_mut(key) else {
+            return Ok(());
+        };
+        if session.stage == session::Stage::Ending {
+            return Ok(());
+        }
+        if !session.window.take_flow(&flow) {
+            let text = "next-incoming-id leads next-outgoing-id";
+            return Err(Fault::session(condition::WINDOW_VIOLATION, text));
+        }
+        match flow.handle {
+            None if flow.echo => self.write_session_flow(key),
+            None => {}
+            Some(handle) => {
+                let link = session.remote_handles.get(handle);
+                self.route_flow(link.ok_or_else(|| unattached(handle))?, flow);
+            }
+        }
+        self.pump(key);
+        self.feed_starved(key);
+        Ok(())
+    }
+
+    fn route_flow(&mut self, key: u32, flow: Flow) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        match link.stage {
+            Stage::Requested => link.hold_flow(flow),
+            Stage::Attached => self.take_link_flow(key, &flow),
+            Stage::Offered | Stage::Detaching => {}
+        }
+    }
+
+    /// Takes the link part of a flow in.
+    pub(crate) fn take_link_flow(&mut self, key: u32, flow: &Flow) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        let answered = match &mut link.end {
+            End::Sender(sender) => {
+                let asked = sender.take(flow);
+                self.do_as_asked(key, &asked)
+            }
+            End::Receiver(receiver) => {
+                if receiver.take(flow) {
+                    self.events.push_back(Event::Drained { link: LinkId(key) });
+                }
+                false
+            }
+        };
+        if flow.echo && !answered {
+            self.write_link_flow(key, false);
+        }
+    }
+
+    /// Acts on a receiver's flow; true when a flow answers it, now or with the drain's end.
+    fn do_as_asked(&mut self, key: u32, asked: &Asked) -> bool {
+        match asked {
+            Asked::Nothing => false,
+            Asked::Announce => {
+                self.announce(key);
+                false
+            }
+            Asked::Answer => {
+                self.announce(key);
+                self.write_link_flow(key, false);
+                true
+            }
+            Asked::Drain => {
+                if !self.answer_drain(key) {
+                    self.announce_drain(key);
+                }
+                true
+            }
+        }
+    }
+
+    /// Tells the owner its new limit, if it is new.
+    pub(crate) fn announce(&mut self, key: u32) {
+        self.tell_limit(key, false);
+    }
+
+    /// Tells the owner to use its credit and then to say that it is done.
+    fn announce_drain(&mut self, key: u32) {
+        self.tell_limit(key, true);
+    }
+
+    fn tell_limit(&mut self, key: u32, drain: bool) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(link.session) else {
+            return;
+        };
+        let End::Sender(sender) = &mut link.end else {
+            return;
+        };
+        let room = session.room(self.config.max_unsettled);
+        session.starved |= sender.usable() > room;
+        let news = sender.announce(room);
+        if news || drain {
+            self.events.push_back(Event::Credit {
+                link: LinkId(key),
+                limit: sender.announced(),
+                drain,
+            });
+        }
+    }
+
+    /// Senders that were told less than their credit hear of the rest once there is room again.
+    pub(crate) fn feed_starved(&mut self, session_key: u32) {
+        let Some(session) = self.sessions.get_mut(session_key) else {
+            return;
+        };
+        if !session.starved || !session.has_recovered(self.config.max_unsettled) {
+            return;
+        }
+        session.starved = false;
+        let links = session.links.clone();
+        for key in links {
+            let draining = match self.links.get(key).map(|link| &link.end) {
+                Some(End::Sender(sender)) if sender.usable() > 0 => sender.is_draining(),
+                _ => continue,
+            };
+            self.tell_limit(key, draining);
+        }
+    }
+
+    /// The owner has no more for a drain.
+    pub(crate) fn set_drained(&mut self, key: u32) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        if let (Stage::Attached, End::Sender(sender)) = (link.stage, &mut link.end) {
+            sender.set_drained();
+            self.answer_drain(key);
+        }
+    }
+
+    /// Answers a drain if it is owed and nothing is to be sent before.
+    pub(crate) fn answer_drain(&mut self, key: u32) -> bool {
+        let Some(link) = self.links.get_mut(key) else {
+            return false;
+        };
+        let answered = match &mut link.end {
+            End::Sender(sender) => sender.exhaust(),
+            End::Receiver(_) => false,
+        };
+        if answered {
+            self.write_link_flow(key, true);
+        }
+        answered
+    }
+
+    /// Sets our credit as a receiver and tells the sender.
+    pub(crate) fn grant(&mut self, key: u32, credit: u32, drain: bool) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        if !matches!(link.stage, Stage::Attached | Stage::Offered) {
+            return;
+        }
+        if let End::Receiver(receiver) = &mut link.end {
+            receiver.credit = credit;
+            receiver.drain = drain;
+            self.write_link_flow(key, drain);
+        }
+    }
+
+    /// Says how a link stands. A receiver's open drain is said again.
+    fn write_link_flow(&mut self, key: u32, drain: bool) {
+        let Some(link) = self.links.get(key) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(link.session) else {
+            return;
+        };
+        let mut flow = session.window.flow();
+        flow.handle = link.local_handle;
+        match &link.end {
+            End::Sender(sender) => {
+                flow.delivery_count = Some(sender.delivery_count);
+                flow.link_credit = Some(sender.credit);
+                flow.available = Some(sender.queued);
+                flow.drain = drain;
+            }
+            End::Receiver(receiver) => {
+                flow.delivery_count = receiver.delivery_count;
+                flow.link_credit = Some(receiver.credit);
+                flow.drain = receiver.drain;
+            }
+        }
+        self.outbox
+            .write(session.local_channel, &Performative::Flow(flow));
+    }
+
+    pub(crate) fn write_session_flow(&mut self, key: u32) {
+        if let Some(session) = self.sessions.get_mut(key) {
+            let flow = Performative::Flow(session.window.flow());
+            self.outbox.write(session.local_channel, &flow);
+        }
+    }
+}

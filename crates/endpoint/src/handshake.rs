@@ -1,0 +1,242 @@
+//! Handshake: protocol headers and open, on either side. [AMQP 2.2, 2.4.1]
+//!
+//! Each layer starts with its header. Before SASL is done only SASL frames exist, before open
+//! only open does. A peer may send all of it in one burst; what it sends ahead waits.
+
+use amqp::error::condition;
+use amqp::frame::{self, FrameType, MIN_MAX_FRAME_SIZE, ProtocolHeader};
+use amqp::sasl::SaslFrame;
+use amqp::{Error, Open, Performative};
+use bytes::{Buf, BytesMut};
+
+use crate::config::Side;
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::fault::Fault;
+
+/// The largest frame accepted before open is done.
+const MAX_FRAME_SIZE_BEFORE_OPEN: u32 = 65_536;
+/// Largest frame that we send, however large a frame the peer would take.
+const MAX_FRAME_SIZE_SENT: u32 = 1 << 20;
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Phase {
+    /// The peer's first header is due.
+    Header,
+    /// Server: the peer's sasl-init is due.
+    SaslInit,
+    /// Server: the owner's decision is due.
+    SaslDecision,
+    /// Client: the peer's sasl-mechanisms are due.
+    SaslMechanisms,
+    /// Client: the peer's sasl-outcome is due.
+    SaslOutcome,
+    /// The peer's header after SASL is due.
+    AmqpHeader,
+    /// The peer's open is due.
+    Open,
+    Opened,
+    /// We sent close; the peer's is due.
+    Closing,
+    /// The stream makes no sense any more; it is read until it ends.
+    Draining,
+    Finished,
+}
+
+impl Phase {
+    pub(crate) fn is_handshake(self) -> bool {
+        self.is_before_amqp() || self == Self::Open
+    }
+
+    /// Whether no AMQP frame may be written yet.
+    fn is_before_amqp(self) -> bool {
+        matches!(
+            self,
+            Self::Header
+                | Self::SaslInit
+                | Self::SaslDecision
+                | Self::SaslMechanisms
+                | Self::SaslOutcome
+                | Self::AmqpHeader
+        )
+    }
+}
+
+impl Connection {
+    /// A client speaks first.
+    pub(crate) fn start(&mut self) {
+        if self.side == Side::Client {
+            if self.config.client_sasl.is_some() {
+                self.outbox.header(ProtocolHeader::Sasl);
+            } else {
+                self.start_amqp();
+            }
+        }
+    }
+
+    /// Client: AMQP's header and, without waiting for the peer's, our open.
+    pub(crate) fn start_amqp(&mut self) {
+        self.outbox.header(ProtocolHeader::Amqp);
+        self.send_open();
+    }
+
+    /// Takes one header or frame off `input`; false when it is not all there.
+    pub(crate) fn step(&mut self, input: &mut BytesMut) -> bool {
+        match self.phase {
+            Phase::Header | Phase::AmqpHeader => self.step_header(input),
+            Phase::SaslDecision => false,
+            Phase::Draining | Phase::Finished => {
+                input.clear();
+                false
+            }
+            _ => self.step_frame(input),
+        }
+    }
+
+    fn step_header(&mut self, input: &mut BytesMut) -> bool {
+        let Some(&header) = input.first_chunk::<8>() else {
+            return false;
+        };
+        input.advance(8);
+        match (self.side, self.phase) {
+            (Side::Server, Phase::Header) => self.answer_header(header),
+            (Side::Server, _) => self.answer_amqp_header(header),
+            (Side::Client, _) => self.check_header(header),
+        }
+        true
+    }
+
+    fn answer_header(&mut self, header: [u8; 8]) {
+        if header == ProtocolHeader::Sasl.bytes() && !self.config.sasl_mechanisms.is_empty() {
+            self.outbox.header(ProtocolHeader::Sasl);
+            let offer = SaslFrame::Mechanisms(self.config.sasl_mechanisms.clone());
+            self.outbox.sasl(&offer);
+            self.phase = Phase::SaslInit;
+        } else if self.config.sasl_required {
+            self.refuse_header(ProtocolHeader::Sasl);
+        } else {
+            self.answer_amqp_header(header);
+        }
+    }
+
+    fn answer_amqp_header(&mut self, header: [u8; 8]) {
+        if header == ProtocolHeader::Amqp.bytes() {
+            self.outbox.header(ProtocolHeader::Amqp);
+            self.phase = Phase::Open;
+        } else {
+            self.refuse_header(ProtocolHeader::Amqp);
+        }
+    }
+
+    /// Answers with the header that we would take, and ends. [AMQP 2.2]
+    fn refuse_header(&mut self, expected: ProtocolHeader) {
+        self.outbox.header(expected);
+        self.abandon(Error::new(
+            condition::NOT_IMPLEMENTED,
+            "the protocol header is not supported",
+        ));
+    }
+
+    fn check_header(&mut self, header: [u8; 8]) {
+        let sasl = self.phase == Phase::Header && self.config.client_sasl.is_some();
+        let (expected, next) = if sasl {
+            (ProtocolHeader::Sasl, Phase::SaslMechanisms)
+        } else {
+            (ProtocolHeader::Amqp, Phase::Open)
+        };
+        if header == expected.bytes() {
+            self.phase = next;
+        } else {
+            self.abandon(Error::new(
+                condition::NOT_IMPLEMENTED,
+                "the peer answered with another protocol header",
+            ));
+        }
+    }
+
+    fn step_frame(&mut self, input: &mut BytesMut) -> bool {
+        let frame = match frame::split(input, self.max_frame_size()) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return false,
+            Err(error) => {
+                self.fail(Error::new(condition::FRAMING_ERROR, error.to_string()));
+                self.drain();
+                return true;
+            }
+        };
+        match (frame.frame_type, self.phase.is_before_amqp()) {
+            (FrameType::Sasl, true) => self.take_sasl(&frame.body),
+            (FrameType::Amqp, false) => self.take_frame(frame.channel, frame.body),
+            _ => {
+                let text = "a frame of this type is not expected now";
+                self.fail(Error::new(condition::FRAMING_ERROR, text));
+            }
+        }
+        true
+    }
+
+    fn max_frame_size(&self) -> u32 {
+        let configured = self.config.max_frame_size.max(MIN_MAX_FRAME_SIZE);
+        if self.phase.is_handshake() {
+            configured.min(MAX_FRAME_SIZE_BEFORE_OPEN)
+        } else {
+            configured
+        }
+    }
+
+    pub(crate) fn send_open(&mut self) {
+        if self.outbox.is_open_sent() {
+            return;
+        }
+        let open = Performative::Open(Box::new(Open {
+            container_id: self.config.container_id.clone(),
+            hostname: self.config.hostname.clone(),
+            max_frame_size: self.config.max_frame_size.max(MIN_MAX_FRAME_SIZE),
+            channel_max: self.channel_max(),
+            idle_time_out: self.config.idle_time_out,
+            outgoing_locales: Vec::new(),
+            incoming_locales: Vec::new(),
+            offered_capabilities: Vec::new(),
+            desired_capabilities: Vec::new(),
+            properties: self.config.properties.clone(),
+        }));
+        self.outbox.open(&open);
+    }
+
+    /// The largest channel that the peer may use.
+    pub(crate) fn channel_max(&self) -> u16 {
+        let sessions = u16::try_from(self.config.max_sessions).unwrap_or(u16::MAX);
+        self.config.channel_max.min(sessions.saturating_sub(1))
+    }
+
+    pub(crate) fn take_open(&mut self, channel: u16, open: Box<Open>) -> Result<(), Fault> {
+        if channel != 0 {
+            let text = "open belongs on channel 0";
+            return Err(Fault::connection(condition::NOT_ALLOWED, text));
+        }
+        if open.max_frame_size < MIN_MAX_FRAME_SIZE {
+            let text = "max-frame-size is below 512";
+            return Err(Fault::connection(condition::INVALID_FIELD, text));
+        }
+        self.send_open();
+        self.phase = Phase::Opened;
+        let cap = self.config.max_frame_size.max(MAX_FRAME_SIZE_SENT);
+        self.outbox.set_max_frame_size(open.max_frame_size.min(cap));
+        self.peer_channel_max = open.channel_max;
+        self.timers.set_peer_idle_time_out(open.idle_time_out);
+        self.events.push_back(Event::Opened(open));
+        Ok(())
+    }
+
+    /// Ends the connection where no close can be sent: silently, or after what is written.
+    pub(crate) fn abandon(&mut self, error: Error) {
+        self.conclude(Some(error));
+        self.drain();
+    }
+
+    /// Whether a close frame makes sense to the peer.
+    pub(crate) fn can_close(&self) -> bool {
+        !self.phase.is_before_amqp()
+    }
+}

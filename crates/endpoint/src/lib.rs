@@ -1,0 +1,39 @@
+//! AMQP 1.0 endpoints without IO: connection, session, link and SASL.
+//!
+//! Bytes go in, events and bytes come out. The same engine serves both sides, so a test joins two
+//! of them in memory. It knows no queue: what a delivery means is the caller's business.
+//! Everything a peer can make it keep is bounded by [`Config`].
+
+mod attach;
+mod begin;
+mod closing;
+pub mod config;
+pub mod connection;
+mod detach;
+mod dispatch;
+mod dispose;
+pub mod event;
+mod fault;
+mod flow;
+mod handles;
+mod handshake;
+pub mod id;
+mod link;
+mod outbox;
+mod payload;
+mod receive;
+mod receiver;
+mod run;
+mod sasl;
+mod send;
+mod sender;
+mod serial;
+mod session;
+mod slab;
+mod timers;
+mod unsettled;
+
+pub use config::{Config, Side};
+pub use connection::{Connection, NoCredit, Outgoing};
+pub use event::Event;
+pub use id::{LinkId, Mono, SessionId};

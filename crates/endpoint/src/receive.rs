@@ -1,0 +1,299 @@
+//! Receive: the peer's deliveries, put together from their frames. [AMQP 2.6.12-14]
+//!
+//! A delivery in one frame is a slice of the input. Credit that the peer overruns is not held
+//! against it (wire contract, rule 19); windows, unsettled deliveries and memory are.
+
+use std::collections::VecDeque;
+
+use amqp::Transfer;
+use amqp::error::condition;
+use bytes::{Bytes, BytesMut};
+
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::detach::unattached;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::id::{LinkId, SessionId};
+use crate::link::{End, Stage};
+use crate::receiver::{OVERHEAD, Partial, Receiver};
+use crate::session::{self, Session};
+
+/// Frames that may still come for a link after our detach.
+const MAX_DROPPED: u32 = 65_536;
+
+impl Connection {
+    pub(crate) fn take_transfer(
+        &mut self,
+        channel: u16,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Result<(), Fault> {
+        let session_key = self.session_on(channel)?;
+        let Some(session) = self.sessions.get_mut(session_key) else {
+            return Ok(());
+        };
+        if session.stage == session::Stage::Ending {
+            return Ok(());
+        }
+        if !session.window.take_incoming() {
+            let text = "a transfer came without window for it";
+            return Err(Fault::session(condition::WINDOW_VIOLATION, text));
+        }
+        let is_low = session.window.is_low();
+        let link = session.remote_handles.get(transfer.handle);
+        let link = link.ok_or_else(|| unattached(transfer.handle))?;
+        if is_low {
+            self.write_session_flow(session_key);
+        }
+        self.take_link_transfer(session_key, link, transfer, payload)
+    }
+
+    fn take_link_transfer(
+        &mut self,
+        session_key: u32,
+        key: u32,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Result<(), Fault> {
+        let (Some(session), Some(link)) =
+            (self.sessions.get_mut(session_key), self.links.get_mut(key))
+        else {
+            return Ok(());
+        };
+        if link.stage == Stage::Detaching {
+            link.dropped += 1;
+            return check_dropped(link.dropped);
+        }
+        let End::Receiver(receiver) = &mut link.end else {
+            let text = "a transfer came from a receiver";
+            return Err(Fault::link(key, condition::NOT_ALLOWED, text));
+        };
+        let mut arrival = Arrival {
+            link: key,
+            session_key,
+            session,
+            receiver,
+            answered: link.stage != Stage::Requested,
+            config: &self.config,
+            events: &mut self.events,
+            partial_bytes: &mut self.partial_bytes,
+        };
+        arrival.take(transfer, payload)
+    }
+
+    /// Tells the owner the deliveries that came before its answer.
+    pub(crate) fn release_held(&mut self, key: u32) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(link.session) else {
+            return;
+        };
+        let End::Receiver(receiver) = &mut link.end else {
+            return;
+        };
+        self.partial_bytes -= std::mem::take(&mut receiver.held_bytes);
+        for mut event in std::mem::take(&mut receiver.held) {
+            let mut too_large = false;
+            if let Event::Delivery {
+                delivery_id,
+                settled,
+                payload,
+                ..
+            } = &mut event
+            {
+                too_large = receiver.is_too_large(payload.len());
+                *settled |= session.incoming.get(*delivery_id).is_none();
+            }
+            if too_large {
+                self.events.push_back(Event::TooLarge { link: LinkId(key) });
+                self.handle_fault(0, oversize(key));
+                return;
+            }
+            self.events.push_back(event);
+        }
+    }
+}
+
+/// A transfer on its way to a receiver, and all that it touches.
+struct Arrival<'a> {
+    link: u32,
+    session_key: u32,
+    session: &'a mut Session,
+    receiver: &'a mut Receiver,
+    /// Whether the owner has accepted the link.
+    answered: bool,
+    config: &'a Config,
+    events: &'a mut VecDeque<Event>,
+    partial_bytes: &'a mut usize,
+}
+
+impl Arrival<'_> {
+    fn take(&mut self, mut transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
+        if transfer.resume {
+            let text = "deliveries are not resumed";
+            return Err(Fault::link(self.link, condition::NOT_IMPLEMENTED, text));
+        }
+        let partial = match self.receiver.partial.take() {
+            Some(partial) => {
+                *self.partial_bytes -= partial.payload.len() + OVERHEAD;
+                go_on(self.link, partial, &mut transfer)?
+            }
+            None => self.start(&mut transfer)?,
+        };
+        if transfer.aborted {
+            self.abort(&partial);
+            return Ok(());
+        }
+        let size = partial.payload.len() + payload.len();
+        if self.receiver.is_too_large(size) {
+            let link = LinkId(self.link);
+            self.events.push_back(Event::TooLarge { link });
+            return Err(oversize(self.link));
+        }
+        if transfer.more {
+            self.collect(partial, &payload)
+        } else {
+            self.finish(partial, payload)
+        }
+    }
+
+    /// The first frame of a delivery.
+    fn start(&mut self, transfer: &mut Transfer) -> Result<Partial, Fault> {
+        let (Some(id), Some(tag)) = (transfer.delivery_id, transfer.delivery_tag.take()) else {
+            let text = "a delivery's first transfer names its delivery-id and delivery-tag";
+            return Err(Fault::link(self.link, condition::INVALID_FIELD, text));
+        };
+        if !self.session.note_incoming(id) {
+            let text = format!("delivery-id {id} does not follow the one before");
+            return Err(Fault::session(condition::INVALID_FIELD, text));
+        }
+        let settled = transfer.settled == Some(true) || transfer.aborted;
+        if !settled {
+            if self.session.incoming.len() >= self.config.max_unsettled {
+                let text = "too many deliveries wait for settlement";
+                let condition = condition::TRANSFER_LIMIT_EXCEEDED;
+                return Err(Fault::link(self.link, condition, text));
+            }
+            self.session.incoming.push(id, self.link, ());
+        }
+        Ok(Partial::new(id, tag, transfer))
+    }
+
+    /// Aborted deliveries count, and count as settled. [AMQP 2.7.5]
+    fn abort(&mut self, partial: &Partial) {
+        self.session.incoming.remove(partial.delivery_id);
+        self.receiver.count();
+        self.note_drained();
+    }
+
+    /// Keeps a frame's payload until the delivery is whole.
+    fn collect(&mut self, mut partial: Partial, payload: &[u8]) -> Result<(), Fault> {
+        partial.payload.extend_from_slice(payload);
+        *self.partial_bytes += partial.payload.len() + OVERHEAD;
+        self.receiver.partial = Some(partial);
+        self.check_partial_bytes()
+    }
+
+    fn finish(&mut self, mut partial: Partial, last: Bytes) -> Result<(), Fault> {
+        let settled = is_settled(self.session, &partial);
+        self.receiver.count();
+        let delivery = Event::Delivery {
+            link: LinkId(self.link),
+            session: SessionId(self.session_key),
+            delivery_id: partial.delivery_id,
+            tag: partial.tag,
+            message_format: partial.message_format,
+            settled,
+            state: partial.state,
+            payload: join(&mut partial.payload, last),
+        };
+        if !self.answered {
+            *self.partial_bytes += hold(self.receiver, delivery);
+            return self.check_partial_bytes();
+        }
+        self.events.push_back(delivery);
+        self.note_drained();
+        Ok(())
+    }
+
+    fn note_drained(&mut self) {
+        if self.receiver.ends_drain() {
+            let link = LinkId(self.link);
+            self.events.push_back(Event::Drained { link });
+        }
+    }
+
+    fn check_partial_bytes(&self) -> Result<(), Fault> {
+        if *self.partial_bytes <= self.config.max_partial_bytes {
+            return Ok(());
+        }
+        let text = "the connection's unfinished deliveries take too much memory";
+        let condition = condition::RESOURCE_LIMIT_EXCEEDED;
+        Err(Fault::link(self.link, condition, text))
+    }
+}
+
+fn oversize(link: u32) -> Fault {
+    let text = "the message is larger than max-message-size";
+    Fault::link(link, condition::MESSAGE_SIZE_EXCEEDED, text)
+}
+
+/// A later frame, which may repeat what the first one said but not contradict it. [AMQP 2.7.5]
+fn go_on(key: u32, mut partial: Partial, transfer: &mut Transfer) -> Result<Partial, Fault> {
+    let other_id = transfer
+        .delivery_id
+        .is_some_and(|id| id != partial.delivery_id);
+    let other_tag = transfer
+        .delivery_tag
+        .as_ref()
+        .is_some_and(|tag| *tag != partial.tag);
+    if other_id || other_tag {
+        let text = "a transfer of another delivery came before the last one was finished";
+        return Err(Fault::link(key, condition::INVALID_FIELD, text));
+    }
+    partial.continue_with(transfer);
+    Ok(partial)
+}
+
+/// Whether the delivery arrives settled: by a frame of it, or by a disposition meanwhile.
+fn is_settled(session: &mut Session, partial: &Partial) -> bool {
+    if partial.settled {
+        session.incoming.remove(partial.delivery_id);
+        return true;
+    }
+    session.incoming.get(partial.delivery_id).is_none()
+}
+
+/// The whole message; not copied if it came in one frame.
+fn join(collected: &mut BytesMut, last: Bytes) -> Bytes {
+    if collected.is_empty() {
+        return last;
+    }
+    collected.extend_from_slice(&last);
+    std::mem::take(collected).freeze()
+}
+
+/// Keeps a delivery until the owner answers; returns what it costs.
+fn hold(receiver: &mut Receiver, mut delivery: Event) -> usize {
+    let mut cost = OVERHEAD;
+    if let Event::Delivery { tag, payload, .. } = &mut delivery {
+        // A slice would keep the whole input buffer.
+        *tag = Bytes::copy_from_slice(tag);
+        *payload = Bytes::copy_from_slice(payload);
+        cost += payload.len();
+    }
+    receiver.held_bytes += cost;
+    receiver.held.push(delivery);
+    cost
+}
+
+/// A peer that goes on sending on a link that we detached long ago is not listening. [AMQP 2.8.17]
+fn check_dropped(dropped: u32) -> Result<(), Fault> {
+    if dropped <= MAX_DROPPED {
+        return Ok(());
+    }
+    let text = "transfers keep coming on a link that was detached";
+    Err(Fault::session(condition::ERRANT_LINK, text))
+}

@@ -1,0 +1,133 @@
+//! Receiver: our end of a link that we receive on: its credit and the delivery in progress.
+//!
+//! Frames of one delivery follow each other on a link, so there is at most one unfinished
+//! delivery. [AMQP 2.6.14] Credit that the peer overruns is not held against it (wire contract,
+//! rule 19); what it may overrun is bounded by the session.
+
+use amqp::performative::Role;
+use amqp::{Attach, DeliveryState, Flow, Transfer};
+use bytes::{Bytes, BytesMut};
+
+use crate::event::Event;
+use crate::serial;
+
+/// What an unfinished or held delivery costs besides its bytes.
+pub(crate) const OVERHEAD: usize = 256;
+
+pub(crate) struct Receiver {
+    /// `None` until the peer's attach says where it starts.
+    pub(crate) delivery_count: Option<u32>,
+    pub(crate) credit: u32,
+    pub(crate) drain: bool,
+    pub(crate) max_message_size: Option<u64>,
+    pub(crate) partial: Option<Partial>,
+    /// Deliveries that came before the owner's answer.
+    pub(crate) held: Vec<Event>,
+    pub(crate) held_bytes: usize,
+}
+
+/// A delivery whose last frame has not come. [AMQP 2.6.14]
+pub(crate) struct Partial {
+    pub(crate) delivery_id: u32,
+    pub(crate) tag: Bytes,
+    pub(crate) message_format: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<DeliveryState>,
+    pub(crate) payload: BytesMut,
+}
+
+impl Receiver {
+    /// For the peer's attach; a missing initial-delivery-count is 0 (wire contract 3.2).
+    pub(crate) fn requested(attach: &Attach) -> Self {
+        let mut receiver = Self::new(None);
+        receiver.start_from(attach);
+        receiver
+    }
+
+    /// For an attach of ours.
+    pub(crate) fn offered(attach: &Attach) -> Self {
+        Self::new(attach.max_message_size)
+    }
+
+    fn new(max_message_size: Option<u64>) -> Self {
+        Self {
+            delivery_count: None,
+            credit: 0,
+            drain: false,
+            max_message_size: limit(max_message_size),
+            partial: None,
+            held: Vec::new(),
+            held_bytes: 0,
+        }
+    }
+
+    /// The peer's attach says where its delivery-count starts.
+    pub(crate) fn start_from(&mut self, attach: &Attach) {
+        debug_assert_eq!(attach.role, Role::Sender);
+        self.delivery_count = Some(attach.initial_delivery_count.unwrap_or(0));
+    }
+
+    /// Our reply says how large a message may be.
+    pub(crate) fn set_max_message_size(&mut self, max_message_size: Option<u64>) {
+        self.max_message_size = limit(max_message_size);
+    }
+
+    /// Whether a message of `size` bytes is too large.
+    pub(crate) fn is_too_large(&self, size: usize) -> bool {
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        self.max_message_size.is_some_and(|limit| size > limit)
+    }
+
+    /// Counts a delivery as received, whether there was credit for it or not.
+    pub(crate) fn count(&mut self) {
+        self.delivery_count = self.delivery_count.map(|count| count.wrapping_add(1));
+        self.credit = self.credit.saturating_sub(1);
+    }
+
+    /// Takes the sender's view in; true when that ends our drain. A sender's credit is its
+    /// own guess and is ignored (wire contract 6.2).
+    pub(crate) fn take(&mut self, flow: &Flow) -> bool {
+        if let (Some(ours), Some(theirs)) = (self.delivery_count, flow.delivery_count)
+            && let Some(skipped) = serial::distance(ours, theirs)
+        {
+            self.delivery_count = Some(theirs);
+            self.credit = self.credit.saturating_sub(skipped);
+        }
+        self.ends_drain()
+    }
+
+    /// Whether a drain of ours is over now, because no credit is left.
+    pub(crate) fn ends_drain(&mut self) -> bool {
+        let over = self.drain && self.credit == 0;
+        if over {
+            self.drain = false;
+        }
+        over
+    }
+}
+
+impl Partial {
+    pub(crate) fn new(delivery_id: u32, tag: Bytes, transfer: &mut Transfer) -> Self {
+        Self {
+            delivery_id,
+            tag,
+            message_format: transfer.message_format.unwrap_or(0),
+            settled: transfer.settled.unwrap_or(false),
+            state: transfer.state.take(),
+            payload: BytesMut::new(),
+        }
+    }
+
+    /// Takes in what a later frame says: any frame may settle, and the last state counts.
+    pub(crate) fn continue_with(&mut self, transfer: &mut Transfer) {
+        self.settled |= transfer.settled.unwrap_or(false);
+        if let Some(state) = transfer.state.take() {
+            self.state = Some(state);
+        }
+    }
+}
+
+/// Zero means no limit, as null does. [AMQP 2.7.3]
+fn limit(max_message_size: Option<u64>) -> Option<u64> {
+    max_message_size.filter(|&size| size > 0)
+}

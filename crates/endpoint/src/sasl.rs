@@ -1,0 +1,111 @@
+//! SASL: who the peer is, decided by the owner on a server, chosen by configuration on a client.
+//! [AMQP 5.3]
+//!
+//! One init, one outcome: no mechanism here has challenges. What a peer sends ahead of the
+//! decision waits, within a bound.
+
+use amqp::error::condition;
+use amqp::sasl::{Code, SaslFrame};
+use amqp::{Error, Symbol};
+use bytes::Bytes;
+
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::handshake::Phase;
+
+/// What a peer may send ahead of the decision on its SASL init.
+const MAX_SENT_AHEAD: usize = 256 << 10;
+
+impl Connection {
+    pub(crate) fn take_sasl(&mut self, body: &Bytes) {
+        match (self.phase, SaslFrame::decode(body)) {
+            (Phase::SaslInit, Ok(init @ SaslFrame::Init { .. })) => self.take_init(init),
+            // No mechanism here has challenges, so there is nothing to respond to.
+            (Phase::SaslInit, _) => self.decide_sasl(Code::Sys),
+            (Phase::SaslMechanisms, Ok(SaslFrame::Mechanisms(offered))) => self.choose(&offered),
+            (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => self.take_outcome(code),
+            _ => self.abandon(Error::new(
+                condition::NOT_IMPLEMENTED,
+                "the SASL exchange can not go on",
+            )),
+        }
+    }
+
+    /// Server: asks the owner, if the mechanism is one that was offered.
+    fn take_init(&mut self, init: SaslFrame) {
+        let SaslFrame::Init {
+            mechanism,
+            initial_response,
+            hostname,
+        } = init
+        else {
+            return;
+        };
+        if !self.config.sasl_mechanisms.contains(&mechanism) {
+            self.decide_sasl(Code::Auth);
+            return;
+        }
+        self.phase = Phase::SaslDecision;
+        self.events.push_back(Event::SaslInit {
+            mechanism,
+            initial_response,
+            hostname,
+        });
+    }
+
+    /// Server: writes the outcome; only `Ok` goes on.
+    pub(crate) fn decide_sasl(&mut self, code: Code) {
+        self.outbox.sasl(&SaslFrame::Outcome {
+            code,
+            additional_data: None,
+        });
+        if code == Code::Ok {
+            self.phase = Phase::AmqpHeader;
+        } else {
+            self.abandon(unauthorized());
+        }
+    }
+
+    /// Client: answers the server's offer with our choice.
+    fn choose(&mut self, offered: &[Symbol]) {
+        let choice = self.config.client_sasl.clone();
+        let Some((mechanism, response)) = choice.filter(|(choice, _)| offered.contains(choice))
+        else {
+            self.abandon(unauthorized());
+            return;
+        };
+        self.outbox.sasl(&SaslFrame::Init {
+            mechanism,
+            initial_response: Some(response.into()),
+            hostname: self.config.hostname.clone(),
+        });
+        self.phase = Phase::SaslOutcome;
+    }
+
+    fn take_outcome(&mut self, code: Code) {
+        self.events.push_back(Event::SaslOutcome(code));
+        if code == Code::Ok {
+            self.phase = Phase::AmqpHeader;
+            self.start_amqp();
+        } else {
+            self.abandon(unauthorized());
+        }
+    }
+
+    /// Ends the connection if too much was sent ahead of the owner's SASL decision.
+    pub(crate) fn check_stalled_handshake(&mut self) {
+        if self.stalled_input.len() > MAX_SENT_AHEAD {
+            self.abandon(Error::new(
+                condition::RESOURCE_LIMIT_EXCEEDED,
+                "too much was sent before the SASL outcome",
+            ));
+        }
+    }
+}
+
+fn unauthorized() -> Error {
+    Error::new(
+        condition::UNAUTHORIZED_ACCESS,
+        "the SASL exchange was not successful",
+    )
+}

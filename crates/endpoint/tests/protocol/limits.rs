@@ -1,0 +1,166 @@
+//! Limits: peers that ask for much with little. (Reliability, faults 13 and 15)
+
+use std::collections::BTreeSet;
+
+use amqp::frame::{self, FrameType, ProtocolHeader};
+use amqp::performative::Role;
+use amqp::{DeliveryState, Detach, Disposition, End, Flow, Performative, Transfer};
+use bytes::{Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Side};
+
+use super::support::pair::attach;
+use super::support::print;
+use super::support::script::{config, usual_begin, usual_open};
+
+/// A server engine whose links are all accepted.
+struct Server {
+    connection: Connection,
+    input: BytesMut,
+    links: Vec<LinkId>,
+    output: Vec<String>,
+}
+
+impl Server {
+    fn new(config: Config) -> Self {
+        let mut server = Self {
+            connection: Connection::new(Side::Server, config, Mono(0)),
+            input: BytesMut::new(),
+            links: Vec::new(),
+            output: Vec::new(),
+        };
+        server
+            .input
+            .extend_from_slice(&ProtocolHeader::Amqp.bytes());
+        server.put(&usual_open(u32::MAX));
+        server.put(&usual_begin());
+        server.run();
+        server
+    }
+
+    fn put(&mut self, performative: &Performative) {
+        let start = frame::begin(&mut self.input, FrameType::Amqp, 0);
+        performative.encode(&mut self.input);
+        frame::finish(&mut self.input, start);
+    }
+
+    fn attach(&mut self, role: Role) {
+        self.put(&Performative::Attach(Box::new(attach("link", role))));
+    }
+
+    /// Feeds what was put and returns the events.
+    fn run(&mut self) -> Vec<Event> {
+        self.connection.handle_input(Mono(0), &mut self.input);
+        let mut events = Vec::new();
+        while let Some(event) = self.connection.poll_event() {
+            if let Event::AttachRequested { link, attach, .. } = &event {
+                self.links.push(*link);
+                self.connection.accept(*link, (**attach).clone());
+            }
+            events.push(event);
+        }
+        self.output = print::output(self.connection.output(Mono(0)));
+        events
+    }
+}
+
+fn flow(credit: u32) -> Performative {
+    Performative::Flow(Flow {
+        next_incoming_id: Some(1),
+        incoming_window: u32::MAX,
+        handle: Some(0),
+        delivery_count: Some(0),
+        link_credit: Some(credit),
+        ..Flow::default()
+    })
+}
+
+#[test]
+fn one_small_frame_again_and_again_makes_no_heap_of_events() {
+    let mut server = Server::new(config());
+    server.attach(Role::Receiver);
+    server.put(&flow(10_000));
+    server.run();
+    for cookie in 0..10_000 {
+        let outgoing = Outgoing {
+            tag: b"tag",
+            cookie,
+            ..Outgoing::default()
+        };
+        let sent = server.connection.send(server.links[0], &outgoing, &[b"x"]);
+        assert_eq!(sent, Ok(()));
+    }
+    server.run();
+    for _ in 0..5 {
+        server.put(&Performative::Disposition(Disposition {
+            role: Role::Receiver,
+            first: 0,
+            last: Some(u32::MAX >> 1),
+            settled: false,
+            state: Some(DeliveryState::Accepted),
+            batchable: false,
+        }));
+    }
+    server.put(&Performative::End(End { error: None }));
+    let events = server.run();
+    // All of them are told, though each round waited for the one before to be taken.
+    let disposed = |event: &&Event| matches!(event, Event::Disposed { .. });
+    assert_eq!(events.iter().filter(disposed).count(), 50_000);
+    assert!(matches!(
+        &events[50_000..],
+        [Event::Detached { unsettled, .. }, Event::Ended { .. }] if unsettled.len() == 10_000
+    ));
+    assert_eq!(server.output, ["0: end"]);
+}
+
+#[test]
+fn a_link_that_never_listens_to_our_detach_ends_the_session() {
+    // [AMQP 2.8.17]: errant-link
+    let mut server = Server::new(Config {
+        incoming_window: 1_000_000,
+        ..config()
+    });
+    server.attach(Role::Sender);
+    server.run();
+    server.connection.detach(server.links[0], true, None);
+    for _ in 0..65_536 {
+        server.put(&transfer(0));
+    }
+    assert_eq!(server.run(), []);
+    server.put(&transfer(0));
+    let events = server.run();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(server.output, ["0: end error=amqp:session:errant-link"]);
+}
+
+fn transfer(delivery_id: u32) -> Performative {
+    Performative::Transfer(Transfer {
+        delivery_id: Some(delivery_id),
+        delivery_tag: Some(Bytes::from_static(b"tag")),
+        settled: Some(true),
+        ..Transfer::default()
+    })
+}
+
+#[test]
+fn ids_of_links_and_sessions_are_never_used_again() {
+    let mut server = Server::new(config());
+    let mut sessions = BTreeSet::new();
+    for _ in 0..10_000 {
+        server.attach(Role::Sender);
+        server.put(&Performative::Detach(Detach {
+            handle: 0,
+            closed: true,
+            error: None,
+        }));
+        server.put(&Performative::End(End { error: None }));
+        server.put(&usual_begin());
+        for event in server.run() {
+            if let Event::Begun { session } = event {
+                assert!(sessions.insert(session), "{session:?} came twice");
+            }
+        }
+    }
+    let links: BTreeSet<_> = server.links.iter().collect();
+    assert_eq!(links.len(), 10_000);
+    assert_eq!(sessions.len(), 10_000);
+}

@@ -1,0 +1,14 @@
+//! The protocol engine from outside: frames and owner's acts in, frames and events out.
+
+mod conversation;
+mod credit;
+mod disposition;
+mod grammar;
+mod handshake;
+mod idle;
+mod limits;
+mod link;
+mod random;
+mod session;
+mod support;
+mod transfer;
