@@ -1,0 +1,140 @@
+//! Audit: what must hold in every image of a store, found by a full scan.
+//!
+//! Every row's body is there, every body has a row, every delivery count and patch belongs to a
+//! message, and every head counts what is there. Data gets lost where these do not hold, so each
+//! simulated crash and each random test ends with an audit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::{EntityId, Part, SequenceNumber};
+use crate::image::{Image, MessageKey, NumberKey};
+use crate::record::{BodyPointer, PartHead};
+
+/// Something that must not be.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum Finding {
+    #[error("row {row:?} points to body {pointer:?}, which is not there")]
+    Dangling {
+        row: MessageKey,
+        pointer: BodyPointer,
+    },
+    #[error("body {0:?} has no row that points to it")]
+    OrphanBody(NumberKey),
+    #[error("the delivery count of {0:?} has no message")]
+    OrphanDeliveryCount(NumberKey),
+    #[error("the patch of {0:?} has no message")]
+    OrphanPatch(NumberKey),
+    #[error("{0:?} is in more than one part")]
+    InTwoParts(NumberKey),
+    #[error("row {0:?} is at or above its entity's next number")]
+    NumberNotGivenOut(MessageKey),
+    #[error(
+        "{entity:?} {part:?}: the head says {head:?}, a recount {count} messages of {bytes} bytes"
+    )]
+    Miscounted {
+        entity: EntityId,
+        part: Part,
+        head: PartHead,
+        count: u64,
+        bytes: u64,
+    },
+    #[error("row {0:?} is below its part's resume number and not among the stragglers")]
+    Unreachable(MessageKey),
+}
+
+impl Image {
+    /// Everything that is wrong, in the order of the keys; empty when all is well.
+    #[must_use]
+    pub fn audit(&self) -> Vec<Finding> {
+        let mut findings = self.audit_bodies();
+        findings.extend(self.audit_numbers());
+        findings.extend(self.audit_heads());
+        findings
+    }
+
+    /// Pointers without bodies and bodies without pointers.
+    #[must_use]
+    pub fn audit_bodies(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut used = BTreeSet::new();
+        for (key, row) in &self.messages {
+            let body = (row.body.home, row.body.number);
+            used.insert(body);
+            if !self.bodies.contains_key(&body) {
+                findings.push(Finding::Dangling {
+                    row: *key,
+                    pointer: row.body,
+                });
+            }
+        }
+        let orphans = self.bodies.keys().filter(|key| !used.contains(key));
+        findings.extend(orphans.map(|key| Finding::OrphanBody(*key)));
+        findings
+    }
+
+    /// Delivery counts and patches without messages, messages in two parts.
+    #[must_use]
+    pub fn audit_numbers(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut numbers = BTreeSet::new();
+        for &(entity, _, number) in self.messages.keys() {
+            if !numbers.insert((entity, number)) {
+                findings.push(Finding::InTwoParts((entity, number)));
+            }
+        }
+        let counts = self
+            .delivery_counts
+            .keys()
+            .filter(|key| !numbers.contains(key));
+        findings.extend(counts.map(|key| Finding::OrphanDeliveryCount(*key)));
+        let patches = self.patches.keys().filter(|key| !numbers.contains(key));
+        findings.extend(patches.map(|key| Finding::OrphanPatch(*key)));
+        findings
+    }
+
+    /// Heads that disagree with a recount. The bytes of a part are the sizes of its rows.
+    #[must_use]
+    pub fn audit_heads(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut recount: BTreeMap<(EntityId, Part), (u64, u64)> = BTreeMap::new();
+        for (key, row) in &self.messages {
+            let (count, bytes) = recount.entry((key.0, key.1)).or_default();
+            *count += 1;
+            *bytes += u64::from(row.size);
+            findings.extend(self.audit_place(*key));
+        }
+        for (&entity, head) in &self.heads {
+            for part in Part::ALL {
+                let (count, bytes) = recount.remove(&(entity, part)).unwrap_or_default();
+                let head = head.part(part);
+                if (head.count, head.bytes) != (count, bytes) {
+                    let head = head.clone();
+                    findings.push(Finding::Miscounted {
+                        entity,
+                        part,
+                        head,
+                        count,
+                        bytes,
+                    });
+                }
+            }
+        }
+        findings
+    }
+
+    /// Whether a restart would find this row.
+    fn audit_place(&self, key: MessageKey) -> Option<Finding> {
+        let (entity, part, number) = key;
+        let Some(head) = self.heads.get(&entity) else {
+            return Some(Finding::NumberNotGivenOut(key));
+        };
+        if number >= head.next_number {
+            return Some(Finding::NumberNotGivenOut(key));
+        }
+        let reachable = |head: &PartHead, number: SequenceNumber| {
+            number.0 >= head.resume || head.stragglers.contains(&number)
+        };
+        (!reachable(head.part(part), number)).then_some(Finding::Unreachable(key))
+    }
+}

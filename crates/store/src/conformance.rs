@@ -1,0 +1,168 @@
+//! Conformance: what every [`Store`] must do, as functions that a store's own tests call.
+//!
+//! A [`Harness`] knows how to make, reopen and crash one kind of store and how to look at all it
+//! holds. [`run`] goes through the named behaviours; [`random_log`] turns random words into a log
+//! of sends, settlements and moves between parts, with crashes, and compares every state with a
+//! naive model. Nothing here knows keys, files or threads.
+
+mod behaviours;
+mod model;
+mod random;
+
+pub use random::random_log;
+
+use bytes::Bytes;
+
+use crate::Store;
+use crate::id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
+use crate::image::Image;
+use crate::query::{Query, StoredMessage};
+use crate::record::{BodyPointer, EntityRow, MessageRow};
+use crate::write::{Write, WriteSet};
+
+/// What the suite needs to know about one kind of store.
+pub trait Harness {
+    /// The store under test.
+    type Store: Store;
+
+    /// A store on an empty disk.
+    fn create(&mut self) -> Self::Store;
+
+    /// Returns when `id` is durable.
+    fn make_durable(&mut self, store: &mut Self::Store, id: CommitId);
+
+    /// Closes the store in good order, which makes everything durable, and opens it again.
+    fn reopen(&mut self, store: Self::Store) -> Self::Store;
+
+    /// Kills the store: what is not durable may be lost. Opens it again.
+    fn crash(&mut self, store: Self::Store) -> Self::Store;
+
+    /// Everything that was submitted, by a full scan.
+    fn image(&mut self, store: &mut Self::Store) -> Image;
+}
+
+/// Every named behaviour, each on a store of its own.
+pub fn run(harness: &mut impl Harness) {
+    behaviours::commits_are_numbered_from_one_and_become_durable_in_order(harness);
+    behaviours::a_read_sees_every_commit_up_to_the_one_it_names(harness);
+    behaviours::a_range_keeps_to_its_bounds_its_part_and_its_entity(harness);
+    behaviours::a_range_stops_at_its_limit_of_rows_and_of_bytes(harness);
+    behaviours::points_come_in_order_and_leave_out_what_is_not_there(harness);
+    behaviours::bodies_of_every_size_come_back_byte_for_byte(harness);
+    behaviours::removing_a_row_keeps_its_body_and_the_body_goes_by_itself(harness);
+    behaviours::a_large_body_leaves_nothing_behind(harness);
+    behaviours::a_message_sent_and_settled_at_once_leaves_nothing(harness);
+    behaviours::delivery_counts_and_patches_come_with_their_message(harness);
+    behaviours::rows_come_back_as_they_were_written(harness);
+    behaviours::the_last_head_of_an_entity_holds(harness);
+    behaviours::definitions_and_expiries_are_recovered(harness);
+    behaviours::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);
+    behaviours::everything_is_there_after_reopening(harness);
+    behaviours::what_was_durable_is_there_after_a_crash(harness);
+    behaviours::ten_thousand_settled_neighbours_leave_the_others_alone(harness);
+}
+
+/// A body that tells whose it is: no two messages have the same bytes.
+#[must_use]
+pub fn body_of(pointer: BodyPointer, len: usize) -> Bytes {
+    let mut word = pointer.home.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pointer.number.0;
+    let mut body = Vec::with_capacity(len + 8);
+    while body.len() < len {
+        // A xorshift generator: bodies that do not compress to nothing.
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        body.extend_from_slice(&word.to_be_bytes());
+    }
+    body.truncate(len);
+    Bytes::from(body)
+}
+
+/// A row like those a broker writes, with its body under its own number.
+#[must_use]
+pub fn row_of(entity: EntityId, number: SequenceNumber, size: usize) -> MessageRow {
+    MessageRow {
+        enqueued_ms: 1_700_000_000_000 + number.0 % 1_000_000,
+        ttl_ms: u64::MAX,
+        expires_ms: u64::MAX,
+        size: u32::try_from(size).unwrap_or(u32::MAX),
+        flags: 0,
+        session_hash: 0,
+        body: BodyPointer {
+            home: entity,
+            number,
+        },
+    }
+}
+
+/// The writes that bring a message with a body of `len` bytes into `part`.
+pub fn put(set: &mut WriteSet, entity: EntityId, part: Part, number: u64, len: usize) {
+    let number = SequenceNumber(number);
+    let row = row_of(entity, number, len);
+    set.push(Write::PutBody {
+        pointer: row.body,
+        body: body_of(row.body, len),
+    });
+    set.push(Write::PutMessage {
+        entity,
+        part,
+        number,
+        row,
+    });
+}
+
+/// The writes that take such a message away again.
+pub fn remove(set: &mut WriteSet, entity: EntityId, part: Part, number: u64) {
+    let number = SequenceNumber(number);
+    set.push(Write::RemoveMessage {
+        entity,
+        part,
+        number,
+    });
+    set.push(Write::RemoveBody {
+        pointer: BodyPointer {
+            home: entity,
+            number,
+        },
+    });
+}
+
+/// A definition under a path made of its id.
+#[must_use]
+pub fn entity_row(id: EntityId) -> EntityRow {
+    EntityRow {
+        id,
+        namespace: NamespaceId(0),
+        path: format!("Queues/q-{}", id.0),
+        definition: Bytes::from(format!("definition {}", id.0)),
+    }
+}
+
+/// All messages of one part with `from <= number < until`, with their bodies.
+#[must_use]
+pub fn range(entity: EntityId, part: Part, from: u64, until: u64) -> Query {
+    let (from, until) = (SequenceNumber(from), SequenceNumber(until));
+    Query::Range {
+        entity,
+        part,
+        from,
+        until,
+        limit: usize::MAX,
+        bodies: true,
+        max_bytes: usize::MAX,
+    }
+}
+
+/// Reads, and panics when the store can not.
+pub fn read(store: &impl Store, after: CommitId, query: &Query) -> Vec<StoredMessage> {
+    store
+        .reader()
+        .read(after, query)
+        .expect("the store answers")
+}
+
+/// The numbers of `messages`.
+#[must_use]
+pub fn numbers(messages: &[StoredMessage]) -> Vec<u64> {
+    messages.iter().map(|message| message.number.0).collect()
+}

@@ -1,0 +1,79 @@
+//! Ids: namespaces, entities, sequence numbers, parts of an entity, commits. None is a bare integer.
+
+use std::fmt;
+
+/// A namespace; part of every entity's identity. There is one at first.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct NamespaceId(pub u32);
+
+/// An entity of any namespace. Never reused, so nothing of a deleted entity acts on its successor.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct EntityId(pub u64);
+
+/// A message's place in its entity. Assigned on arrival, never reused.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SequenceNumber(pub u64);
+
+impl SequenceNumber {
+    /// The number of an entity's first message.
+    pub const FIRST: Self = Self(1);
+    /// Above every number in use.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The number after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// Where within an entity a message stands. A message is in exactly one part.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[repr(u8)]
+pub enum Part {
+    /// Available or locked.
+    Active = 0,
+    /// In the dead-letter subqueue.
+    DeadLetter = 1,
+    /// In the transfer dead-letter subqueue.
+    Transfer = 2,
+    /// Deferred out of `Active`.
+    Deferred = 3,
+    /// Waiting for its scheduled time.
+    Scheduled = 4,
+    /// Deferred out of `DeadLetter`.
+    DeadLetterDeferred = 5,
+    /// Deferred out of `Transfer`.
+    TransferDeferred = 6,
+}
+
+impl Part {
+    /// Every part, by its number.
+    pub const ALL: [Self; 7] = [
+        Self::Active,
+        Self::DeadLetter,
+        Self::Transfer,
+        Self::Deferred,
+        Self::Scheduled,
+        Self::DeadLetterDeferred,
+        Self::TransferDeferred,
+    ];
+}
+
+/// A submitted write set. Ids rise by one per [`submit`](crate::Store::submit), from 1; 0 is "nothing yet".
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CommitId(pub u64);
+
+impl CommitId {
+    /// The id of the next write set.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}

@@ -1,0 +1,60 @@
+//! The storage contract: ids, records, write sets, the [`Store`] trait, a memory store and a
+//! conformance suite.
+//!
+//! It speaks of messages, not keys, and takes *results*, not commands: a [`WriteSet`] says what
+//! is true afterwards and can be applied by something that knows no broker. Everything submitted
+//! as one set becomes durable as one, and sets become durable in the order of their ids.
+
+pub mod audit;
+pub mod conformance;
+pub mod error;
+pub mod id;
+pub mod image;
+pub mod memory;
+pub mod query;
+pub mod record;
+pub mod write;
+
+pub use error::StoreError;
+pub use id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
+pub use image::Image;
+pub use memory::{MemoryDisk, MemoryStore};
+pub use query::{Query, StoredMessage};
+pub use record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, PartHead, Recovery};
+pub use write::{Write, WriteSet};
+
+use std::sync::Arc;
+
+/// One shard's door to durable storage. A wake-up handed over at opening tells of progress.
+pub trait Store: Send {
+    /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
+    fn submit(&mut self, writes: WriteSet) -> CommitId;
+
+    /// The newest commit that would survive a crash now; so would all before it.
+    fn durable(&self) -> CommitId;
+
+    /// Why nothing will become durable any more. A failed commit is final. (Architecture: poisoned store)
+    fn failure(&self) -> Option<StoreError>;
+
+    /// Whether sends should be refused so that settlements can go on. (Architecture: disk full)
+    fn is_nearly_full(&self) -> bool;
+
+    /// For what was dropped from memory. Reading blocks, so it happens off the shard.
+    fn reader(&self) -> Arc<dyn Reader>;
+
+    /// What a broker starts from: one row per entity, whatever the backlog.
+    ///
+    /// # Errors
+    /// When a row can not be read or understood.
+    fn recover(&mut self) -> Result<Recovery, StoreError>;
+}
+
+/// Reads from a snapshot that holds every commit up to the one named.
+pub trait Reader: Send + Sync {
+    /// Answers `query` from a snapshot that holds `after` and everything before it, waiting for
+    /// that commit to be applied if need be. Rows come in ascending order of number.
+    ///
+    /// # Errors
+    /// When the disk fails, a checksum does not match, or the store is poisoned.
+    fn read(&self, after: CommitId, query: &Query) -> Result<Vec<StoredMessage>, StoreError>;
+}

@@ -1,0 +1,97 @@
+//! Write set: the results of one turn, durable all together or not at all.
+
+#![allow(missing_docs, reason = "the fields are named for what they are")]
+
+use bytes::Bytes;
+
+use crate::id::{EntityId, Part, SequenceNumber};
+use crate::record::{BodyPointer, EntityRow, Head, MessageRow};
+
+/// One fact that holds once its set is durable.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Write {
+    /// Defines an entity or replaces its definition. Also raises the greatest entity id given out.
+    PutEntity(EntityRow),
+    /// Removes an entity's definition, head, expiry rows, messages and every body whose home it is.
+    RemoveEntity(EntityId),
+    /// Of several heads of one entity in a group of sets only the last needs to be written.
+    PutHead { entity: EntityId, head: Head },
+    PutMessage {
+        entity: EntityId,
+        part: Part,
+        number: SequenceNumber,
+        row: MessageRow,
+    },
+    /// Removes the row only; the body has its own write. A removed row is never put again in the same part.
+    RemoveMessage {
+        entity: EntityId,
+        part: Part,
+        number: SequenceNumber,
+    },
+    /// A body is put once, in the set that first puts a row which points to it.
+    PutBody { pointer: BodyPointer, body: Bytes },
+    /// When the last pointer is gone.
+    RemoveBody { pointer: BodyPointer },
+    PutDeliveryCount {
+        entity: EntityId,
+        number: SequenceNumber,
+        count: u32,
+    },
+    RemoveDeliveryCount {
+        entity: EntityId,
+        number: SequenceNumber,
+    },
+    /// Properties changed since arrival; replaces the patch before.
+    PutPatch {
+        entity: EntityId,
+        number: SequenceNumber,
+        patch: Bytes,
+    },
+    RemovePatch {
+        entity: EntityId,
+        number: SequenceNumber,
+    },
+    /// `block` as in [`ExpiryRow`](crate::ExpiryRow).
+    PutExpiry {
+        entity: EntityId,
+        part: Part,
+        block: u64,
+        due_ms: u64,
+    },
+    RemoveExpiry {
+        entity: EntityId,
+        part: Part,
+        block: u64,
+    },
+}
+
+/// Writes in order.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WriteSet {
+    writes: Vec<Write>,
+}
+
+impl WriteSet {
+    /// Adds one write.
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    /// Whether nothing is to be written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The writes in the order in which they were added.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Write] {
+        &self.writes
+    }
+
+    /// The writes, consumed.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Write> {
+        self.writes
+    }
+}
