@@ -1,0 +1,172 @@
+//! Attach: receivers and connections come, get credit, write, and go.
+//!
+//! A receiver that goes leaves its locks running; only a lost connection may end them, if the
+//! broker is set up so. (`spec/README.md`, lock on a lost connection)
+
+use store::EntityId;
+
+use crate::clients::{Place, Receiver, ReceiverSlot, Standing};
+use crate::command::ReceiveMode;
+use crate::directory::Directory;
+use crate::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::output::Output;
+use crate::queue::Queue;
+use crate::settings::LocksOnDisconnect;
+use crate::shared::Context;
+
+/// A receiver appears, without credit.
+pub(crate) fn attach(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    place: Place,
+    mode: ReceiveMode,
+    cx: &mut Context<'_>,
+) {
+    // A link that attaches again starts anew.
+    detach(directory, receiver, cx);
+    let Some(queue) = directory.get_mut(place.entity) else {
+        cx.say(Output::Evicted { receiver });
+        return;
+    };
+    cx.shared.clients.attach(receiver, place, mode);
+    queue.sub_mut(place.subqueue).attached += 1;
+    // Expiry may depend on somebody being there.
+    queue.run(cx);
+}
+
+/// A receiver has gone.
+pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
+    let Some(slot) = cx.shared.clients.find(receiver) else {
+        return;
+    };
+    let Some(receiver) = cx.shared.clients.detach(slot) else {
+        return;
+    };
+    if let Some(queue) = directory.get_mut(receiver.place.entity) {
+        let sub = queue.sub_mut(receiver.place.subqueue);
+        sub.attached -= 1;
+        sub.takers.retain(|other| *other != slot);
+        sub.draining.retain(|other| *other != slot);
+        queue.run(cx);
+    }
+}
+
+/// A receiver names its limit.
+pub(crate) fn credit(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    limit: u32,
+    drain: bool,
+    cx: &mut Context<'_>,
+) {
+    let Some(slot) = cx.shared.clients.find(receiver) else {
+        return;
+    };
+    let Some(receiver) = cx.shared.clients.get_mut(slot) else {
+        return;
+    };
+    receiver.set_limit(limit);
+    receiver.draining = drain;
+    if let Some(queue) = directory.get_mut(receiver.place.entity) {
+        let sub = queue.sub_mut(receiver.place.subqueue);
+        sub.draining.retain(|other| *other != slot);
+        if drain {
+            sub.draining.push(slot);
+        }
+        queue.invite(slot, cx);
+        queue.run(cx);
+    }
+}
+
+/// A connection has written deliveries of so many bytes.
+pub(crate) fn written(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    bytes: usize,
+    cx: &mut Context<'_>,
+) {
+    let outlet_bytes = cx.shared.settings.outlet_bytes;
+    let freed = cx.shared.clients.written(connection, bytes, outlet_bytes);
+    let mut entities: Vec<EntityId> = Vec::new();
+    for slot in freed {
+        let Some(receiver) = cx.shared.clients.get_mut(slot) else {
+            continue;
+        };
+        receiver.standing = Standing::Idle;
+        let entity = receiver.place.entity;
+        if let Some(queue) = directory.get_mut(entity) {
+            queue.invite(slot, cx);
+            entities.push(entity);
+        }
+    }
+    // All of them are in their rings again before the first takes anything.
+    entities.dedup();
+    for entity in entities {
+        if let Some(queue) = directory.get_mut(entity) {
+            queue.run(cx);
+        }
+    }
+}
+
+/// A connection is gone, and all its receivers with it.
+pub(crate) fn disconnect(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) {
+    for slot in cx.shared.clients.receivers_of(connection) {
+        if let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) {
+            detach(directory, receiver, cx);
+        }
+    }
+    let places = cx.shared.clients.disconnect(connection);
+    if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
+        for place in places {
+            if let Some(queue) = directory.get_mut(place.entity) {
+                queue.drop_locks(place.subqueue, connection, cx);
+                queue.run(cx);
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Puts a receiver into its ring if it has credit and is nowhere yet.
+    pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
+        let Some(receiver) = cx.shared.clients.get_mut(slot) else {
+            return;
+        };
+        let sub = self.sub_mut(receiver.place.subqueue);
+        sub.stirred = true;
+        if receiver.standing == Standing::Idle && receiver.credit() > 0 {
+            receiver.standing = Standing::Taking;
+            sub.takers.push_back(slot);
+        }
+    }
+
+    /// Ends the locks of a connection as if their time were up.
+    fn drop_locks(&mut self, subqueue: Subqueue, connection: ConnectionId, cx: &mut Context<'_>) {
+        let locks = self.sub(subqueue).locks.range(..);
+        let held: Vec<_> = locks
+            .filter(|(_, lock)| {
+                lock.holder
+                    .is_some_and(|holder| holder.connection == connection)
+            })
+            .map(|(number, _)| number)
+            .collect();
+        for number in held {
+            self.expire_lock(subqueue, number, cx);
+        }
+    }
+
+    /// A delivery did not reach its receiver, which gets the credit back.
+    pub(crate) fn give_credit_back(&mut self, receiver: ReceiverId, cx: &mut Context<'_>) {
+        let Some(slot) = cx.shared.clients.find(receiver) else {
+            return;
+        };
+        if let Some(receiver) = cx.shared.clients.get_mut(slot) {
+            Receiver::give_credit_back(receiver);
+        }
+        self.invite(slot, cx);
+    }
+}

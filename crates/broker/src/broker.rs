@@ -1,0 +1,235 @@
+//! Broker: all entities of a shard. Dispatches commands; each kind's logic has a file of its own.
+//!
+//! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
+//! heads of the entities that were touched.
+
+use store::{EntityId, NamespaceId, Query, Recovery, StoreError, WriteSet};
+
+use crate::clients::Place;
+use crate::command::Command;
+use crate::directory::Directory;
+use crate::id::{ReadId, Subqueue};
+use crate::output::Output;
+use crate::queue::Queue;
+use crate::settings::{BrokerSettings, QueueSettings};
+use crate::shared::{Context, Shared};
+use crate::time::Now;
+use crate::{attach, deferred, expire, peek, read, renew, send, settle};
+
+/// What one or several steps caused.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Effects {
+    pub writes: WriteSet,
+    pub outputs: Vec<Output>,
+    pub reads: Vec<(ReadId, Query)>,
+    /// Bytes of the messages that were accepted.
+    pub body_bytes: usize,
+}
+
+/// The deterministic core.
+#[derive(Debug)]
+pub struct Broker {
+    directory: Directory,
+    shared: Shared,
+    now: Now,
+}
+
+impl Broker {
+    /// A broker that starts from what its store recovered.
+    ///
+    /// # Errors
+    /// When a definition can not be understood.
+    pub fn new(settings: BrokerSettings, recovery: Recovery, now: Now) -> Result<Self, StoreError> {
+        let mut directory = Directory::recover(&settings, recovery)?;
+        let mut shared = Shared::new(settings);
+        let mut effects = Effects::default();
+        let cx = &mut Context {
+            now,
+            shared: &mut shared,
+            effects: &mut effects,
+        };
+        // Sets the alarms; there is nobody yet who could want anything else.
+        directory.iter_mut().for_each(|queue| queue.run(cx));
+        Ok(Self {
+            directory,
+            shared,
+            now,
+        })
+    }
+
+    /// Applies `command` at `now`, adding what must follow to `effects`.
+    pub fn step(&mut self, now: Now, command: Command, effects: &mut Effects) {
+        let went_back = now.wall < self.now.wall;
+        self.now = now;
+        let directory = &mut self.directory;
+        let shared = &mut self.shared;
+        let cx = &mut Context {
+            now,
+            shared,
+            effects,
+        };
+        if went_back {
+            directory.iter_mut().for_each(|queue| queue.clock_went_back(cx));
+        }
+        dispatch(directory, command, cx);
+        cx.shared.bodies.trim();
+    }
+
+    /// Ends a turn: writes what belongs to a turn as a whole, and allows the next one its work.
+    pub fn finish_turn(&mut self, effects: &mut Effects) {
+        self.shared.work_left = self.shared.settings.turn_work;
+        let touched = std::mem::take(&mut self.shared.touched);
+        let cx = &mut Context {
+            now: self.now,
+            shared: &mut self.shared,
+            effects,
+        };
+        for entity in touched {
+            if let Some(queue) = self.directory.get_mut(entity) {
+                queue.write_head(cx);
+            }
+        }
+    }
+
+    /// When `step` wants a `Tick`, if nothing else comes first. Clocks differ: whichever is reached first.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Deadline> {
+        let first = self.shared.alarms.first();
+        let deadline = Deadline {
+            mono: first.mono,
+            wall: first.wall,
+        };
+        (deadline != Deadline::default()).then_some(deadline)
+    }
+
+    /// Whether the deadline has been reached.
+    #[must_use]
+    pub fn is_due(&self, now: Now) -> bool {
+        self.shared.alarms.due(now).is_some()
+    }
+
+    /// Every queue, for the directory and for counters.
+    pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
+        self.directory.iter().map(info)
+    }
+
+    /// One queue.
+    #[must_use]
+    pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
+        self.directory.get(id).map(info)
+    }
+}
+
+fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
+    match command {
+        Command::EnsureQueue {
+            request,
+            namespace,
+            path,
+            settings,
+        } => directory.ensure(request, namespace, path, settings, cx),
+        Command::Send {
+            request,
+            entity,
+            messages,
+        } => send::send(directory, request, entity, messages, cx),
+        Command::Attach {
+            receiver,
+            entity,
+            subqueue,
+            mode,
+        } => attach::attach(directory, receiver, Place { entity, subqueue }, mode, cx),
+        Command::Credit {
+            receiver,
+            limit,
+            drain,
+        } => attach::credit(directory, receiver, limit, drain, cx),
+        Command::Detach { receiver } => attach::detach(directory, receiver, cx),
+        Command::Settle {
+            request,
+            entity,
+            subqueue: _,
+            token,
+            outcome,
+        } => settle::settle(directory, request, entity, token, outcome, cx),
+        Command::SettleMany {
+            request,
+            entity,
+            subqueue: _,
+            tokens,
+            outcome,
+        } => settle::settle_many(directory, request, entity, &tokens, &outcome, cx),
+        Command::Renew {
+            request,
+            entity,
+            subqueue: _,
+            tokens,
+        } => renew::renew(directory, request, entity, &tokens, cx),
+        Command::Peek {
+            request,
+            entity,
+            subqueue,
+            from,
+            count,
+            max_bytes,
+        } => {
+            let place = Place { entity, subqueue };
+            peek::peek(directory, request, place, from, count, max_bytes, cx);
+        }
+        Command::ReceiveDeferred {
+            request,
+            entity,
+            subqueue,
+            numbers,
+            mode,
+        } => {
+            let place = Place { entity, subqueue };
+            deferred::receive(directory, request, place, numbers, mode, cx);
+        }
+        Command::Written { connection, bytes } => {
+            attach::written(directory, connection, bytes, cx);
+        }
+        Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
+        Command::Loaded { read, rows } => read::loaded(directory, read, rows, cx),
+        Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
+        Command::Tick => expire::tick(directory, cx),
+    }
+}
+
+/// When a tick is wanted: at whichever of the two is reached first.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Deadline {
+    pub mono: Option<crate::time::Mono>,
+    pub wall: Option<crate::time::Wall>,
+}
+
+/// A queue's definition and counters at one moment.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct QueueInfo {
+    pub id: EntityId,
+    pub namespace: NamespaceId,
+    pub path: String,
+    pub settings: QueueSettings,
+    pub active: u64,
+    pub dead_letter: u64,
+    pub deferred: u64,
+    pub bytes: u64,
+}
+
+fn info(queue: &Queue) -> QueueInfo {
+    let count = |part| queue.head.part(part).count;
+    QueueInfo {
+        id: queue.id,
+        namespace: queue.namespace,
+        path: queue.path.clone(),
+        settings: queue.settings.clone(),
+        active: count(Subqueue::Main.part()),
+        dead_letter: count(Subqueue::DeadLetter.part())
+            + count(Subqueue::DeadLetter.deferred_part()),
+        deferred: count(Subqueue::Main.deferred_part()),
+        bytes: queue.bytes(),
+    }
+}

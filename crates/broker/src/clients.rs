@@ -1,0 +1,284 @@
+//! Clients: connections and their receivers, their credit and their outlets.
+//!
+//! Credit is exact: a receiver is given no more than its limit says, by serial arithmetic.
+//! [AMQP 2.6.7] What a connection has been given and has not written yet is its outlet's filling;
+//! receivers of a full outlet are blocked until some of it is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::EntityId;
+
+use crate::command::ReceiveMode;
+use crate::id::{ConnectionId, ReceiverId, Subqueue};
+
+/// A receiver's place in memory; used again after it has gone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ReceiverSlot(usize);
+
+/// One subqueue of one entity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Place {
+    pub entity: EntityId,
+    pub subqueue: Subqueue,
+}
+
+/// Where a receiver waits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Standing {
+    /// It has no credit.
+    Idle,
+    /// In its subqueue's ring of takers.
+    Taking,
+    /// It has credit, but its connection's outlet is full.
+    Blocked,
+}
+
+/// One link that takes messages.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub id: ReceiverId,
+    pub place: Place,
+    pub mode: ReceiveMode,
+    pub draining: bool,
+    pub standing: Standing,
+    connection: usize,
+    delivered: u32,
+    limit: u32,
+}
+
+impl Receiver {
+    /// How many more deliveries it may be given.
+    pub(crate) fn credit(&self) -> u32 {
+        let credit = self.limit.wrapping_sub(self.delivered);
+        // The upper half are limits that have been passed already. [RFC 1982]
+        if credit > i32::MAX as u32 { 0 } else { credit }
+    }
+
+    /// The limit as the client has named it.
+    pub(crate) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
+    /// Its credit is used up without deliveries.
+    pub(crate) fn finish_drain(&mut self) {
+        self.draining = false;
+        if self.credit() > 0 {
+            self.delivered = self.limit;
+        }
+    }
+
+    /// A delivery did not reach it.
+    pub(crate) fn give_credit_back(&mut self) {
+        self.delivered = self.delivered.wrapping_sub(1);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    /// Bytes given and not written yet.
+    outlet: usize,
+    receivers: Vec<ReceiverSlot>,
+    blocked: Vec<ReceiverSlot>,
+    /// Where it ever had receivers or took deferred messages, so where it may hold locks.
+    places: BTreeSet<Place>,
+}
+
+/// Whether a receiver can be given a message now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Readiness {
+    Ready,
+    NoCredit,
+    OutletFull,
+}
+
+/// All connections and receivers of a broker.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    by_connection: BTreeMap<ConnectionId, usize>,
+    by_receiver: BTreeMap<ReceiverId, ReceiverSlot>,
+    connections: Vec<Connection>,
+    vacant_connections: Vec<usize>,
+    receivers: Vec<Option<Receiver>>,
+    vacant_receivers: Vec<ReceiverSlot>,
+}
+
+impl Clients {
+    pub(crate) fn find(&self, id: ReceiverId) -> Option<ReceiverSlot> {
+        self.by_receiver.get(&id).copied()
+    }
+
+    pub(crate) fn get(&self, slot: ReceiverSlot) -> Option<&Receiver> {
+        self.receivers.get(slot.0)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: ReceiverSlot) -> Option<&mut Receiver> {
+        self.receivers.get_mut(slot.0)?.as_mut()
+    }
+
+    /// Adds a receiver without credit, and its connection if that is new.
+    pub(crate) fn attach(&mut self, id: ReceiverId, place: Place, mode: ReceiveMode) {
+        let connection = self.connect(id.connection);
+        let receiver = Receiver {
+            id,
+            place,
+            mode,
+            draining: false,
+            standing: Standing::Idle,
+            connection,
+            delivered: 0,
+            limit: 0,
+        };
+        let slot = match self.vacant_receivers.pop() {
+            Some(slot) => {
+                self.receivers[slot.0] = Some(receiver);
+                slot
+            }
+            None => {
+                self.receivers.push(Some(receiver));
+                ReceiverSlot(self.receivers.len() - 1)
+            }
+        };
+        self.by_receiver.insert(id, slot);
+        let connection = &mut self.connections[connection];
+        connection.receivers.push(slot);
+        connection.places.insert(place);
+    }
+
+    /// Removes a receiver, also from its connection.
+    pub(crate) fn detach(&mut self, slot: ReceiverSlot) -> Option<Receiver> {
+        let receiver = self.receivers.get_mut(slot.0)?.take()?;
+        self.by_receiver.remove(&receiver.id);
+        self.vacant_receivers.push(slot);
+        let connection = &mut self.connections[receiver.connection];
+        connection.receivers.retain(|other| *other != slot);
+        connection.blocked.retain(|other| *other != slot);
+        Some(receiver)
+    }
+
+    /// The receivers of a connection.
+    pub(crate) fn receivers_of(&self, id: ConnectionId) -> Vec<ReceiverSlot> {
+        let connection = self.by_connection.get(&id);
+        connection.map_or_else(Vec::new, |&c| self.connections[c].receivers.clone())
+    }
+
+    /// Removes a connection whose receivers are detached. Returns where it may hold locks.
+    pub(crate) fn disconnect(&mut self, id: ConnectionId) -> BTreeSet<Place> {
+        let Some(index) = self.by_connection.remove(&id) else {
+            return BTreeSet::new();
+        };
+        self.vacant_connections.push(index);
+        std::mem::take(&mut self.connections[index]).places
+    }
+
+    /// A connection took a message by number, so it may hold locks there.
+    pub(crate) fn note_place(&mut self, id: ConnectionId, place: Place) {
+        let connection = self.connect(id);
+        self.connections[connection].places.insert(place);
+    }
+
+    /// Whether a receiver can be given a message now.
+    pub(crate) fn readiness(&self, slot: ReceiverSlot, outlet_bytes: usize) -> Readiness {
+        match self.get(slot) {
+            Some(receiver) if receiver.credit() > 0 => {
+                if self.connections[receiver.connection].outlet < outlet_bytes {
+                    Readiness::Ready
+                } else {
+                    Readiness::OutletFull
+                }
+            }
+            _ => Readiness::NoCredit,
+        }
+    }
+
+    /// Puts a receiver aside until its connection has written something.
+    pub(crate) fn block(&mut self, slot: ReceiverSlot) {
+        if let Some(receiver) = self.receivers[slot.0].as_mut() {
+            receiver.standing = Standing::Blocked;
+            self.connections[receiver.connection].blocked.push(slot);
+        }
+    }
+
+    /// Counts one delivery of so many bytes.
+    pub(crate) fn count_delivery(&mut self, slot: ReceiverSlot, bytes: usize) {
+        if let Some(receiver) = self.receivers[slot.0].as_mut() {
+            receiver.delivered = receiver.delivered.wrapping_add(1);
+            let connection = &mut self.connections[receiver.connection];
+            connection.outlet = connection.outlet.saturating_add(bytes);
+        }
+    }
+
+    /// A connection has written so much. Returns the receivers that are blocked no more.
+    pub(crate) fn written(
+        &mut self,
+        id: ConnectionId,
+        bytes: usize,
+        outlet_bytes: usize,
+    ) -> Vec<ReceiverSlot> {
+        let Some(&index) = self.by_connection.get(&id) else {
+            return Vec::new();
+        };
+        let connection = &mut self.connections[index];
+        connection.outlet = connection.outlet.saturating_sub(bytes);
+        if connection.outlet < outlet_bytes {
+            std::mem::take(&mut connection.blocked)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The connection's place in memory, made if need be.
+    fn connect(&mut self, id: ConnectionId) -> usize {
+        if let Some(&index) = self.by_connection.get(&id) {
+            return index;
+        }
+        let index = self.vacant_connections.pop().unwrap_or_else(|| {
+            self.connections.push(Connection::default());
+            self.connections.len() - 1
+        });
+        self.by_connection.insert(id, index);
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver(delivered: u32, limit: u32) -> Receiver {
+        Receiver {
+            id: ReceiverId {
+                connection: ConnectionId(1),
+                link: 0,
+            },
+            place: Place {
+                entity: EntityId(1),
+                subqueue: Subqueue::Main,
+            },
+            mode: ReceiveMode::PeekLock,
+            draining: false,
+            standing: Standing::Idle,
+            connection: 0,
+            delivered,
+            limit,
+        }
+    }
+
+    #[test]
+    fn credit_is_counted_by_serial_numbers() {
+        assert_eq!(receiver(0, 0).credit(), 0);
+        assert_eq!(receiver(3, 10).credit(), 7);
+        assert_eq!(receiver(u32::MAX - 1, 2).credit(), 4);
+        assert_eq!(receiver(10, 3).credit(), 0);
+        assert_eq!(receiver(2, u32::MAX - 1).credit(), 0);
+    }
+
+    #[test]
+    fn a_drain_uses_up_what_is_left_and_takes_nothing_back() {
+        let mut left = receiver(3, 10);
+        left.finish_drain();
+        assert_eq!(left.delivered, 10);
+        let mut passed = receiver(10, 3);
+        passed.finish_drain();
+        assert_eq!(passed.delivered, 10);
+    }
+}

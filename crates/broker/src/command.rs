@@ -1,0 +1,146 @@
+//! Command: everything that can happen to a broker.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use bytes::Bytes;
+use store::{EntityId, NamespaceId, SequenceNumber, StoreError, StoredMessage};
+
+use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
+use crate::settings::QueueSettings;
+
+/// A message on its way in. The payload is stored as it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Incoming {
+    /// The encoded message as received (header to footer).
+    pub payload: Bytes,
+    /// The sender's own time to live in milliseconds, greater than 0.
+    pub ttl_ms: Option<u64>,
+}
+
+/// How a receiver takes messages. (Wire contract 3.3)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ReceiveMode {
+    PeekLock,
+    ReceiveAndDelete,
+}
+
+/// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP value.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    Complete,
+    /// The delivery count rises.
+    Abandon {
+        changes: Vec<(String, Bytes)>,
+    },
+    Defer {
+        changes: Vec<(String, Bytes)>,
+    },
+    /// `changes` hold `DeadLetterReason` and `DeadLetterErrorDescription` too, when given.
+    DeadLetter {
+        changes: Vec<(String, Bytes)>,
+    },
+    /// Available again at once, the delivery count unchanged.
+    Release,
+    /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given back.
+    Undelivered,
+}
+
+/// What the broker is told. A command about something unknown (a detached receiver, a closed
+/// connection) changes nothing.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Creates the queue, or takes over the changed settings of an existing one. Answered by
+    /// `Output::Ensured`.
+    EnsureQueue {
+        request: RequestId,
+        namespace: NamespaceId,
+        path: String,
+        settings: QueueSettings,
+    },
+    /// Enqueues all messages or none. Answered by `Output::Sent`.
+    Send {
+        request: RequestId,
+        entity: EntityId,
+        messages: Vec<Incoming>,
+    },
+    /// A receiver appears, without credit.
+    Attach {
+        receiver: ReceiverId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        mode: ReceiveMode,
+    },
+    /// `limit` as a serial number: the receiver may have been given so many deliveries in all,
+    /// counted from 0 at attach. With `drain`, what is available is delivered, then `Output::Drained`.
+    Credit {
+        receiver: ReceiverId,
+        limit: u32,
+        drain: bool,
+    },
+    Detach {
+        receiver: ReceiverId,
+    },
+    /// Ends a lock. Answered by `Output::Settled` if there is a `request`.
+    Settle {
+        request: Option<RequestId>,
+        entity: EntityId,
+        subqueue: Subqueue,
+        token: LockToken,
+        outcome: Outcome,
+    },
+    /// Renews locks, all or none. Answered by `Output::Renewed`.
+    Renew {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        tokens: Vec<LockToken>,
+    },
+    /// Ends several locks in the same way, all or none. Answered by `Output::Settled`.
+    SettleMany {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        tokens: Vec<LockToken>,
+        outcome: Outcome,
+    },
+    /// Browses from a number on. Answered by `Output::Browsed`.
+    Peek {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        from: SequenceNumber,
+        count: usize,
+        max_bytes: usize,
+    },
+    /// Locks (or takes) deferred messages, all or none. Answered by `Output::Deferred`.
+    ReceiveDeferred {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        numbers: Vec<SequenceNumber>,
+        mode: ReceiveMode,
+    },
+    /// The connection has written so many bytes of deliveries (as counted by [`Delivery::size`](crate::Delivery)).
+    Written {
+        connection: ConnectionId,
+        bytes: usize,
+    },
+    /// The connection is gone, and all its receivers with it.
+    Disconnect {
+        connection: ConnectionId,
+    },
+    /// A read came back.
+    Loaded {
+        read: ReadId,
+        rows: Result<Vec<StoredMessage>, StoreError>,
+    },
+    /// Whether the disk is nearly full: sends are refused, settlements go on.
+    Room {
+        nearly_full: bool,
+    },
+    /// Time has passed.
+    Tick,
+}

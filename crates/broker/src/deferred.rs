@@ -1,0 +1,186 @@
+//! Deferred: messages that were put aside, fetched by number, all or none.
+//!
+//! In peek-lock mode they are locked; when that ends without completion they are deferred again.
+//! A number that is unknown, or locked at any moment until the answer, is not there.
+//! (Entities contract 12)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{Query, SequenceNumber, StoredMessage};
+
+use crate::bodies::Body;
+use crate::clients::Place;
+use crate::command::ReceiveMode;
+use crate::directory::Directory;
+use crate::id::{ReadId, RequestId, Subqueue};
+use crate::lock::{Holder, Origin};
+use crate::output::{Delivery, MessageState, Output, RequestError};
+use crate::queue::{Message, Queue};
+use crate::read::{Purpose, Rows, body_of};
+use crate::shared::Context;
+
+/// Most messages of one request.
+const MOST: usize = 1_000;
+
+/// A request that waits for the messages.
+#[derive(Debug)]
+pub(crate) struct Retrieval {
+    pub place: Place,
+    request: RequestId,
+    /// As asked for, each once.
+    numbers: Vec<SequenceNumber>,
+    mode: ReceiveMode,
+}
+
+/// Asks for deferred messages.
+pub(crate) fn receive(
+    directory: &mut Directory,
+    request: RequestId,
+    place: Place,
+    mut numbers: Vec<SequenceNumber>,
+    mode: ReceiveMode,
+    cx: &mut Context<'_>,
+) {
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| seen.insert(*number));
+    let retrieval = Retrieval {
+        place,
+        request,
+        numbers,
+        mode,
+    };
+    let started = match directory.get_mut(place.entity) {
+        Some(queue) => queue.start_retrieval(retrieval, cx),
+        None => Err(RequestError::NotFound),
+    };
+    if let Err(error) = started {
+        cx.say(Output::Deferred {
+            request,
+            result: Err(error),
+        });
+    }
+}
+
+impl Queue {
+    fn start_retrieval(
+        &mut self,
+        retrieval: Retrieval,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RequestError> {
+        if retrieval.numbers.len() > MOST {
+            let text = format!("more than {MOST} messages in one request");
+            return Err(RequestError::Invalid(text));
+        }
+        let query = Query::Points {
+            entity: self.id,
+            part: retrieval.place.subqueue.deferred_part(),
+            numbers: retrieval.numbers.clone(),
+            bodies: true,
+        };
+        let locks = &self.sub(retrieval.place.subqueue).locks;
+        if let Some(number) = retrieval.numbers.iter().find(|n| locks.contains(**n)) {
+            return Err(RequestError::MessageNotFound(*number));
+        }
+        let read = cx.ask(query, Purpose::Deferred(Box::new(retrieval)));
+        self.journal.begin(read);
+        Ok(())
+    }
+
+    /// The messages were read.
+    pub(crate) fn deferred_loaded(
+        &mut self,
+        read: ReadId,
+        retrieval: Retrieval,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let touched = self.journal.finish(read);
+        let result = self
+            .check_retrieval(&retrieval, rows, &touched, cx)
+            .map(|messages| self.hand_over(&retrieval, messages, cx));
+        cx.say(Output::Deferred {
+            request: retrieval.request,
+            result,
+        });
+    }
+
+    /// All of the messages, if all can be had.
+    fn check_retrieval(
+        &self,
+        retrieval: &Retrieval,
+        rows: Rows,
+        touched: &BTreeSet<SequenceNumber>,
+        cx: &Context<'_>,
+    ) -> Result<Vec<(StoredMessage, Body)>, RequestError> {
+        let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
+        let locks = &self.sub(retrieval.place.subqueue).locks;
+        if locks.len() + rows.len() > cx.shared.settings.max_locked {
+            return Err(RequestError::Invalid(
+                "too many messages are locked".to_owned(),
+            ));
+        }
+        let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.number, row)).collect();
+        let mut messages = Vec::with_capacity(retrieval.numbers.len());
+        for &number in &retrieval.numbers {
+            let free = !touched.contains(&number) && !locks.contains(number);
+            let row = rows.remove(&number).filter(|_| free);
+            let row = row.ok_or(RequestError::MessageNotFound(number))?;
+            let body = body_of(&row).ok_or(RequestError::MessageNotFound(number))?;
+            messages.push((row, body));
+        }
+        Ok(messages)
+    }
+
+    fn hand_over(
+        &mut self,
+        retrieval: &Retrieval,
+        messages: Vec<(StoredMessage, Body)>,
+        cx: &mut Context<'_>,
+    ) -> Vec<Delivery> {
+        let connection = retrieval.request.connection;
+        cx.shared.clients.note_place(connection, retrieval.place);
+        messages
+            .into_iter()
+            .map(|(stored, body)| self.hand_over_one(retrieval, &stored, body, cx))
+            .collect()
+    }
+
+    fn hand_over_one(
+        &mut self,
+        retrieval: &Retrieval,
+        stored: &StoredMessage,
+        body: Body,
+        cx: &mut Context<'_>,
+    ) -> Delivery {
+        let subqueue: Subqueue = retrieval.place.subqueue;
+        let number = stored.number;
+        let token = cx.shared.tokens.next(number);
+        let message = Message {
+            number,
+            part: stored.part,
+            row: stored.row,
+            delivery_count: stored.delivery_count,
+            patch: body.patch,
+        };
+        let shown = message.shown(MessageState::Deferred, body.payload);
+        let lock_ms = match retrieval.mode {
+            ReceiveMode::PeekLock => {
+                let holder = Some(Holder {
+                    connection: retrieval.request.connection,
+                    link: None,
+                });
+                Some(self.lock(subqueue, message, token, holder, Origin::Deferred, cx))
+            }
+            ReceiveMode::ReceiveAndDelete => {
+                let patched = message.patch.is_some();
+                self.erase(&message, patched, cx);
+                None
+            }
+        };
+        Delivery {
+            message: shown,
+            token,
+            lock_ms,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Expire: what time does to locks and messages.
+//!
+//! Locks end by the monotonic clock, messages leave by the wall clock. Both are done in bounded
+//! pieces: what a turn's budget does not allow goes on with the next tick.
+
+use store::SequenceNumber;
+
+use crate::directory::Directory;
+use crate::id::Subqueue;
+use crate::patch::Patch;
+use crate::queue::{Message, Queue};
+use crate::shared::Context;
+use crate::window::Entry;
+
+/// Time has passed: every entity whose alarm is due does what is due, within the budget.
+pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
+    while cx.shared.work_left > 0
+        && let Some(entity) = cx.shared.alarms.due(cx.now)
+        && let Some(queue) = directory.get_mut(entity)
+    {
+        let work_left = cx.shared.work_left;
+        queue.tick(cx);
+        if cx.shared.work_left == work_left {
+            // Looking in vain costs something too, so that a tick ends.
+            cx.take_work();
+        }
+    }
+}
+
+impl Queue {
+    /// The wall clock went back, which must freeze nothing.
+    pub(crate) fn clock_went_back(&mut self, cx: &mut Context<'_>) {
+        self.expiry.clock_went_back();
+        self.run(cx);
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) {
+        for subqueue in Subqueue::ALL {
+            self.expire_locks(subqueue, cx);
+            let sub = self.sub_mut(subqueue);
+            let retry = sub.retry_at.take_if(|at| *at <= cx.now.mono);
+            sub.stirred |= retry.is_some();
+        }
+        self.sweep(cx);
+        self.run(cx);
+    }
+
+    fn expire_locks(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        while cx.shared.work_left > 0 {
+            let Some(number) = self.sub_mut(subqueue).locks.next_expired(cx.now.mono) else {
+                break;
+            };
+            cx.take_work();
+            self.expire_lock(subqueue, number, cx);
+        }
+    }
+
+    /// Whether all is known that expiring a message of the main queue takes. Only a message that
+    /// was abandoned can have a patch, and only dead-lettering has to know it.
+    pub(crate) fn can_expire_at_once(&self, entry: &Entry, cx: &Context<'_>) -> bool {
+        entry.delivery_count == 0
+            || !self.settings.dead_lettering_on_message_expiration
+            || cx.shared.bodies.is_resident(entry.body)
+    }
+
+    /// Expires an available message of the main queue for which
+    /// [`can_expire_at_once`](Self::can_expire_at_once).
+    pub(crate) fn expire_available(
+        &mut self,
+        number: SequenceNumber,
+        entry: &Entry,
+        cx: &mut Context<'_>,
+    ) {
+        self.sub_mut(Subqueue::Main).window.take(number);
+        let body = cx.shared.bodies.take(entry.body);
+        let patch = body.and_then(|body| body.patch);
+        let message = Message::available(Subqueue::Main.part(), number, entry, patch);
+        self.expire(&message, entry.delivery_count > 0, cx);
+    }
+
+    /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch
+    /// besides the one it comes with.
+    pub(crate) fn expire(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+        if self.settings.dead_lettering_on_message_expiration {
+            let description = "The message expired and was dead lettered.";
+            let old = message.patch.as_deref();
+            let patch = Patch::with_reason(old, "TTLExpiredException", description);
+            self.dead_letter(message, &patch, cx);
+        } else {
+            self.erase(message, patched || message.patch.is_some(), cx);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Expiry index: when the next message of an entity may have to leave.
+//!
+//! Kept per block of 1,024 numbers, not per message: the least deadline of the block. It may be
+//! too early (what made it so has left since), never too late: a block that is due is looked
+//! through and gets a new deadline. What is stored is never later than what is known here, so
+//! that a crash, which ends all locks, forgets no deadline.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::record::EXPIRY_BLOCK;
+use store::{EntityId, Part, SequenceNumber, Write};
+
+const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// When to look; `NEVER` while it is being looked through.
+    due: u64,
+    /// As the store has it.
+    stored: u64,
+}
+
+/// The blocks of an entity's active part that hold something with a deadline.
+#[derive(Debug, Default)]
+pub(crate) struct ExpiryIndex {
+    blocks: BTreeMap<u64, Block>,
+    order: BTreeSet<(u64, u64)>,
+}
+
+/// What was found when a block was looked through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// The least deadline of what remains and is not locked.
+    pub remaining: u64,
+    /// When to look again after those which could not leave now.
+    pub again: Option<u64>,
+}
+
+/// The block a number is in.
+fn block_of(number: SequenceNumber) -> u64 {
+    number.0 / EXPIRY_BLOCK
+}
+
+/// The numbers of a block.
+pub(crate) fn bounds_of(block: u64) -> (SequenceNumber, SequenceNumber) {
+    let first = block.saturating_mul(EXPIRY_BLOCK);
+    let end = first.saturating_add(EXPIRY_BLOCK);
+    (SequenceNumber(first), SequenceNumber(end))
+}
+
+impl ExpiryIndex {
+    /// A block as the store had it at the start.
+    pub(crate) fn recover(&mut self, block: u64, due: u64) {
+        self.blocks.insert(block, Block { due, stored: due });
+        self.order.insert((due, block));
+    }
+
+    /// A message with a deadline is there. Returns what has to be stored.
+    pub(crate) fn lower(
+        &mut self,
+        entity: EntityId,
+        number: SequenceNumber,
+        expires: u64,
+    ) -> Option<Write> {
+        if expires == NEVER {
+            return None;
+        }
+        let id = block_of(number);
+        let block = self.blocks.entry(id).or_insert(Block {
+            due: NEVER,
+            stored: NEVER,
+        });
+        if expires < block.due {
+            self.order.remove(&(block.due, id));
+            self.order.insert((expires, id));
+            block.due = expires;
+        }
+        (expires < block.stored).then(|| {
+            block.stored = expires;
+            put(entity, id, expires)
+        })
+    }
+
+    /// When the next block is due.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.order.first().map(|(due, _)| *due)
+    }
+
+    /// Takes up a block that is due, to be looked through.
+    pub(crate) fn start(&mut self, now: u64) -> Option<u64> {
+        let &(due, id) = self.order.first()?;
+        if due > now {
+            return None;
+        }
+        self.order.pop_first();
+        if let Some(block) = self.blocks.get_mut(&id) {
+            block.due = NEVER;
+        }
+        Some(id)
+    }
+
+    /// The wall clock went back: every block is due again by its own messages, not by when they
+    /// were to be looked at again.
+    pub(crate) fn clock_went_back(&mut self) {
+        for (id, block) in &mut self.blocks {
+            if block.stored < block.due && block.due != NEVER {
+                self.order.remove(&(block.due, *id));
+                self.order.insert((block.stored, *id));
+                block.due = block.stored;
+            }
+        }
+    }
+
+    /// A block could not be looked through; it will be tried again at `due`.
+    pub(crate) fn postpone(&mut self, id: u64, due: u64) {
+        if let Some(block) = self.blocks.get_mut(&id)
+            && due < block.due
+        {
+            self.order.remove(&(block.due, id));
+            self.order.insert((due, id));
+            block.due = due;
+        }
+    }
+
+    /// A block was looked through. Returns what has to be stored.
+    pub(crate) fn finish(&mut self, entity: EntityId, id: u64, outcome: Outcome) -> Option<Write> {
+        self.postpone(id, outcome.remaining);
+        if let Some(again) = outcome.again {
+            self.postpone(id, again);
+            // The store keeps the old deadline: it is that of a message which is still there.
+            return None;
+        }
+        let block = self.blocks.get_mut(&id)?;
+        if block.due == NEVER {
+            self.blocks.remove(&id);
+            return Some(Write::RemoveExpiry {
+                entity,
+                part: Part::Active,
+                block: id,
+            });
+        }
+        (block.stored != block.due).then(|| {
+            block.stored = block.due;
+            put(entity, id, block.due)
+        })
+    }
+}
+
+fn put(entity: EntityId, block: u64, due_ms: u64) -> Write {
+    Write::PutExpiry {
+        entity,
+        part: Part::Active,
+        block,
+        due_ms,
+    }
+}

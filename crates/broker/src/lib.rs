@@ -1,0 +1,47 @@
+//! The deterministic broker core: queues, locks, expiry and dead letters.
+//!
+//! Commands and [`Now`] go in, effects come out; nothing here has a clock, a socket, a disk or a
+//! random source. [`Shard`] joins a [`Broker`] to a store: it decides all that arrived, submits
+//! the writes as one, and hands out what has become safe to say.
+
+pub mod command;
+pub mod id;
+pub mod output;
+pub mod settings;
+pub mod shard;
+pub mod time;
+
+mod attach;
+mod bodies;
+mod broker;
+mod clients;
+mod deferred;
+mod directory;
+mod dispatch;
+mod expire;
+mod expiry;
+mod head;
+mod journal;
+mod lock;
+mod outbox;
+mod patch;
+mod peek;
+mod queue;
+mod read;
+mod refill;
+mod renew;
+mod send;
+mod settle;
+mod shared;
+mod sub;
+mod sweep;
+mod token;
+mod window;
+
+pub use broker::{Broker, Deadline, Effects, QueueInfo};
+pub use command::{Command, Incoming, Outcome, ReceiveMode};
+pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
+pub use output::{Browsed, Delivery, MessageState, Output, RequestError, SendError, SettleError};
+pub use settings::{BrokerSettings, Expiry, LocksOnDisconnect, QueueSettings};
+pub use shard::{ReadRequest, Shard};
+pub use time::{Mono, Now, Wall};

@@ -1,0 +1,166 @@
+//! Locks: who holds which messages of a subqueue, until when.
+//!
+//! Found by number; the token's other half tells a lock from its predecessors. A lock holds until
+//! its moment is reached, whether or not its expiry has been dealt with yet.
+//! Deadlines stand in lanes, one per lock duration, so that each lane is in order by itself; a
+//! settled or renewed lock leaves a stale entry in its lane that is skipped, and swept up when
+//! most of a lane is stale.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeBounds;
+
+use store::{MessageRow, SequenceNumber};
+
+use crate::id::{ConnectionId, LockToken};
+use crate::patch::Patch;
+use crate::time::Mono;
+
+/// Where a locked message came from, and goes back to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Origin {
+    /// It was available.
+    Available,
+    /// It was deferred.
+    Deferred,
+    /// It was available, but its body could not be read: nobody holds it, it is only set aside.
+    Unreadable,
+}
+
+/// One message lent out.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    pub token: LockToken,
+    pub until: Mono,
+    pub row: MessageRow,
+    pub delivery_count: u32,
+    pub patch: Option<Box<Patch>>,
+    /// `None` when the message is only set aside.
+    pub holder: Option<Holder>,
+    pub origin: Origin,
+}
+
+/// Who a message is lent to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Holder {
+    pub connection: ConnectionId,
+    /// The receiver's link; `None` when it was asked for by number.
+    pub link: Option<u32>,
+}
+
+/// Deadlines of locks that were given out for the same time, in order.
+#[derive(Debug)]
+struct Lane {
+    duration: u64,
+    order: VecDeque<(Mono, SequenceNumber)>,
+}
+
+/// All locks of a subqueue.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    held: BTreeMap<SequenceNumber, Lock>,
+    /// How many of them came from deferred messages.
+    deferred: usize,
+    lanes: Vec<Lane>,
+}
+
+impl Locks {
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Locks on messages that stand among the available ones on disk.
+    pub(crate) fn from_available(&self) -> usize {
+        self.held.len() - self.deferred
+    }
+
+    pub(crate) fn contains(&self, number: SequenceNumber) -> bool {
+        self.held.contains_key(&number)
+    }
+
+    /// The lock on `number`, if `token` names it and it holds at `now`.
+    pub(crate) fn find(
+        &self,
+        number: SequenceNumber,
+        token: LockToken,
+        now: Mono,
+    ) -> Option<&Lock> {
+        let lock = self.held.get(&number)?;
+        (lock.token == token && now < lock.until).then_some(lock)
+    }
+
+    /// Locks in order of number.
+    pub(crate) fn range(
+        &self,
+        range: impl RangeBounds<SequenceNumber>,
+    ) -> impl Iterator<Item = (SequenceNumber, &Lock)> {
+        self.held.range(range).map(|(number, lock)| (*number, lock))
+    }
+
+    /// Adds a lock that was given for `duration`.
+    pub(crate) fn insert(&mut self, number: SequenceNumber, lock: Lock, duration: u64) {
+        self.deferred += usize::from(lock.origin == Origin::Deferred);
+        self.queue(number, lock.until, duration);
+        self.held.insert(number, lock);
+    }
+
+    /// Sets a new end to a lock.
+    pub(crate) fn extend(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
+        if let Some(lock) = self.held.get_mut(&number) {
+            lock.until = until;
+            self.queue(number, until, duration);
+        }
+    }
+
+    /// Ends a lock.
+    pub(crate) fn take(&mut self, number: SequenceNumber) -> Option<Lock> {
+        let lock = self.held.remove(&number)?;
+        self.deferred -= usize::from(lock.origin == Origin::Deferred);
+        if self.held.is_empty() {
+            self.lanes.iter_mut().for_each(|lane| lane.order.clear());
+        }
+        Some(lock)
+    }
+
+    /// No lock ends before this moment.
+    pub(crate) fn earliest(&self) -> Option<Mono> {
+        let fronts = self.lanes.iter().filter_map(|lane| lane.order.front());
+        fronts.map(|(until, _)| *until).min()
+    }
+
+    /// The next lock whose time is up.
+    pub(crate) fn next_expired(&mut self, now: Mono) -> Option<SequenceNumber> {
+        let Self { held, lanes, .. } = self;
+        for lane in lanes.iter_mut() {
+            while let Some(&(until, number)) = lane.order.front()
+                && until <= now
+            {
+                lane.order.pop_front();
+                if is_live(held, until, number) {
+                    return Some(number);
+                }
+            }
+        }
+        lanes.retain(|lane| !lane.order.is_empty());
+        None
+    }
+
+    fn queue(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
+        let Self { held, lanes, .. } = self;
+        let place = lanes.iter().position(|lane| lane.duration == duration);
+        let place = place.unwrap_or_else(|| {
+            let order = VecDeque::new();
+            lanes.push(Lane { duration, order });
+            lanes.len() - 1
+        });
+        let order = &mut lanes[place].order;
+        if order.len() > 2 * held.len() + 64 {
+            order.retain(|&(until, number)| is_live(held, until, number));
+            order.shrink_to(2 * held.len() + 64);
+        }
+        order.push_back((until, number));
+    }
+}
+
+fn is_live(held: &BTreeMap<SequenceNumber, Lock>, until: Mono, number: SequenceNumber) -> bool {
+    held.get(&number).is_some_and(|lock| lock.until == until)
+}

@@ -1,0 +1,147 @@
+//! Output: what the broker says, once the commit it rests on is durable.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use bytes::Bytes;
+use store::{EntityId, SequenceNumber};
+
+use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId};
+use crate::time::Wall;
+
+/// A message's state as the wire shows it. (Entities contract 5)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MessageState {
+    Active = 0,
+    Deferred = 1,
+    Scheduled = 2,
+}
+
+/// A message as shown to a receiver or browser.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Browsed {
+    pub number: SequenceNumber,
+    pub enqueued: Wall,
+    /// Effective, milliseconds; `None` is for ever.
+    pub ttl_ms: Option<u64>,
+    pub expires: Option<Wall>,
+    /// Failed deliveries before this one.
+    pub delivery_count: u32,
+    pub state: MessageState,
+    /// The encoded message as it was received.
+    pub payload: Bytes,
+    /// Application properties to add or overwrite: key and encoded AMQP value.
+    pub changes: Vec<(String, Bytes)>,
+}
+
+/// A message handed to a receiver.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Delivery {
+    pub message: Browsed,
+    /// Also given in receive-and-delete mode.
+    pub token: LockToken,
+    /// Milliseconds of lock left; `None` in receive-and-delete mode.
+    pub lock_ms: Option<u64>,
+}
+
+impl Delivery {
+    /// What it counts against the connection's outlet, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.message.payload.len() + 256
+    }
+}
+
+/// Why a send was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SendError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity holds {size} bytes of {limit}")]
+    QuotaExceeded { size: u64, limit: u64 },
+    #[error("a message of {size} bytes is larger than {limit}")]
+    TooLarge { size: u64, limit: u64 },
+    #[error("the disk is nearly full")]
+    DiskNearlyFull,
+}
+
+/// Why a settlement was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SettleError {
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("a dead letter can not be dead-lettered again")]
+    NotAllowed,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("message {0} is not there")]
+    MessageNotFound(SequenceNumber),
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// What the broker says to a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    Ensured {
+        request: RequestId,
+        result: Result<EntityId, RequestError>,
+    },
+    /// Sequence numbers are consecutive from `first`.
+    Sent {
+        request: RequestId,
+        result: Result<SequenceNumber, SendError>,
+    },
+    Deliver {
+        receiver: ReceiverId,
+        delivery: Box<Delivery>,
+    },
+    /// Nothing more is coming: the receiver's credit up to the limit it named is used up.
+    Drained { receiver: ReceiverId },
+    Settled {
+        request: RequestId,
+        result: Result<(), SettleError>,
+    },
+    /// Milliseconds of lock from now, for each token.
+    Renewed {
+        request: RequestId,
+        result: Result<u64, RequestError>,
+    },
+    Browsed {
+        request: RequestId,
+        result: Result<Vec<Browsed>, RequestError>,
+    },
+    Deferred {
+        request: RequestId,
+        result: Result<Vec<Delivery>, RequestError>,
+    },
+    /// The broker ends the receiver: its entity is gone.
+    Evicted { receiver: ReceiverId },
+}
+
+impl Output {
+    /// Whom it is for.
+    #[must_use]
+    pub fn connection(&self) -> ConnectionId {
+        match self {
+            Self::Ensured { request, .. }
+            | Self::Sent { request, .. }
+            | Self::Settled { request, .. }
+            | Self::Renewed { request, .. }
+            | Self::Browsed { request, .. }
+            | Self::Deferred { request, .. } => request.connection,
+            Self::Deliver { receiver, .. }
+            | Self::Drained { receiver }
+            | Self::Evicted { receiver } => receiver.connection,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Patch: application properties changed since a message arrived.
+//!
+//! The message itself is kept as it was received; abandoning, deferring and dead-lettering only
+//! add to its patch. A later value of a key replaces the earlier one in its place. What senders
+//! of changes can put in is bounded by [`MAX_BYTES`]; decoding trusts no length.
+
+use std::collections::BTreeMap;
+
+use amqp::encode;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// Properties to add or overwrite: key and encoded AMQP value.
+pub(crate) type Changes = Vec<(String, Bytes)>;
+
+/// The most that a patch may take once encoded. Reasons set by the broker come on top.
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
+
+/// All changes of one message, each key once.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Patch {
+    changes: Changes,
+}
+
+/// The changes do not fit in a patch.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct TooLarge;
+
+impl Patch {
+    /// `old` with `changes` merged in.
+    pub(crate) fn merged(old: Option<&Self>, changes: Changes) -> Result<Self, TooLarge> {
+        // Checked first so that merging is never about more than a patch may hold.
+        check(encoded_len(&changes))?;
+        let merged = Self::overlaid(old, changes);
+        check(encoded_len(&merged.changes))?;
+        Ok(merged)
+    }
+
+    /// `old` with the reason why the broker itself dead-letters a message.
+    pub(crate) fn with_reason(old: Option<&Self>, reason: &str, description: &str) -> Self {
+        let changes = vec![
+            ("DeadLetterReason".to_owned(), encoded_text(reason)),
+            (
+                "DeadLetterErrorDescription".to_owned(),
+                encoded_text(description),
+            ),
+        ];
+        Self::overlaid(old, changes)
+    }
+
+    fn overlaid(old: Option<&Self>, changes: Changes) -> Self {
+        let old = old.map(|patch| patch.changes.clone()).unwrap_or_default();
+        let mut merged: Changes = Vec::with_capacity(old.len() + changes.len());
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for (key, value) in old.into_iter().chain(changes) {
+            match places.get(&key) {
+                Some(&place) => merged[place].1 = value,
+                None => {
+                    places.insert(key.clone(), merged.len());
+                    merged.push((key, value));
+                }
+            }
+        }
+        Self { changes: merged }
+    }
+
+    /// Whether nothing is changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// What it takes once encoded.
+    pub(crate) fn bytes(&self) -> usize {
+        encoded_len(&self.changes)
+    }
+
+    /// The changes as a receiver is told.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's
+    /// length in 4 bytes, the value.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(encoded_len(&self.changes));
+        for (key, value) in &self.changes {
+            let key_len = u16::try_from(key.len()).expect("keys fit in a patch");
+            let value_len = u32::try_from(value.len()).expect("values fit in a patch");
+            out.put_u16(key_len);
+            out.put_slice(key.as_bytes());
+            out.put_u32(value_len);
+            out.put_slice(value);
+        }
+        out.freeze()
+    }
+
+    /// What [`encode`](Self::encode) wrote; `None` for anything else.
+    pub(crate) fn decode(stored: &Bytes) -> Option<Self> {
+        let mut rest = stored.clone();
+        let mut changes = Vec::new();
+        while !rest.is_empty() {
+            let key_len = rest.try_get_u16().ok()?;
+            let key = take(&mut rest, usize::from(key_len))?;
+            let key = std::str::from_utf8(&key).ok()?.to_owned();
+            let value_len = rest.try_get_u32().ok()?;
+            let value = take(&mut rest, usize::try_from(value_len).ok()?)?;
+            // Their own allocation: a slice would pin what the store read.
+            changes.push((key, Bytes::copy_from_slice(&value)));
+        }
+        Some(Self { changes })
+    }
+}
+
+fn take(rest: &mut Bytes, len: usize) -> Option<Bytes> {
+    (len <= rest.len()).then(|| rest.split_to(len))
+}
+
+fn check(len: usize) -> Result<(), TooLarge> {
+    if len <= MAX_BYTES {
+        Ok(())
+    } else {
+        Err(TooLarge)
+    }
+}
+
+fn encoded_len(changes: &Changes) -> usize {
+    changes.iter().fold(0_usize, |sum, (key, value)| {
+        // A key that could not be written must not pass as one that fits.
+        let key_len = if key.len() > usize::from(u16::MAX) {
+            MAX_BYTES + 1
+        } else {
+            key.len()
+        };
+        sum.saturating_add(6 + key_len).saturating_add(value.len())
+    })
+}
+
+fn encoded_text(text: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    encode::string(&mut out, text);
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn change(key: &str, value: &str) -> (String, Bytes) {
+        (key.to_owned(), encoded_text(value))
+    }
+
+    fn change_strategy() -> impl Strategy<Value = (String, Bytes)> {
+        let value = proptest::collection::vec(any::<u8>(), 0..20);
+        ("[a-d]{0,2}", value).prop_map(|(key, value)| (key, value.into()))
+    }
+
+    #[test]
+    fn a_later_value_replaces_the_earlier_in_its_place() {
+        let old = Patch::merged(None, vec![change("a", "1"), change("b", "2")]).unwrap();
+        let new = Patch::merged(Some(&old), vec![change("c", "3"), change("a", "4")]).unwrap();
+        let expected = vec![change("a", "4"), change("b", "2"), change("c", "3")];
+        assert_eq!(new.changes(), &expected);
+    }
+
+    #[test]
+    fn changes_beyond_the_bound_are_refused() {
+        let big = vec![("k".to_owned(), Bytes::from(vec![0; MAX_BYTES]))];
+        assert_eq!(Patch::merged(None, big), Err(TooLarge));
+        let half = |key: &str| vec![(key.to_owned(), Bytes::from(vec![0; MAX_BYTES / 2]))];
+        let old = Patch::merged(None, half("a")).unwrap();
+        assert_eq!(Patch::merged(Some(&old), half("b")), Err(TooLarge));
+        assert!(Patch::merged(Some(&old), half("a")).is_ok());
+        let long_key = vec![("k".repeat(70_000), Bytes::new())];
+        assert_eq!(Patch::merged(None, long_key), Err(TooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(changes in proptest::collection::vec(change_strategy(), 0..8)) {
+            let patch = Patch::merged(None, changes).unwrap();
+            prop_assert_eq!(Patch::decode(&patch.encode()), Some(patch));
+        }
+
+        #[test]
+        fn decoding_anything_ends(stored in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let stored = Bytes::from(stored);
+            if let Some(patch) = Patch::decode(&stored) {
+                prop_assert_eq!(patch.encode(), stored);
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Peek: browses a subqueue from a number on, without taking anything.
+//!
+//! Shows what is available, locked or deferred, in order of number. What the window knows is
+//! asked for by number, the rest by range, and the deferred ones last: a message only ever moves
+//! that way, so none is missed between two reads.
+
+use std::collections::BTreeMap;
+
+use store::{Part, Query, SequenceNumber, StoredMessage};
+
+use crate::clients::Place;
+use crate::directory::Directory;
+use crate::id::RequestId;
+use crate::output::{Browsed, MessageState, Output, RequestError};
+use crate::queue::{Message, Queue};
+use crate::read::{Purpose, Rows, body_of};
+use crate::shared::Context;
+
+/// Most messages of one answer. (Entities contract 13)
+const MOST: usize = 250;
+
+/// What is being read next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// Messages that the window or a lock knows.
+    Known,
+    /// Messages that are on disk only.
+    Disk,
+    Deferred,
+}
+
+/// A peek on its way.
+#[derive(Debug)]
+pub(crate) struct Peek {
+    pub place: Place,
+    request: RequestId,
+    from: SequenceNumber,
+    count: usize,
+    max_bytes: usize,
+    stage: Stage,
+    /// Where the next read of the stage begins.
+    cursor: SequenceNumber,
+    /// Deferred messages from here on are not shown: others before them may not have been read.
+    until: SequenceNumber,
+    bytes: usize,
+    found: BTreeMap<SequenceNumber, StoredMessage>,
+}
+
+/// Starts to browse.
+pub(crate) fn peek(
+    directory: &mut Directory,
+    request: RequestId,
+    place: Place,
+    from: SequenceNumber,
+    count: usize,
+    max_bytes: usize,
+    cx: &mut Context<'_>,
+) {
+    let Some(queue) = directory.get_mut(place.entity) else {
+        let result = Err(RequestError::NotFound);
+        return cx.say(Output::Browsed { request, result });
+    };
+    let peek = Peek {
+        place,
+        request,
+        from,
+        count: count.min(MOST),
+        max_bytes,
+        stage: Stage::Known,
+        cursor: from,
+        until: queue.head.next_number,
+        bytes: 0,
+        found: BTreeMap::new(),
+    };
+    queue.peek_on(peek, cx);
+}
+
+impl Queue {
+    /// Asks for what comes next, or answers.
+    fn peek_on(&mut self, mut peek: Peek, cx: &mut Context<'_>) {
+        if peek.stage == Stage::Known {
+            let numbers = self.peek_known(&mut peek);
+            if !numbers.is_empty() {
+                return self.ask_points(peek, numbers, cx);
+            }
+            peek.stage = Stage::Disk;
+        }
+        let subqueue = peek.place.subqueue;
+        if peek.stage == Stage::Disk {
+            peek.stage = Stage::Deferred;
+            if self.beyond(subqueue) > 0 && peek.has_room() && peek.cursor < peek.until {
+                peek.stage = Stage::Disk;
+                return Self::ask_range(peek, subqueue.part(), cx);
+            }
+        }
+        let deferred = self.head.part(subqueue.deferred_part());
+        let from = peek.from.max(SequenceNumber(deferred.resume));
+        if deferred.count > 0 && from < peek.until && peek.count > 0 {
+            peek.cursor = from;
+            return Self::ask_range(peek, subqueue.deferred_part(), cx);
+        }
+        peek.answer(cx);
+    }
+
+    /// The next numbers that the window or a lock knows. The cursor moves behind them.
+    fn peek_known(&self, peek: &mut Peek) -> Vec<SequenceNumber> {
+        let sub = self.sub(peek.place.subqueue);
+        let end = sub.window.end();
+        let room = peek.count.saturating_sub(peek.found.len());
+        let locks = sub.locks.range(peek.cursor..);
+        let locked = locks
+            .filter(|(_, lock)| lock.origin != crate::lock::Origin::Deferred)
+            .map(|(number, lock)| (number, Some(lock.row.size)));
+        let mut known: Vec<_> = sub.window.known_from(peek.cursor).take(room).collect();
+        known.extend(locked.take(room));
+        known.retain(|(number, _)| *number < end && *number < peek.until);
+        known.sort_unstable();
+        known.truncate(room);
+        let mut numbers = Vec::new();
+        let mut bytes = peek.bytes;
+        for (number, size) in known {
+            if bytes >= peek.max_bytes && bytes > 0 {
+                break;
+            }
+            // One whose size is not known is asked for alone.
+            let size = size.map_or(peek.max_bytes, |size| size as usize);
+            bytes = bytes.saturating_add(size.max(1));
+            numbers.push(number);
+        }
+        peek.cursor = match numbers.last() {
+            Some(last) => last.next(),
+            None if peek.has_room() => peek.cursor.max(end),
+            None => peek.cursor,
+        };
+        numbers
+    }
+
+    fn ask_points(&self, peek: Peek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {
+        let query = Query::Points {
+            entity: self.id,
+            part: peek.place.subqueue.part(),
+            numbers,
+            bodies: true,
+        };
+        cx.ask(query, Purpose::Peek(Box::new(peek)));
+    }
+
+    fn ask_range(peek: Peek, part: Part, cx: &mut Context<'_>) {
+        let active = peek.stage != Stage::Deferred;
+        let query = Query::Range {
+            entity: peek.place.entity,
+            part,
+            from: peek.cursor,
+            until: peek.until,
+            limit: peek.count - if active { peek.found.len() } else { 0 },
+            bodies: true,
+            max_bytes: peek.max_bytes
+                - if active {
+                    peek.bytes.min(peek.max_bytes)
+                } else {
+                    0
+                },
+        };
+        cx.ask(query, Purpose::Peek(Box::new(peek)));
+    }
+
+    /// A part of it was read.
+    pub(crate) fn peek_loaded(&mut self, mut peek: Peek, rows: Rows, cx: &mut Context<'_>) {
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => {
+                let result = Err(RequestError::Invalid(error.to_string()));
+                return cx.say(Output::Browsed {
+                    request: peek.request,
+                    result,
+                });
+            }
+        };
+        match peek.stage {
+            Stage::Known => {
+                peek.take(rows);
+                self.peek_on(peek, cx);
+            }
+            Stage::Disk => {
+                peek.take(rows);
+                peek.stage = Stage::Deferred;
+                self.peek_on(peek, cx);
+            }
+            Stage::Deferred => {
+                peek.take_deferred(rows);
+                peek.answer(cx);
+            }
+        }
+    }
+}
+
+impl Peek {
+    fn has_room(&self) -> bool {
+        self.found.len() < self.count && (self.bytes < self.max_bytes || self.found.is_empty())
+    }
+
+    fn take(&mut self, rows: Vec<StoredMessage>) {
+        for row in rows {
+            self.bytes = self.bytes.saturating_add(size_of_body(&row));
+            self.found.insert(row.number, row);
+        }
+        if !self.has_room()
+            && let Some(last) = self.found.last_key_value()
+        {
+            self.until = last.0.next();
+        }
+    }
+
+    /// Merges the deferred ones; what they were cut off at cuts off the others too.
+    fn take_deferred(&mut self, rows: Vec<StoredMessage>) {
+        let bytes: usize = rows.iter().map(size_of_body).sum();
+        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
+        if cut && let Some(last) = rows.last() {
+            self.found = {
+                let mut found = std::mem::take(&mut self.found);
+                drop(found.split_off(&last.number.next()));
+                found
+            };
+        }
+        for row in rows {
+            self.found.entry(row.number).or_insert(row);
+        }
+    }
+
+    fn answer(self, cx: &mut Context<'_>) {
+        let deferred = self.place.subqueue.deferred_part();
+        let mut bytes = 0_usize;
+        let mut shown: Vec<Browsed> = Vec::new();
+        let mut result = Ok(());
+        for stored in self.found.into_values().take(self.count) {
+            if bytes >= self.max_bytes && !shown.is_empty() {
+                break;
+            }
+            bytes = bytes.saturating_add(size_of_body(&stored));
+            let state = if stored.part == deferred {
+                MessageState::Deferred
+            } else {
+                MessageState::Active
+            };
+            match shown_of(&stored, state) {
+                Some(browsed) => shown.push(browsed),
+                None => result = Err(unreadable(stored.number)),
+            }
+        }
+        cx.say(Output::Browsed {
+            request: self.request,
+            result: result.map(|()| shown),
+        });
+    }
+}
+
+fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
+    let body = body_of(stored)?;
+    let message = Message {
+        number: stored.number,
+        part: stored.part,
+        row: stored.row,
+        delivery_count: stored.delivery_count,
+        patch: body.patch,
+    };
+    Some(message.shown(state, body.payload))
+}
+
+fn unreadable(number: SequenceNumber) -> RequestError {
+    RequestError::Invalid(format!("message {number} can not be read"))
+}
+
+fn size_of_body(stored: &StoredMessage) -> usize {
+    stored.body.as_ref().map_or(0, |body| body.len()).max(1)
+}

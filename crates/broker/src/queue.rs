@@ -1,0 +1,326 @@
+//! Queue: one entity, its parts and its counters.
+//!
+//! Every row that is put or removed goes through here, so that counters are exact and windows,
+//! journals and heads hear of it. What can be done with messages has a file for each kind.
+//! Invariant: a live message is in exactly one part; a part's count is what its window accounts
+//! for, plus its locks, plus what is on disk only.
+
+use store::{BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
+
+use crate::bodies::BodyRef;
+use crate::clients::Place;
+use crate::expiry::ExpiryIndex;
+use crate::id::Subqueue;
+use crate::journal::Journal;
+use crate::patch::Patch;
+use crate::settings::{Expiry, QueueSettings};
+use crate::shared::{Alarm, Context};
+use crate::sub::Sub;
+use crate::sweep::Sweep;
+use crate::time::{Mono, Wall};
+use crate::window::Entry;
+
+/// One entity.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub id: EntityId,
+    pub namespace: NamespaceId,
+    pub path: String,
+    pub settings: QueueSettings,
+    pub head: Head,
+    pub subs: [Sub; 3],
+    pub expiry: ExpiryIndex,
+    pub sweep: Option<Sweep>,
+    pub journal: Journal,
+    /// Whether the head has to be written at the end of the turn.
+    pub touched: bool,
+    pub alarm: Alarm,
+}
+
+/// A message that is to move or to go, with what the store knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub number: SequenceNumber,
+    pub part: Part,
+    pub row: MessageRow,
+    pub delivery_count: u32,
+    pub patch: Option<Box<Patch>>,
+}
+
+impl Queue {
+    /// A queue as its head says; without a head it is new.
+    pub(crate) fn new(
+        id: EntityId,
+        namespace: NamespaceId,
+        path: String,
+        settings: QueueSettings,
+        head: Head,
+        window: usize,
+    ) -> Self {
+        let subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
+        Self {
+            id,
+            namespace,
+            path,
+            settings,
+            head,
+            subs,
+            expiry: ExpiryIndex::default(),
+            sweep: None,
+            journal: Journal::default(),
+            touched: false,
+            alarm: Alarm::default(),
+        }
+    }
+
+    pub(crate) fn sub(&self, subqueue: Subqueue) -> &Sub {
+        &self.subs[subqueue as usize]
+    }
+
+    pub(crate) fn sub_mut(&mut self, subqueue: Subqueue) -> &mut Sub {
+        &mut self.subs[subqueue as usize]
+    }
+
+    pub(crate) fn place(&self, subqueue: Subqueue) -> Place {
+        Place {
+            entity: self.id,
+            subqueue,
+        }
+    }
+
+    /// Bytes of all messages, subqueues included.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.head.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// How many of a subqueue's messages are on disk only.
+    pub(crate) fn beyond(&self, subqueue: Subqueue) -> u64 {
+        let sub = self.sub(subqueue);
+        let known = sub.window.len() + sub.locks.from_available();
+        let count = self.head.part(subqueue.part()).count;
+        count.saturating_sub(known as u64)
+    }
+
+    /// Whether a message of the subqueue is past its deadline. In a dead-letter queue nothing
+    /// expires. (Entities contract 7.2)
+    pub(crate) fn is_expired(subqueue: Subqueue, row: &MessageRow, now: Wall) -> bool {
+        subqueue == Subqueue::Main && row.expires_ms <= now.0
+    }
+
+    /// Whether messages past their deadline leave now.
+    pub(crate) fn may_expire(&self, cx: &Context<'_>) -> bool {
+        match self.settings.expiry.unwrap_or(cx.shared.settings.expiry) {
+            Expiry::Eager => true,
+            Expiry::Cloud => self.sub(Subqueue::Main).attached > 0,
+        }
+    }
+
+    /// A message enters a subqueue as its own: it arrives, or is dead-lettered.
+    pub(crate) fn enter(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        entry: Entry,
+        cx: &mut Context<'_>,
+    ) {
+        let beyond = self.beyond(subqueue);
+        self.put_row(subqueue.part(), number, entry.row, cx);
+        self.offer(subqueue, number, entry, beyond, cx);
+    }
+
+    /// A message whose lock has ended stands again in its place.
+    pub(crate) fn re_enter(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        entry: Entry,
+        cx: &mut Context<'_>,
+    ) {
+        self.journal.note(number);
+        if subqueue == Subqueue::Main {
+            self.note_deadline(number, entry.row.expires_ms, cx);
+        }
+        // The message itself is neither locked nor in the window at this moment.
+        let others = self.beyond(subqueue).saturating_sub(1);
+        self.offer(subqueue, number, entry, others, cx);
+    }
+
+    fn offer(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        entry: Entry,
+        beyond: u64,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub_mut(subqueue);
+        sub.stirred = true;
+        if let Some(spilled) = sub.window.insert(number, entry, beyond) {
+            drop(cx.shared.bodies.take(spilled.body));
+        }
+    }
+
+    /// The expiry index hears of a message with a deadline.
+    pub(crate) fn note_deadline(
+        &mut self,
+        number: SequenceNumber,
+        expires: u64,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(write) = self.expiry.lower(self.id, number, expires) {
+            cx.write(write);
+        }
+    }
+
+    /// Writes a row into a part.
+    pub(crate) fn put_row(
+        &mut self,
+        part: Part,
+        number: SequenceNumber,
+        row: MessageRow,
+        cx: &mut Context<'_>,
+    ) {
+        self.touch(cx);
+        let head = self.head.part_mut(part);
+        if head.count == 0 || number.0 < head.resume {
+            head.resume = number.0;
+        }
+        head.count += 1;
+        head.bytes += u64::from(row.size);
+        cx.write(Write::PutMessage {
+            entity: self.id,
+            part,
+            number,
+            row,
+        });
+    }
+
+    /// Removes a row from a part. The message is not in the window any more.
+    pub(crate) fn remove_row(
+        &mut self,
+        part: Part,
+        number: SequenceNumber,
+        row: &MessageRow,
+        cx: &mut Context<'_>,
+    ) {
+        self.touch(cx);
+        let head = self.head.part_mut(part);
+        head.count -= 1;
+        head.bytes -= u64::from(row.size);
+        cx.write(Write::RemoveMessage {
+            entity: self.id,
+            part,
+            number,
+        });
+        self.journal.note(number);
+        if let Some(subqueue) = window_of(part) {
+            self.sub_mut(subqueue).window.forget(number);
+        }
+    }
+
+    /// Removes a message and all that belongs to it. `patched` tells whether it may have a patch.
+    pub(crate) fn erase(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+        self.remove_row(message.part, message.number, &message.row, cx);
+        cx.write(Write::RemoveBody {
+            pointer: message.row.body,
+        });
+        let (entity, number) = (self.id, message.number);
+        if message.delivery_count > 0 {
+            cx.write(Write::RemoveDeliveryCount { entity, number });
+        }
+        if patched {
+            cx.write(Write::RemovePatch { entity, number });
+        }
+    }
+
+    /// Moves a message to the dead-letter subqueue, its body left where it is.
+    pub(crate) fn dead_letter(&mut self, message: &Message, patch: &Patch, cx: &mut Context<'_>) {
+        self.remove_row(message.part, message.number, &message.row, cx);
+        self.put_patch(message.number, patch, cx);
+        let entry = Entry {
+            row: message.row,
+            delivery_count: message.delivery_count,
+            body: BodyRef::NONE,
+        };
+        self.enter(Subqueue::DeadLetter, message.number, entry, cx);
+    }
+
+    /// Writes a message's patch, if there is anything in it.
+    pub(crate) fn put_patch(
+        &mut self,
+        number: SequenceNumber,
+        patch: &Patch,
+        cx: &mut Context<'_>,
+    ) {
+        if !patch.is_empty() {
+            cx.write(Write::PutPatch {
+                entity: self.id,
+                number,
+                patch: patch.encode(),
+            });
+        }
+    }
+
+    /// The pointer of a body that arrives here under this number.
+    pub(crate) fn pointer(&self, number: SequenceNumber) -> BodyPointer {
+        BodyPointer {
+            home: self.id,
+            number,
+        }
+    }
+
+    fn touch(&mut self, cx: &mut Context<'_>) {
+        if !self.touched {
+            self.touched = true;
+            cx.shared.touched.push(self.id);
+        }
+    }
+
+    /// The end of a step: delivers what can be delivered and sets the alarm.
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
+        // Ascending, for the main queue stirs the dead-letter queue and not the other way round.
+        for subqueue in Subqueue::ALL {
+            if std::mem::take(&mut self.sub_mut(subqueue).stirred) {
+                self.dispatch(subqueue, cx);
+            }
+        }
+        let alarm = Alarm {
+            mono: self.mono_alarm(cx),
+            wall: self.wall_alarm(cx),
+        };
+        cx.shared.alarms.set(self.id, self.alarm, alarm);
+        self.alarm = alarm;
+    }
+
+    fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
+        if self.subs.iter().any(|sub| sub.stirred) {
+            return Some(cx.now.mono);
+        }
+        let wanted = self.subs.iter().filter_map(Sub::deadline).min();
+        // An alarm that is too early costs less than moving it with every lock.
+        match self.alarm.mono {
+            Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
+                Some(set)
+            }
+            _ => wanted,
+        }
+    }
+
+    fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
+        if !self.may_expire(cx) {
+            return None;
+        }
+        match &self.sweep {
+            Some(sweep) if sweep.is_waiting() => None,
+            Some(_) => Some(cx.now.wall),
+            None => self.expiry.next_due().map(Wall),
+        }
+    }
+}
+
+/// The subqueue whose window is about this part.
+fn window_of(part: Part) -> Option<Subqueue> {
+    Subqueue::ALL
+        .into_iter()
+        .find(|subqueue| subqueue.part() == part)
+}

@@ -1,0 +1,80 @@
+//! Reads: what was asked of the store, and who goes on when the answer comes.
+
+use store::{EntityId, SequenceNumber, StoreError, StoredMessage};
+
+use crate::bodies::{Body, BodyRef};
+use crate::clients::Place;
+use crate::deferred::Retrieval;
+use crate::directory::Directory;
+use crate::id::ReadId;
+use crate::patch::Patch;
+use crate::peek::Peek;
+use crate::shared::Context;
+use crate::window::Entry;
+
+/// What comes back from a read.
+pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
+
+/// Why something was read.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    /// The window's next messages.
+    Refill(Place),
+    /// Bodies of the window's first messages.
+    Fetch(Place, Vec<SequenceNumber>),
+    /// Part of a block that is looked through for expired messages.
+    Sweep(EntityId),
+    /// Messages that can not be dead-lettered without knowing their patches.
+    SweepPatches(EntityId, Vec<SequenceNumber>),
+    Peek(Box<Peek>),
+    Deferred(Box<Retrieval>),
+}
+
+impl Purpose {
+    fn entity(&self) -> EntityId {
+        match self {
+            Self::Refill(place) | Self::Fetch(place, _) => place.entity,
+            Self::Sweep(entity) | Self::SweepPatches(entity, _) => *entity,
+            Self::Peek(peek) => peek.place.entity,
+            Self::Deferred(retrieval) => retrieval.place.entity,
+        }
+    }
+}
+
+/// Hands the answer to who asked for it.
+pub(crate) fn loaded(directory: &mut Directory, read: ReadId, rows: Rows, cx: &mut Context<'_>) {
+    let Some(purpose) = cx.shared.take_read(read) else {
+        return;
+    };
+    let Some(queue) = directory.get_mut(purpose.entity()) else {
+        return;
+    };
+    match purpose {
+        Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows, cx),
+        Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows, cx),
+        Purpose::Sweep(_) => queue.sweep_loaded(read, rows, cx),
+        Purpose::SweepPatches(_, numbers) => queue.sweep_patches_loaded(read, &numbers, rows, cx),
+        Purpose::Peek(peek) => queue.peek_loaded(*peek, rows, cx),
+        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, *retrieval, rows, cx),
+    }
+    queue.run(cx);
+}
+
+/// A stored row as the window has it, its body not in memory.
+pub(crate) fn entry_of(stored: &StoredMessage) -> Entry {
+    Entry {
+        row: stored.row,
+        delivery_count: stored.delivery_count,
+        body: BodyRef::NONE,
+    }
+}
+
+/// A stored message's body and patch; `None` if it was not read, or can not be understood.
+pub(crate) fn body_of(stored: &StoredMessage) -> Option<Body> {
+    let payload = stored.body.clone()?;
+    let patch = match &stored.patch {
+        Some(patch) => Some(Box::new(Patch::decode(patch)?)),
+        None => None,
+    };
+    Some(Body { payload, patch })
+}

@@ -1,0 +1,204 @@
+//! Refill: brings the window's next messages, and bodies for its first ones, into memory.
+//!
+//! Both are read only while somebody wants messages. A read that failed is tried again after a
+//! second; a message whose body is damaged is set aside for a lock's time, so that those behind
+//! it can be had.
+
+use store::{Query, SequenceNumber, StoreError, StoredMessage};
+
+use crate::clients::Place;
+use crate::id::{ReadId, Subqueue};
+use crate::lock::Origin;
+use crate::queue::{Message, Queue};
+use crate::read::{Purpose, Rows, body_of, entry_of};
+use crate::shared::Context;
+use crate::time::Mono;
+use crate::window::Ask;
+
+/// Most messages and bytes of bodies that are fetched at once.
+const FETCH_MESSAGES: usize = 512;
+const FETCH_BYTES: usize = 1 << 20;
+/// How long to leave a store alone that could not read.
+pub(crate) const RETRY_MS: u64 = 1_000;
+
+impl Queue {
+    /// Asks for more messages if the window runs low.
+    pub(crate) fn refill(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        let next_number = self.head.next_number;
+        let beyond = self.beyond(subqueue);
+        let place = self.place(subqueue);
+        let sub = self.sub_mut(subqueue);
+        if sub.retry_at.is_some() {
+            return;
+        }
+        let Some(ask) = sub.window.wants(beyond, next_number) else {
+            return;
+        };
+        let query = query_for(place, &ask, next_number);
+        let read = cx.ask(query, Purpose::Refill(place));
+        sub.window.asked(read, ask, next_number);
+    }
+
+    /// A refill came back.
+    pub(crate) fn refilled(
+        &mut self,
+        subqueue: Subqueue,
+        read: ReadId,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub_mut(subqueue);
+        sub.stirred = true;
+        match rows {
+            Ok(rows) => {
+                let rows = rows.iter().map(|row| (row.number, entry_of(row))).collect();
+                let locks = &sub.locks;
+                let spilled = sub
+                    .window
+                    .loaded(read, rows, |number| locks.contains(number));
+                for entry in spilled {
+                    drop(cx.shared.bodies.take(entry.body));
+                }
+            }
+            Err(_) => {
+                sub.window.failed(read);
+                sub.retry_at = Some(later(cx.now.mono));
+            }
+        }
+    }
+
+    /// Asks for the bodies of the first messages that are wanted and not in memory.
+    pub(crate) fn fetch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        let place = self.place(subqueue);
+        let sub = &self.subs[subqueue as usize];
+        if sub.fetch.is_some() || sub.retry_at.is_some() {
+            return;
+        }
+        let most = if sub.cautious {
+            1
+        } else {
+            self.wanted(subqueue, cx)
+        };
+        let mut bytes = 0_usize;
+        let mut numbers = Vec::new();
+        let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
+        for (number, entry) in first.take(most) {
+            if cx.shared.bodies.is_resident(entry.body) {
+                continue;
+            }
+            bytes = bytes.saturating_add(entry.row.size as usize);
+            if bytes > FETCH_BYTES && !numbers.is_empty() {
+                break;
+            }
+            numbers.push(number);
+        }
+        let query = Query::Points {
+            entity: self.id,
+            part: subqueue.part(),
+            numbers: numbers.clone(),
+            bodies: true,
+        };
+        let read = cx.ask(query, Purpose::Fetch(place, numbers));
+        self.sub_mut(subqueue).fetch = Some(read);
+    }
+
+    /// How many messages the takers would take, within bounds.
+    fn wanted(&self, subqueue: Subqueue, cx: &Context<'_>) -> usize {
+        let mut wanted = 0_usize;
+        for slot in &self.sub(subqueue).takers {
+            let credit = cx.shared.clients.get(*slot).map_or(0, |r| r.credit());
+            wanted = wanted.saturating_add(credit as usize);
+            if wanted >= FETCH_MESSAGES {
+                return FETCH_MESSAGES;
+            }
+        }
+        wanted.max(1)
+    }
+
+    /// Bodies came back.
+    pub(crate) fn fetched(
+        &mut self,
+        subqueue: Subqueue,
+        numbers: &[SequenceNumber],
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub_mut(subqueue);
+        sub.fetch = None;
+        sub.stirred = true;
+        match rows {
+            Ok(rows) => {
+                sub.cautious = false;
+                self.take_bodies(subqueue, numbers, &rows, cx);
+            }
+            Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => sub.cautious = true,
+            Err(StoreError::Corrupt { .. }) => self.set_aside(subqueue, numbers, cx),
+            Err(_) => sub.retry_at = Some(later(cx.now.mono)),
+        }
+    }
+
+    fn take_bodies(
+        &mut self,
+        subqueue: Subqueue,
+        numbers: &[SequenceNumber],
+        rows: &[StoredMessage],
+        cx: &mut Context<'_>,
+    ) {
+        let window = &mut self.sub_mut(subqueue).window;
+        for stored in rows {
+            if let Some(entry) = window.get_mut(stored.number)
+                && let Some(body) = body_of(stored)
+            {
+                drop(cx.shared.bodies.take(entry.body));
+                entry.body = cx.shared.bodies.put(body);
+            }
+        }
+        let missing: Vec<_> = numbers
+            .iter()
+            .copied()
+            .filter(|number| {
+                let entry = window.get(*number);
+                entry.is_some_and(|entry| !cx.shared.bodies.is_resident(entry.body))
+            })
+            .collect();
+        self.set_aside(subqueue, &missing, cx);
+    }
+
+    /// Locks messages that can not be read, for nobody.
+    fn set_aside(&mut self, subqueue: Subqueue, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
+        for &number in numbers {
+            let Some(entry) = self.sub_mut(subqueue).window.take(number) else {
+                continue;
+            };
+            let message = Message::available(subqueue.part(), number, &entry, None);
+            let token = cx.shared.tokens.next(number);
+            self.lock(subqueue, message, token, None, Origin::Unreadable, cx);
+        }
+    }
+}
+
+fn later(now: Mono) -> Mono {
+    Mono(now.0.saturating_add(RETRY_MS))
+}
+
+fn query_for(place: Place, ask: &Ask, until: SequenceNumber) -> Query {
+    let entity = place.entity;
+    let part = place.subqueue.part();
+    match ask {
+        Ask::Stragglers(numbers) => Query::Points {
+            entity,
+            part,
+            numbers: numbers.clone(),
+            bodies: false,
+        },
+        Ask::From(from, limit) => Query::Range {
+            entity,
+            part,
+            from: *from,
+            until,
+            limit: *limit,
+            bodies: false,
+            max_bytes: 0,
+        },
+    }
+}

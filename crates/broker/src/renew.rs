@@ -1,0 +1,41 @@
+//! Renew: sets locks to a full lock duration from now, all or none. (Entities contract 9)
+
+use store::EntityId;
+
+use crate::directory::Directory;
+use crate::id::{LockToken, RequestId};
+use crate::output::{Output, RequestError};
+use crate::queue::Queue;
+use crate::shared::Context;
+use crate::time::Mono;
+
+/// Renews the locks that `tokens` name.
+pub(crate) fn renew(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    tokens: &[LockToken],
+    cx: &mut Context<'_>,
+) {
+    let result = match directory.get_mut(entity) {
+        Some(queue) => queue.renew(tokens, cx),
+        None => Err(RequestError::NotFound),
+    };
+    cx.say(Output::Renewed { request, result });
+}
+
+impl Queue {
+    fn renew(&mut self, tokens: &[LockToken], cx: &mut Context<'_>) -> Result<u64, RequestError> {
+        let held = tokens.iter().map(|token| self.find_lock(*token, cx));
+        let held: Option<Vec<_>> = held.collect();
+        let held = held.ok_or(RequestError::LockLost)?;
+        let duration = self.settings.lock_duration;
+        let until = Mono(cx.now.mono.0.saturating_add(duration));
+        for (subqueue, number) in held {
+            let locks = &mut self.sub_mut(subqueue).locks;
+            locks.extend(number, until, duration);
+        }
+        self.run(cx);
+        Ok(duration)
+    }
+}

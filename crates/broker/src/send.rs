@@ -1,0 +1,126 @@
+//! Send: messages enter a queue, all or none.
+//!
+//! Each gets the next number and its deadline. Enqueued time never decreases within an entity,
+//! whatever the clock does. Sends are refused before anything is written when the disk is nearly
+//! full, the entity is full, or a message is too large.
+
+use store::{EntityId, MessageRow, SequenceNumber, Write};
+
+use crate::bodies::BodyRef;
+use crate::command::Incoming;
+use crate::directory::Directory;
+use crate::id::{RequestId, Subqueue};
+use crate::output::{Output, SendError};
+use crate::queue::Queue;
+use crate::shared::Context;
+use crate::window::Entry;
+
+/// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
+const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
+
+/// Enqueues `messages` and answers.
+pub(crate) fn send(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    messages: Vec<Incoming>,
+    cx: &mut Context<'_>,
+) {
+    let result = match directory.get_mut(entity) {
+        Some(queue) => queue.send(request, messages, cx),
+        None => Err(SendError::NotFound),
+    };
+    if let Err(error) = result {
+        cx.say(Output::Sent {
+            request,
+            result: Err(error),
+        });
+    }
+}
+
+impl Queue {
+    fn send(
+        &mut self,
+        request: RequestId,
+        messages: Vec<Incoming>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), SendError> {
+        self.check_room(&messages, cx)?;
+        let first = self.head.next_number;
+        let enqueued = cx.now.wall.0.max(self.head.last_enqueued_ms);
+        self.head.last_enqueued_ms = enqueued;
+        for message in messages {
+            self.enqueue(message, enqueued, cx);
+        }
+        cx.say(Output::Sent {
+            request,
+            result: Ok(first),
+        });
+        self.run(cx);
+        Ok(())
+    }
+
+    fn check_room(&self, messages: &[Incoming], cx: &Context<'_>) -> Result<(), SendError> {
+        if cx.shared.nearly_full {
+            return Err(SendError::DiskNearlyFull);
+        }
+        let limit = self.settings.max_message_size.unwrap_or(MAX_MESSAGE_SIZE);
+        let limit = limit.min(MAX_MESSAGE_SIZE);
+        let mut sum = 0_u64;
+        for message in messages {
+            let size = message.payload.len() as u64;
+            if size > limit {
+                return Err(SendError::TooLarge { size, limit });
+            }
+            sum = sum.saturating_add(size);
+        }
+        let size = self.bytes();
+        let limit = self.settings.max_size;
+        if size.saturating_add(sum) > limit {
+            return Err(SendError::QuotaExceeded { size, limit });
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, message: Incoming, enqueued_ms: u64, cx: &mut Context<'_>) {
+        let number = self.take_number();
+        let default = self.settings.default_message_time_to_live;
+        let ttl_ms = message.ttl_ms.unwrap_or(u64::MAX).min(default);
+        let row = MessageRow {
+            enqueued_ms,
+            ttl_ms,
+            expires_ms: enqueued_ms.saturating_add(ttl_ms),
+            size: u32::try_from(message.payload.len()).expect("sizes were checked"),
+            flags: 0,
+            session_hash: 0,
+            body: self.pointer(number),
+        };
+        cx.effects.body_bytes += message.payload.len();
+        cx.write(Write::PutBody {
+            pointer: row.body,
+            body: message.payload.clone(),
+        });
+        self.note_deadline(number, row.expires_ms, cx);
+        let mut entry = Entry {
+            row,
+            delivery_count: 0,
+            body: BodyRef::NONE,
+        };
+        if self.keeps_next(cx) {
+            entry.body = cx.shared.bodies.put_received(message.payload);
+        }
+        self.enter(Subqueue::Main, number, entry, cx);
+    }
+
+    fn take_number(&mut self) -> SequenceNumber {
+        let number = self.head.next_number;
+        self.head.next_number = number.next();
+        number
+    }
+
+    /// Whether the window will know the next message, so that its body is worth keeping.
+    fn keeps_next(&self, cx: &Context<'_>) -> bool {
+        let room = self.sub(Subqueue::Main).window.len() < cx.shared.settings.window;
+        room && self.beyond(Subqueue::Main) == 0
+    }
+}

@@ -1,0 +1,105 @@
+//! Settings of queues and of the broker. Durations are milliseconds, sizes bytes; `u64::MAX` is "never".
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use serde::{Deserialize, Serialize};
+
+/// When messages past their deadline leave. (`spec/README.md`, Expiry)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expiry {
+    /// Within a second, wherever they stand, with no receiver attached.
+    #[default]
+    Eager,
+    /// Only while a receiver is attached.
+    Cloud,
+}
+
+/// What becomes of message locks when their connection goes. (`spec/README.md`)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocksOnDisconnect {
+    /// They run on and can be settled by token from elsewhere.
+    #[default]
+    Keep,
+    /// The messages are available at once, each with its count raised.
+    Drop,
+}
+
+/// A queue's properties that change what it does. (Entities contract 2.1)
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct QueueSettings {
+    pub lock_duration: u64,
+    pub max_delivery_count: u32,
+    /// Default and ceiling of messages' own time to live.
+    pub default_message_time_to_live: u64,
+    pub dead_lettering_on_message_expiration: bool,
+    /// Bytes of the entity, subqueues included.
+    pub max_size: u64,
+    /// Bytes of one message; `None` takes the broker's.
+    pub max_message_size: Option<u64>,
+    /// `None` takes the broker's.
+    pub expiry: Option<Expiry>,
+    pub requires_session: bool,
+    pub requires_duplicate_detection: bool,
+    pub duplicate_detection_history_time_window: u64,
+    pub forward_to: Option<String>,
+    pub forward_dead_lettered_messages_to: Option<String>,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self {
+            lock_duration: 60_000,
+            max_delivery_count: 10,
+            default_message_time_to_live: u64::MAX,
+            dead_lettering_on_message_expiration: false,
+            max_size: 1 << 30,
+            max_message_size: None,
+            expiry: None,
+            requires_session: false,
+            requires_duplicate_detection: false,
+            duplicate_detection_history_time_window: 600_000,
+            forward_to: None,
+            forward_dead_lettered_messages_to: None,
+        }
+    }
+}
+
+/// What holds for all entities of a broker, and the bounds of its memory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BrokerSettings {
+    /// Seeds the generator of lock tokens.
+    pub seed: [u8; 32],
+    pub expiry: Expiry,
+    pub locks_on_disconnect: LocksOnDisconnect,
+    /// Most available messages of one subqueue known in memory.
+    pub window: usize,
+    /// Bytes of bodies kept in memory for those who come soon.
+    pub body_bytes: usize,
+    /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked for it.
+    pub outlet_bytes: usize,
+    /// Units of background work (expiry) in one turn.
+    pub turn_work: usize,
+    /// Most messages locked at once in one subqueue.
+    pub max_locked: usize,
+}
+
+impl Default for BrokerSettings {
+    fn default() -> Self {
+        Self {
+            seed: [0; 32],
+            expiry: Expiry::Eager,
+            locks_on_disconnect: LocksOnDisconnect::Keep,
+            window: 65_536,
+            body_bytes: 16 << 20,
+            outlet_bytes: 4 << 20,
+            turn_work: 1_024,
+            max_locked: 1 << 20,
+        }
+    }
+}

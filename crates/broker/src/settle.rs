@@ -1,0 +1,369 @@
+//! Settle: how locks end, by their holder's word or by running out.
+//!
+//! A token is good for its entity, whatever link or connection it comes over (wire contract 5.3),
+//! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
+//! run out, not released, not deferred (wire contract 4.4). In a dead-letter queue it never does.
+
+use store::{EntityId, SequenceNumber, Write};
+
+use crate::bodies::BodyRef;
+use crate::command::Outcome;
+use crate::directory::Directory;
+use crate::id::{LockToken, ReceiverId, RequestId, Subqueue};
+use crate::lock::{Lock, Origin};
+use crate::output::{Output, SettleError};
+use crate::patch::{Changes, Patch};
+use crate::queue::{Message, Queue};
+use crate::shared::Context;
+use crate::window::Entry;
+
+/// Ends one lock.
+pub(crate) fn settle(
+    directory: &mut Directory,
+    request: Option<RequestId>,
+    entity: EntityId,
+    token: LockToken,
+    outcome: Outcome,
+    cx: &mut Context<'_>,
+) {
+    let result = match directory.get_mut(entity) {
+        Some(queue) => queue.settle(token, outcome, cx),
+        None => Err(SettleError::LockLost),
+    };
+    if let Some(request) = request {
+        cx.say(Output::Settled { request, result });
+    }
+    if let Some(queue) = directory.get_mut(entity) {
+        queue.run(cx);
+    }
+}
+
+/// Ends several locks in the same way, all or none.
+pub(crate) fn settle_many(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    tokens: &[LockToken],
+    outcome: &Outcome,
+    cx: &mut Context<'_>,
+) {
+    let result = match directory.get_mut(entity) {
+        Some(queue) => queue.settle_many(tokens, outcome, cx),
+        None => Err(SettleError::LockLost),
+    };
+    cx.say(Output::Settled { request, result });
+    if let Some(queue) = directory.get_mut(entity) {
+        queue.run(cx);
+    }
+}
+
+impl Queue {
+    fn settle(
+        &mut self,
+        token: LockToken,
+        outcome: Outcome,
+        cx: &mut Context<'_>,
+    ) -> Result<(), SettleError> {
+        let (subqueue, number) = self.find_lock(token, cx).ok_or(SettleError::LockLost)?;
+        check_allowed(subqueue, &outcome)?;
+        if let Some(lock) = self.take_lock(subqueue, number, cx) {
+            self.end_lock(subqueue, number, lock, outcome, cx);
+        }
+        Ok(())
+    }
+
+    fn settle_many(
+        &mut self,
+        tokens: &[LockToken],
+        outcome: &Outcome,
+        cx: &mut Context<'_>,
+    ) -> Result<(), SettleError> {
+        for &token in tokens {
+            let (subqueue, _) = self.find_lock(token, cx).ok_or(SettleError::LockLost)?;
+            check_allowed(subqueue, outcome)?;
+        }
+        for &token in tokens {
+            // A token that was named twice finds nothing the second time.
+            if let Some((subqueue, number)) = self.find_lock(token, cx)
+                && let Some(lock) = self.take_lock(subqueue, number, cx)
+            {
+                self.end_lock(subqueue, number, lock, outcome.clone(), cx);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the lock is that a token names, if it lives.
+    pub(crate) fn find_lock(
+        &self,
+        token: LockToken,
+        cx: &Context<'_>,
+    ) -> Option<(Subqueue, SequenceNumber)> {
+        let number = cx.shared.tokens.number(token);
+        let now = cx.now.mono;
+        let holds =
+            |subqueue: &Subqueue| self.sub(*subqueue).locks.find(number, token, now).is_some();
+        let subqueue = Subqueue::ALL.into_iter().find(holds)?;
+        Some((subqueue, number))
+    }
+
+    fn take_lock(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        cx: &Context<'_>,
+    ) -> Option<Lock> {
+        let max_locked = cx.shared.settings.max_locked;
+        let sub = self.sub_mut(subqueue);
+        // Whoever waited for room among the locks may go on.
+        sub.stirred |= sub.locks.len() >= max_locked;
+        let lock = sub.locks.take(number)?;
+        self.journal.note(number);
+        Some(lock)
+    }
+
+    fn end_lock(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        lock: Lock,
+        outcome: Outcome,
+        cx: &mut Context<'_>,
+    ) {
+        match outcome {
+            Outcome::Complete => {
+                let message = lock.into_message(subqueue, number);
+                let patched = message.patch.is_some();
+                self.erase(&message, patched, cx);
+            }
+            Outcome::Abandon { changes } => self.abandon(subqueue, number, lock, changes, cx),
+            Outcome::Defer { changes } => self.defer(subqueue, number, lock, changes, cx),
+            Outcome::DeadLetter { changes } => {
+                self.reject(&lock.into_message(subqueue, number), changes, cx);
+            }
+            Outcome::Release => self.give_back(subqueue, number, lock, cx),
+            Outcome::Undelivered => {
+                let receiver = lock.receiver();
+                self.give_back(subqueue, number, lock, cx);
+                if let Some(receiver) = receiver {
+                    self.give_credit_back(receiver, cx);
+                }
+            }
+        }
+    }
+
+    /// A lock's time is up.
+    pub(crate) fn expire_lock(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(lock) = self.take_lock(subqueue, number, cx) else {
+            return;
+        };
+        if lock.origin == Origin::Unreadable {
+            self.give_back(subqueue, number, lock, cx);
+        } else {
+            self.abandon(subqueue, number, lock, Vec::new(), cx);
+        }
+    }
+
+    fn abandon(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        mut lock: Lock,
+        changes: Changes,
+        cx: &mut Context<'_>,
+    ) {
+        let raise = subqueue == Subqueue::Main;
+        if raise {
+            lock.delivery_count = lock.delivery_count.saturating_add(1);
+        }
+        if !self.change(subqueue, number, &mut lock, changes, cx) {
+            return;
+        }
+        if self.expires_now(subqueue, &lock, cx) {
+            return self.expire_unlocked(&lock.into_message(subqueue, number), cx);
+        }
+        if raise && lock.delivery_count >= self.settings.max_delivery_count.max(1) {
+            return self.give_up(&lock.into_message(subqueue, number), cx);
+        }
+        if raise {
+            self.put_delivery_count(number, lock.delivery_count, cx);
+        }
+        self.put_back(subqueue, number, &lock, cx);
+    }
+
+    fn defer(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        mut lock: Lock,
+        changes: Changes,
+        cx: &mut Context<'_>,
+    ) {
+        if !self.change(subqueue, number, &mut lock, changes, cx) {
+            return;
+        }
+        if lock.origin != Origin::Deferred {
+            self.remove_row(subqueue.part(), number, &lock.row, cx);
+            self.put_row(subqueue.deferred_part(), number, lock.row, cx);
+        }
+    }
+
+    /// Unlocks a message as it was.
+    fn give_back(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        lock: Lock,
+        cx: &mut Context<'_>,
+    ) {
+        if lock.origin == Origin::Available && self.expires_now(subqueue, &lock, cx) {
+            self.expire_unlocked(&lock.into_message(subqueue, number), cx);
+        } else {
+            self.put_back(subqueue, number, &lock, cx);
+        }
+    }
+
+    /// The message stands again where it stood before it was locked.
+    fn put_back(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        lock: &Lock,
+        cx: &mut Context<'_>,
+    ) {
+        if lock.origin != Origin::Deferred {
+            let entry = Entry {
+                row: lock.row,
+                delivery_count: lock.delivery_count,
+                body: BodyRef::NONE,
+            };
+            self.re_enter(subqueue, number, entry, cx);
+        }
+    }
+
+    /// Whether a message that was available expires instead of becoming so again.
+    fn expires_now(&self, subqueue: Subqueue, lock: &Lock, cx: &Context<'_>) -> bool {
+        lock.origin != Origin::Deferred
+            && Self::is_expired(subqueue, &lock.row, cx.now.wall)
+            && self.may_expire(cx)
+    }
+
+    /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
+    /// it, or are ignored if it is a dead letter already. Returns whether it is still there.
+    fn change(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        lock: &mut Lock,
+        changes: Changes,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if changes.is_empty() {
+            return true;
+        }
+        match Patch::merged(lock.patch.as_deref(), changes) {
+            Ok(patch) => {
+                self.put_patch(number, &patch, cx);
+                lock.patch = Some(Box::new(patch));
+                true
+            }
+            Err(_) if subqueue != Subqueue::Main => true,
+            Err(_) => {
+                let message = lock.message(subqueue, number);
+                self.put_delivery_count(number, message.delivery_count, cx);
+                self.dead_letter_outgrown(&message, cx);
+                false
+            }
+        }
+    }
+
+    /// Dead-letters a message because its receiver says so.
+    fn reject(&mut self, message: &Message, changes: Changes, cx: &mut Context<'_>) {
+        match Patch::merged(message.patch.as_deref(), changes) {
+            Ok(patch) => self.dead_letter(message, &patch, cx),
+            Err(_) => self.dead_letter_outgrown(message, cx),
+        }
+    }
+
+    fn dead_letter_outgrown(&mut self, message: &Message, cx: &mut Context<'_>) {
+        let description = "The size quota for this stream has been exceeded.";
+        let old = message.patch.as_deref();
+        let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
+        self.dead_letter(message, &patch, cx);
+    }
+
+    /// Dead-letters a message that was delivered too often.
+    fn give_up(&mut self, message: &Message, cx: &mut Context<'_>) {
+        let most = self.settings.max_delivery_count.max(1);
+        let description = format!("Message could not be consumed after {most} delivery attempts.");
+        let old = message.patch.as_deref();
+        let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
+        self.put_delivery_count(message.number, message.delivery_count, cx);
+        self.dead_letter(message, &patch, cx);
+    }
+
+    /// A message past its deadline expires as its lock ends.
+    fn expire_unlocked(&mut self, message: &Message, cx: &mut Context<'_>) {
+        if self.settings.dead_lettering_on_message_expiration {
+            self.put_delivery_count(message.number, message.delivery_count, cx);
+        }
+        let patched = message.patch.is_some();
+        self.expire(message, patched, cx);
+    }
+
+    fn put_delivery_count(&mut self, number: SequenceNumber, count: u32, cx: &mut Context<'_>) {
+        if count > 0 {
+            cx.write(Write::PutDeliveryCount {
+                entity: self.id,
+                number,
+                count,
+            });
+        }
+    }
+}
+
+impl Lock {
+    /// The message that was lent.
+    fn message(&self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+        let part = match self.origin {
+            Origin::Deferred => subqueue.deferred_part(),
+            Origin::Available | Origin::Unreadable => subqueue.part(),
+        };
+        Message {
+            number,
+            part,
+            row: self.row,
+            delivery_count: self.delivery_count,
+            patch: self.patch.clone(),
+        }
+    }
+
+    fn into_message(mut self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+        let patch = self.patch.take();
+        let message = self.message(subqueue, number);
+        Message { patch, ..message }
+    }
+
+    /// The receiver it was given to over a link.
+    fn receiver(&self) -> Option<ReceiverId> {
+        let holder = self.holder?;
+        Some(ReceiverId {
+            connection: holder.connection,
+            link: holder.link?,
+        })
+    }
+}
+
+/// There is no dead-letter queue of a dead-letter queue. (Entities contract 8.3)
+fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
+    let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
+    if dead_letter && subqueue != Subqueue::Main {
+        return Err(SettleError::NotAllowed);
+    }
+    Ok(())
+}

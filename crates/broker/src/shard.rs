@@ -1,0 +1,117 @@
+//! Shard: a broker, its store, and the outbox between them.
+//!
+//! Outputs wait for the log, state does not: an output is held under the newest commit submitted
+//! when it was made and released when that commit is durable. A store that has failed releases
+//! nothing any more.
+
+use store::{CommitId, Query, Store, StoreError};
+
+use crate::broker::{Broker, Deadline, Effects};
+use crate::command::Command;
+use crate::id::ReadId;
+use crate::outbox::Outbox;
+use crate::output::Output;
+use crate::settings::BrokerSettings;
+use crate::time::Now;
+
+/// A read to be made off the shard; its rows come back as `Command::Loaded`.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ReadRequest {
+    pub read: ReadId,
+    pub after: CommitId,
+    pub query: Query,
+}
+
+/// A broker joined to its store.
+pub struct Shard {
+    /// The decisions.
+    pub broker: Broker,
+    store: Box<dyn Store>,
+    submitted: CommitId,
+    outbox: Outbox,
+    nearly_full: bool,
+}
+
+impl Shard {
+    /// Recovers a broker from `store`.
+    ///
+    /// # Errors
+    /// When the store can not be read or understood.
+    pub fn open(
+        settings: BrokerSettings,
+        mut store: Box<dyn Store>,
+        now: Now,
+    ) -> Result<Self, StoreError> {
+        let recovery = store.recover()?;
+        Ok(Self {
+            broker: Broker::new(settings, recovery, now)?,
+            submitted: store.durable(),
+            store,
+            outbox: Outbox::default(),
+            nearly_full: false,
+        })
+    }
+
+    /// Decides all that arrived (leaving `commands` empty), submits it as one, and hands out what
+    /// has become safe to say. Called without commands when the store has made progress or a
+    /// deadline is reached: a tick is added when one is due.
+    pub fn turn(
+        &mut self,
+        now: Now,
+        commands: &mut Vec<Command>,
+        say: &mut Vec<Output>,
+        reads: &mut Vec<ReadRequest>,
+    ) {
+        let mut effects = Effects::default();
+        self.look_at_room(now, &mut effects);
+        for command in commands.drain(..) {
+            self.broker.step(now, command, &mut effects);
+        }
+        if self.broker.is_due(now) {
+            self.broker.step(now, Command::Tick, &mut effects);
+        }
+        self.broker.finish_turn(&mut effects);
+        self.submit(effects, reads);
+        if self.store.failure().is_none() {
+            self.outbox.release(self.store.durable(), say);
+        }
+    }
+
+    /// When a turn is wanted although nothing arrived.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Deadline> {
+        self.broker.deadline()
+    }
+
+    /// The store, for its reader and its state.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Bytes of messages submitted but not durable.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.outbox.pending_bytes()
+    }
+
+    fn look_at_room(&mut self, now: Now, effects: &mut Effects) {
+        let nearly_full = self.store.is_nearly_full();
+        if nearly_full != self.nearly_full {
+            self.nearly_full = nearly_full;
+            self.broker
+                .step(now, Command::Room { nearly_full }, effects);
+        }
+    }
+
+    fn submit(&mut self, effects: Effects, reads: &mut Vec<ReadRequest>) {
+        if !effects.writes.is_empty() {
+            self.submitted = self.store.submit(effects.writes);
+        }
+        let after = self.submitted;
+        let asked = effects.reads.into_iter();
+        reads.extend(asked.map(|(read, query)| ReadRequest { read, after, query }));
+        self.outbox.hold(after, effects.outputs, effects.body_bytes);
+    }
+}

@@ -1,0 +1,131 @@
+//! Shared: what all entities of a broker have in common, and the context of one step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{EntityId, Query, Write};
+
+use crate::bodies::Bodies;
+use crate::broker::Effects;
+use crate::clients::Clients;
+use crate::id::ReadId;
+use crate::output::Output;
+use crate::read::Purpose;
+use crate::settings::BrokerSettings;
+use crate::time::{Mono, Now, Wall};
+use crate::token::Tokens;
+
+/// What all entities have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub settings: BrokerSettings,
+    pub tokens: Tokens,
+    pub bodies: Bodies,
+    pub clients: Clients,
+    pub alarms: Alarms,
+    pub nearly_full: bool,
+    /// Units of background work that this turn may still do.
+    pub work_left: usize,
+    /// Entities whose heads are to be written at the end of the turn.
+    pub touched: Vec<EntityId>,
+    reads: BTreeMap<ReadId, Purpose>,
+    last_read: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: BrokerSettings) -> Self {
+        Self {
+            tokens: Tokens::new(settings.seed),
+            bodies: Bodies::new(settings.body_bytes),
+            clients: Clients::default(),
+            alarms: Alarms::default(),
+            nearly_full: false,
+            work_left: settings.turn_work,
+            touched: Vec::new(),
+            reads: BTreeMap::new(),
+            last_read: 0,
+            settings,
+        }
+    }
+
+    /// What a read that came back was for; nothing if nobody asked.
+    pub(crate) fn take_read(&mut self, read: ReadId) -> Option<Purpose> {
+        self.reads.remove(&read)
+    }
+}
+
+/// One step: when it is, what it works on, and what it causes.
+pub(crate) struct Context<'a> {
+    pub now: Now,
+    pub shared: &'a mut Shared,
+    pub effects: &'a mut Effects,
+}
+
+impl Context<'_> {
+    pub(crate) fn write(&mut self, write: Write) {
+        self.effects.writes.push(write);
+    }
+
+    pub(crate) fn say(&mut self, output: Output) {
+        self.effects.outputs.push(output);
+    }
+
+    /// Asks the store; the answer comes back with what it was for.
+    pub(crate) fn ask(&mut self, query: Query, purpose: Purpose) -> ReadId {
+        self.shared.last_read += 1;
+        let read = ReadId(self.shared.last_read);
+        self.shared.reads.insert(read, purpose);
+        self.effects.reads.push((read, query));
+        read
+    }
+
+    /// Takes one unit of background work out of the turn's budget, if there is one.
+    pub(crate) fn take_work(&mut self) -> bool {
+        let left = self.shared.work_left;
+        self.shared.work_left = left.saturating_sub(1);
+        left > 0
+    }
+}
+
+/// When an entity wants a tick. It may be earlier than needed, never later.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Alarm {
+    pub mono: Option<Mono>,
+    pub wall: Option<Wall>,
+}
+
+/// The deadlines of all entities, one alarm each.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    mono: BTreeSet<(Mono, EntityId)>,
+    wall: BTreeSet<(Wall, EntityId)>,
+}
+
+impl Alarms {
+    /// The first alarm of all.
+    pub(crate) fn first(&self) -> Alarm {
+        Alarm {
+            mono: self.mono.first().map(|(at, _)| *at),
+            wall: self.wall.first().map(|(at, _)| *at),
+        }
+    }
+
+    /// Changes an entity's alarm.
+    pub(crate) fn set(&mut self, entity: EntityId, old: Alarm, new: Alarm) {
+        if old.mono != new.mono {
+            old.mono.map(|at| self.mono.remove(&(at, entity)));
+            new.mono.map(|at| self.mono.insert((at, entity)));
+        }
+        if old.wall != new.wall {
+            old.wall.map(|at| self.wall.remove(&(at, entity)));
+            new.wall.map(|at| self.wall.insert((at, entity)));
+        }
+    }
+
+    /// An entity whose alarm is due.
+    pub(crate) fn due(&self, now: Now) -> Option<EntityId> {
+        let mono = self.mono.first().filter(|(at, _)| *at <= now.mono);
+        let wall = self.wall.first().filter(|(at, _)| *at <= now.wall);
+        let mono = mono.map(|(_, entity)| *entity);
+        mono.or(wall.map(|(_, entity)| *entity))
+    }
+}

@@ -1,0 +1,54 @@
+//! Sub: one subqueue's window, locks and takers.
+
+use std::collections::VecDeque;
+
+use store::{PartHead, SequenceNumber};
+
+use crate::clients::ReceiverSlot;
+use crate::id::ReadId;
+use crate::lock::Locks;
+use crate::time::Mono;
+use crate::window::Window;
+
+#[derive(Debug)]
+pub(crate) struct Sub {
+    pub window: Window,
+    pub locks: Locks,
+    /// Receivers with credit, in the order of their turns.
+    pub takers: VecDeque<ReceiverSlot>,
+    /// Receivers that wait for what is available, and then for the end of their drain.
+    pub draining: Vec<ReceiverSlot>,
+    /// How many receivers there are.
+    pub attached: usize,
+    /// The bodies that are being read.
+    pub fetch: Option<ReadId>,
+    /// After a read that met a damaged body: one at a time, to find it.
+    pub cautious: bool,
+    /// After a read that failed: not again before this moment.
+    pub retry_at: Option<Mono>,
+    /// Something has become available, or somebody wants something.
+    pub stirred: bool,
+}
+
+impl Sub {
+    pub(crate) fn new(window: usize, head: &PartHead) -> Self {
+        let resume = SequenceNumber(head.resume);
+        Self {
+            window: Window::new(window, resume, head.stragglers.clone()),
+            locks: Locks::default(),
+            takers: VecDeque::new(),
+            draining: Vec::new(),
+            attached: 0,
+            fetch: None,
+            cautious: false,
+            retry_at: None,
+            stirred: false,
+        }
+    }
+
+    /// When it wants a tick; it may be too early.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        let earliest = self.locks.earliest();
+        earliest.into_iter().chain(self.retry_at).min()
+    }
+}

@@ -1,0 +1,53 @@
+//! Tokens: makes lock tokens and reads the number out of them.
+//!
+//! The lower half is the sequence number under a secret mask, so that a look-up by token needs no
+//! index; the upper half is random and fresh for every delivery. Whoever looks up compares the
+//! whole token.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use store::SequenceNumber;
+
+use crate::id::LockToken;
+
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    random: ChaCha8Rng,
+    mask: u64,
+}
+
+impl Tokens {
+    pub(crate) fn new(seed: [u8; 32]) -> Self {
+        let mut random = ChaCha8Rng::from_seed(seed);
+        let mask = random.next_u64();
+        Self { random, mask }
+    }
+
+    /// A fresh token for one delivery of a message.
+    pub(crate) fn next(&mut self, number: SequenceNumber) -> LockToken {
+        let upper = u128::from(self.random.next_u64()) << 64;
+        LockToken(upper | u128::from(number.0 ^ self.mask))
+    }
+
+    /// The number that a token of ours is about.
+    pub(crate) fn number(&self, token: LockToken) -> SequenceNumber {
+        let lower = u64::try_from(token.0 & u128::from(u64::MAX)).expect("64 bits are left");
+        SequenceNumber(lower ^ self.mask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_its_number_and_is_never_repeated() {
+        let mut tokens = Tokens::new([7; 32]);
+        for number in [1, 2, u64::MAX].map(SequenceNumber) {
+            let (first, second) = (tokens.next(number), tokens.next(number));
+            assert_ne!(first, second);
+            assert_eq!(tokens.number(first), number);
+            assert_eq!(tokens.number(second), number);
+        }
+    }
+}

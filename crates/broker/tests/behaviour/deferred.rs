@@ -1,0 +1,187 @@
+//! Deferral: put aside, fetched by number, given back to where they were.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+#[test]
+fn a_deferred_message_is_skipped_and_fetched_by_its_number() {
+    check(
+        "
+        0s send a b
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1 why=later
+        0s limit r1 5
+        0s counters
+        1s fetch r2 #1
+        2s complete r2 #1
+        2s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1 why=later: done
+            0s r1 gets #2 b until 30s
+            0s active 1 dead 0 deferred 1 bytes 2
+            1s fetch r2 #1: #1 a Deferred why="later" until 31s
+            2s complete r2 #1: done
+            2s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn fetching_gives_all_or_none() {
+    check(
+        "
+        0s send a b c
+        0s attach r1
+        0s limit r1 3
+        0s defer r1 #1
+        0s defer r1 #2
+        1s fetch r2 #1 #3
+        1s fetch r2 #2 #9
+        2s fetch r2 #2
+        2s fetch r3 #1 #2
+        3s fetch r3 #1 delete
+        3s fetch r3 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s r1 gets #3 c until 30s
+            0s defer r1 #1: done
+            0s defer r1 #2: done
+            1s fetch r2 #1 #3: message #3 is not there
+            1s fetch r2 #2 #9: message #9 is not there
+            2s fetch r2 #2: #2 b Deferred until 32s
+            2s fetch r3 #1 #2: message #2 is not there
+            3s fetch r3 #1 delete: #1 a Deferred
+            3s fetch r3 #1: message #1 is not there
+        "#]],
+    );
+}
+
+#[test]
+fn an_abandoned_or_forgotten_fetch_is_deferred_again_and_counted() {
+    check(
+        "
+        0s queue max-delivery=3
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s limit r1 5
+        1s fetch r2 #1
+        2s abandon r2 #1 x=1
+        2s peek 1 1
+        3s fetch r2 #1
+        33s peek 1 1
+        34s fetch r2 #1
+        35s defer r2 #1
+        36s fetch r2 #1
+        37s abandon r2 #1
+        37s peek 1 1 dead
+        37s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            1s fetch r2 #1: #1 a Deferred until 31s
+            2s abandon r2 #1 x=1: done
+            2s peek: #1 a count 1 Deferred x="1"
+            3s fetch r2 #1: #1 a count 1 Deferred x="1" until 33s
+            33s peek: #1 a count 2 Deferred x="1"
+            34s fetch r2 #1: #1 a count 2 Deferred x="1" until 64s
+            35s defer r2 #1: done
+            36s fetch r2 #1: #1 a count 2 Deferred x="1" until 66s
+            37s abandon r2 #1: done
+            37s peek: #1 a count 3 x="1" DeadLetterReason="MaxDeliveryCountExceeded" DeadLetterErrorDescription="Message could not be consumed after 3 delivery attempts."
+            37s active 0 dead 1 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_is_locked_while_a_fetch_waits_is_not_there() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s reads late
+        1s fetch r2 #1
+        1s fetch r3 #1
+        2s answer
+        3s complete r2 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            2s fetch r2 #1: #1 a Deferred until 32s
+            2s fetch r3 #1: message #1 is not there
+            3s complete r2 #1: done
+        "#]],
+    );
+}
+
+#[test]
+fn a_deferred_message_past_its_deadline_can_still_be_fetched() {
+    check(
+        "
+        0s send ttl=5s a b
+        0s attach r1
+        0s limit r1 1
+        1s defer r1 #1
+        10s counters
+        11s fetch r2 #1
+        12s abandon r2 #1
+        13s fetch r2 #1
+        14s complete r2 #1
+        14s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            1s defer r1 #1: done
+            10s active 0 dead 0 deferred 1 bytes 1
+            11s fetch r2 #1: #1 a Deferred expires 5s until 41s
+            12s abandon r2 #1: done
+            13s fetch r2 #1: #1 a count 1 Deferred expires 5s until 43s
+            14s complete r2 #1: done
+            14s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_deferred_message_survives_a_restart() {
+    check(
+        "
+        0s send a b
+        0s attach r1
+        0s limit r1 2
+        0s defer r1 #1
+        0s defer r1 #2 x=1
+        1s fetch r1 #2
+        2s restart
+        2s peek 1 9
+        2s fetch r1 #2 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s defer r1 #1: done
+            0s defer r1 #2 x=1: done
+            1s fetch r1 #2: #2 b Deferred x="1" until 31s
+            2s peek: #1 a Deferred, #2 b Deferred x="1"
+            2s fetch r1 #2 #1: #2 b Deferred x="1" until 32s, #1 a Deferred until 32s
+        "#]],
+    );
+}

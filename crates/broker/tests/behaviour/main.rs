@@ -1,0 +1,18 @@
+//! What a shard does, told as scripts: commands in, what it says out, under virtual time.
+
+mod script;
+mod world;
+
+mod clocks;
+mod connections;
+mod crashes;
+mod credit;
+mod dead_letters;
+mod deferred;
+mod expiry;
+mod locks;
+mod memory;
+mod random;
+mod receiving;
+mod restarts;
+mod sending;

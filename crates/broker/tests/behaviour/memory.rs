@@ -1,0 +1,199 @@
+//! Memory: small windows, no bodies in memory, late reads.
+
+use broker::BrokerSettings;
+use expect_test::expect;
+
+use crate::script::{check, check_with, run};
+
+fn tiny(window: usize, body_bytes: usize) -> BrokerSettings {
+    BrokerSettings {
+        window,
+        body_bytes,
+        ..BrokerSettings::default()
+    }
+}
+
+#[test]
+fn a_window_of_two_walks_through_a_long_backlog() {
+    let script = "
+        0s send a*1000
+        0s attach r1 delete
+        0s limit r1 998
+        1s counters
+        1s attach r2
+        1s limit r2 9
+        ";
+    let mut expected = String::from("0s sent from #1\n");
+    for number in 1..=998 {
+        expected += &format!("0s r1 gets #{number} a\n");
+    }
+    expected += "1s active 2 dead 0 deferred 0 bytes 2\n";
+    expected += "1s r2 gets #999 a until 31s\n1s r2 gets #1000 a until 31s\n";
+    for body_bytes in [0, 1 << 20] {
+        assert_eq!(run(tiny(2, body_bytes), script), expected);
+    }
+}
+
+#[test]
+fn a_message_is_offered_only_when_its_body_is_there() {
+    check_with(
+        tiny(8, 0),
+        "
+        0s reads late
+        0s send a b
+        0s attach r1 delete
+        0s limit r1 9
+        0s counters
+        1s asked
+        1s answer
+        1s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 2 dead 0 deferred 0 bytes 2
+            1s asked for Active #1 #2
+            1s r1 gets #1 a
+            1s r1 gets #2 b
+            1s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_finds_a_waiting_receiver_is_not_read_back() {
+    check_with(
+        tiny(8, 0),
+        "
+        0s reads late
+        0s attach r1
+        0s limit r1 9
+        0s send a b
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_returns_while_the_window_is_read_keeps_its_place() {
+    check_with(
+        tiny(2, 0),
+        "
+        0s send a b c d e f
+        0s attach r1
+        0s limit r1 2
+        0s reads late
+        1s limit r1 4
+        1s asked
+        1s abandon r1 #2
+        2s answer
+        2s asked
+        3s answer
+        3s asked
+        4s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            1s asked for Active #3 #4
+            1s abandon r1 #2: done
+            2s asked for Active #2
+            3s r1 gets #2 b count 1 until 33s
+            3s asked for Active #3
+            4s r1 gets #3 c until 34s
+        "#]],
+    );
+}
+
+#[test]
+fn a_dead_letter_that_arrives_while_the_window_is_read_keeps_its_place() {
+    check_with(
+        tiny(2, 0),
+        "
+        0s send a b c d e f
+        0s attach r1
+        0s limit r1 6
+        0s reject r1 #6
+        0s reject r1 #5
+        0s reject r1 #2
+        0s reject r1 #3
+        0s attach r2 dead delete
+        0s limit r2 2
+        0s reads late
+        1s limit r2 9
+        1s asked
+        1s reject r1 #4
+        1s reject r1 #1
+        2s reads now
+        2s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s r1 gets #3 c until 30s
+            0s r1 gets #4 d until 30s
+            0s r1 gets #5 e until 30s
+            0s r1 gets #6 f until 30s
+            0s reject r1 #6: done
+            0s reject r1 #5: done
+            0s reject r1 #2: done
+            0s reject r1 #3: done
+            0s r2 gets #2 b
+            0s r2 gets #3 c
+            1s asked for DeadLetter #5 #6
+            1s reject r1 #4: done
+            1s reject r1 #1: done
+            2s r2 gets #1 a
+            2s r2 gets #4 d
+            2s r2 gets #5 e
+            2s r2 gets #6 f
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_said_before_its_commit_is_durable() {
+    check(
+        "
+        0s sync manual
+        0s attach r1
+        0s limit r1 9
+        0s send a
+        1s wait
+        2s sync
+        3s complete r1 #1
+        4s sync
+        ",
+        expect![[r#"
+            2s sent from #1
+            2s r1 gets #1 a until 32s
+            4s complete r1 #1: done
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_said_after_the_store_has_failed() {
+    check(
+        "
+        0s sync manual
+        0s send a
+        1s sync
+        2s attach r1
+        2s limit r1 9
+        3s fail
+        3s complete r1 #1
+        4s send b
+        4s peek 1 1
+        ",
+        expect![[r#"
+            1s sent from #1
+            2s r1 gets #1 a until 32s
+        "#]],
+    );
+}

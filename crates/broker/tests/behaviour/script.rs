@@ -1,0 +1,599 @@
+//! Scripts: one shard on a memory store, driven by lines of text under virtual time.
+//!
+//! Each line is a time and a command; what the shard says comes out as lines. Reads are answered
+//! at once unless the script says `reads late`. At the end the store must be in good order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use broker::{
+    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, Mono,
+    Now, Outcome, Output, QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard,
+    Subqueue, Wall,
+};
+use bytes::{Bytes, BytesMut};
+use expect_test::Expect;
+use store::{EntityId, MemoryDisk, NamespaceId, SequenceNumber};
+
+/// The wall clock when a script begins.
+pub const START: u64 = 1_700_000_000_000;
+const QUEUE: EntityId = EntityId(1);
+
+/// Runs a script with the default settings.
+#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+pub fn check(script: &str, expected: Expect) {
+    check_with(BrokerSettings::default(), script, expected);
+}
+
+/// Runs a script.
+#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+pub fn check_with(settings: BrokerSettings, script: &str, expected: Expect) {
+    expected.assert_eq(&run(settings, script));
+}
+
+/// Runs a script and leaves out the first lines of what was said.
+#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+pub fn check_after(settings: BrokerSettings, script: &str, skip: usize, expected: Expect) {
+    let said = run(settings, script);
+    let rest: String = said.split_inclusive('\n').skip(skip).collect();
+    expected.assert_eq(&rest);
+}
+
+/// What is said when a script runs.
+pub fn run(settings: BrokerSettings, script: &str) -> String {
+    let mut stage = Stage::new(settings);
+    for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        stage.line(line);
+    }
+    stage.finish();
+    stage.said
+}
+
+struct Stage {
+    settings: BrokerSettings,
+    disk: MemoryDisk,
+    shard: Shard,
+    mono: u64,
+    wall_offset: i64,
+    late_reads: bool,
+    waiting: Vec<ReadRequest>,
+    tokens: BTreeMap<(String, u64), LockToken>,
+    requests: Vec<String>,
+    said: String,
+}
+
+impl Stage {
+    fn new(settings: BrokerSettings) -> Self {
+        let disk = MemoryDisk::new();
+        disk.set_automatic(true);
+        let now = Now {
+            wall: Wall(START),
+            mono: Mono(0),
+        };
+        let shard = Shard::open(settings.clone(), Box::new(disk.open()), now).unwrap();
+        Self {
+            settings,
+            disk,
+            shard,
+            mono: 0,
+            wall_offset: 0,
+            late_reads: false,
+            waiting: Vec::new(),
+            tokens: BTreeMap::new(),
+            requests: Vec::new(),
+            said: String::new(),
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            wall: Wall((START + self.mono).saturating_add_signed(self.wall_offset)),
+            mono: Mono(self.mono),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let at = millis(words.next().unwrap());
+        self.advance(at);
+        let words: Vec<&str> = words.collect();
+        if self.shard.broker.queues().next().is_none() && words[0] != "queue" {
+            self.ensure(&[]);
+        }
+        self.command(words[0], &words[1..]);
+    }
+
+    /// Lets time pass, stopping wherever the shard wants to be told.
+    fn advance(&mut self, to: u64) {
+        assert!(to >= self.mono, "time goes on in a script");
+        while let Some(at) = self.next_deadline().filter(|at| *at <= to) {
+            self.mono = self.mono.max(at);
+            self.turn(Vec::new());
+        }
+        self.mono = to;
+    }
+
+    fn next_deadline(&self) -> Option<u64> {
+        let deadline = self.shard.deadline()?;
+        let wall = deadline.wall.map(|wall| {
+            let ahead = wall.0.saturating_sub(self.now().wall.0);
+            self.mono.saturating_add(ahead)
+        });
+        deadline.mono.map(|mono| mono.0).into_iter().chain(wall).min()
+    }
+
+    fn command(&mut self, verb: &str, args: &[&str]) {
+        match verb {
+            "wait" => {}
+            "queue" => self.ensure(args),
+            "send" => self.send(args),
+            "attach" => self.attach(args),
+            "limit" => self.limit(args),
+            "detach" => self.turn(vec![Command::Detach {
+                receiver: receiver(args[0]),
+            }]),
+            "disconnect" => self.turn(vec![Command::Disconnect {
+                connection: receiver(args[0]).connection,
+            }]),
+            "written" => self.turn(vec![Command::Written {
+                connection: receiver(args[0]).connection,
+                bytes: args[1].parse().unwrap(),
+            }]),
+            "complete" | "abandon" | "defer" | "reject" | "release" | "undelivered" => {
+                self.settle(verb, args);
+            }
+            "renew" => self.renew(args),
+            "peek" => self.peek(args),
+            "fetch" => self.fetch(args),
+            "counters" => self.counters(),
+            "jump" => self.wall_offset += signed_millis(args[0]),
+            "reads" => self.late_reads = args == ["late"],
+            "answer" => self.answer(),
+            "asked" => self.asked(),
+            "disk" => self.disk.set_nearly_full(args == ["full"]),
+            "sync" => self.sync(args),
+            "fail" => self.disk.fail("the disk is on fire"),
+            "restart" => self.restart(),
+            other => panic!("unknown command {other}"),
+        }
+    }
+
+    fn ensure(&mut self, args: &[&str]) {
+        let settings = queue_settings(args);
+        let request = self.request("queue");
+        self.turn(vec![Command::EnsureQueue {
+            request,
+            namespace: NamespaceId(0),
+            path: "q".to_owned(),
+            settings,
+        }]);
+    }
+
+    fn send(&mut self, args: &[&str]) {
+        let ttl_ms = args.iter().find_map(|a| a.strip_prefix("ttl=")).map(millis);
+        let mut messages = Vec::new();
+        for text in args.iter().filter(|a| !a.starts_with("ttl=")) {
+            let (text, times) = text.split_once('*').unwrap_or((text, "1"));
+            for _ in 0..times.parse::<usize>().unwrap() {
+                let payload = Bytes::from(text.to_owned());
+                messages.push(Incoming { payload, ttl_ms });
+            }
+        }
+        let request = self.request("send");
+        self.turn(vec![Command::Send {
+            request,
+            entity: QUEUE,
+            messages,
+        }]);
+    }
+
+    fn attach(&mut self, args: &[&str]) {
+        self.turn(vec![Command::Attach {
+            receiver: receiver(args[0]),
+            entity: QUEUE,
+            subqueue: subqueue(args),
+            mode: mode(args),
+        }]);
+    }
+
+    fn limit(&mut self, args: &[&str]) {
+        self.turn(vec![Command::Credit {
+            receiver: receiver(args[0]),
+            limit: args[1].parse().unwrap(),
+            drain: args.contains(&"drain"),
+        }]);
+    }
+
+    fn settle(&mut self, verb: &str, args: &[&str]) {
+        let tokens: Vec<_> = numbers(args)
+            .into_iter()
+            .map(|number| self.token(args[0], number))
+            .collect();
+        let outcome = outcome(verb, args);
+        let request = self.request(&format!("{verb} {}", args.join(" ")));
+        let (entity, subqueue) = (QUEUE, subqueue(args));
+        self.turn(vec![match tokens[..] {
+            [token] => Command::Settle {
+                request: Some(request),
+                entity,
+                subqueue,
+                token,
+                outcome,
+            },
+            _ => Command::SettleMany {
+                request,
+                entity,
+                subqueue,
+                tokens,
+                outcome,
+            },
+        }]);
+    }
+
+    /// The token that a receiver was given last for a number; one that was never given otherwise.
+    fn token(&self, holder: &str, number: u64) -> LockToken {
+        let key = (holder.to_owned(), number);
+        self.tokens.get(&key).copied().unwrap_or(LockToken(1))
+    }
+
+    fn renew(&mut self, args: &[&str]) {
+        let tokens = numbers(args).into_iter();
+        let tokens = tokens.map(|number| self.token(args[0], number)).collect();
+        let request = self.request(&format!("renew {}", args.join(" ")));
+        self.turn(vec![Command::Renew {
+            request,
+            entity: QUEUE,
+            subqueue: subqueue(args),
+            tokens,
+        }]);
+    }
+
+    fn peek(&mut self, args: &[&str]) {
+        let request = self.request("peek");
+        let bytes = args.iter().find_map(|a| a.strip_prefix("bytes="));
+        self.turn(vec![Command::Peek {
+            request,
+            entity: QUEUE,
+            subqueue: subqueue(args),
+            from: SequenceNumber(args[0].parse().unwrap()),
+            count: args[1].parse().unwrap(),
+            max_bytes: bytes.map_or(1 << 20, |bytes| bytes.parse().unwrap()),
+        }]);
+    }
+
+    fn fetch(&mut self, args: &[&str]) {
+        let request = self.request_of(args[0], &format!("fetch {}", args.join(" ")));
+        self.turn(vec![Command::ReceiveDeferred {
+            request,
+            entity: QUEUE,
+            subqueue: subqueue(args),
+            numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
+            mode: mode(args),
+        }]);
+    }
+
+    fn counters(&mut self) {
+        let info = self.shard.broker.queue(QUEUE).unwrap();
+        let text = format!(
+            "active {} dead {} deferred {} bytes {}",
+            info.active, info.dead_letter, info.deferred, info.bytes
+        );
+        self.tell(&text);
+    }
+
+    fn sync(&mut self, args: &[&str]) {
+        match args {
+            ["manual"] => self.disk.set_automatic(false),
+            _ => {
+                self.disk.sync_all();
+                self.turn(Vec::new());
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.audit();
+        let mut settings = self.settings.clone();
+        // A process has its own seed; an old token means nothing to a new one.
+        settings.seed[0] = settings.seed[0].wrapping_add(1);
+        self.settings = settings.clone();
+        self.waiting.clear();
+        self.shard = Shard::open(settings, Box::new(self.disk.crash()), self.now()).unwrap();
+    }
+
+    fn turn(&mut self, mut commands: Vec<Command>) {
+        loop {
+            let mut said = Vec::new();
+            self.shard
+                .turn(self.now(), &mut commands, &mut said, &mut self.waiting);
+            for output in said {
+                self.hear(output);
+            }
+            if self.late_reads || self.waiting.is_empty() {
+                return;
+            }
+            commands = self.read_all();
+        }
+    }
+
+    fn read_all(&mut self) -> Vec<Command> {
+        let reader = self.shard.store().reader();
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting
+            .into_iter()
+            .map(|request| Command::Loaded {
+                read: request.read,
+                rows: reader.read(request.after, &request.query),
+            })
+            .collect()
+    }
+
+    /// Answers the reads that wait, and not those which that causes.
+    fn answer(&mut self) {
+        let commands = self.read_all();
+        self.turn(commands);
+    }
+
+    fn asked(&mut self) {
+        let asked: Vec<String> = self.waiting.iter().map(|r| asked(&r.query)).collect();
+        self.tell(&format!("asked for {}", asked.join(", ")));
+    }
+
+    fn request(&mut self, what: &str) -> RequestId {
+        self.request_of("r0", what)
+    }
+
+    fn request_of(&mut self, who: &str, what: &str) -> RequestId {
+        self.requests.push(what.to_owned());
+        RequestId {
+            connection: receiver(who).connection,
+            token: self.requests.len() as u64 - 1,
+        }
+    }
+
+    fn what(&self, request: RequestId) -> String {
+        self.requests[usize::try_from(request.token).unwrap()].clone()
+    }
+
+    fn hear(&mut self, output: Output) {
+        let text = match output {
+            Output::Ensured { result: Ok(_), .. } => return,
+            Output::Ensured { result, .. } => format!("queue: {}", result.unwrap_err()),
+            Output::Sent { result, .. } => match result {
+                Ok(first) => format!("sent from {first}"),
+                Err(error) => format!("send refused: {error}"),
+            },
+            Output::Deliver { receiver, delivery } => {
+                let name = name_of(receiver);
+                self.remember(&name, &delivery);
+                format!("{name} gets {}", self.delivery(&delivery))
+            }
+            Output::Drained { receiver } => format!("{} drained", name_of(receiver)),
+            Output::Settled { request, result } => match result {
+                Ok(()) => format!("{}: done", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Renewed { request, result } => match result {
+                Ok(ms) => format!("{}: until {}", self.what(request), time(self.mono + ms)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Browsed { request, result } => match result {
+                Ok(messages) => {
+                    let shown: Vec<_> = messages.iter().map(browsed).collect();
+                    format!("{}: {}", self.what(request), shown.join(", "))
+                }
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Deferred { request, result } => {
+                let name = format!("r{}", request.connection.0);
+                match result {
+                    Ok(deliveries) => {
+                        deliveries.iter().for_each(|d| self.remember(&name, d));
+                        let gets: Vec<_> = deliveries.iter().map(|d| self.delivery(d)).collect();
+                        format!("{}: {}", self.what(request), gets.join(", "))
+                    }
+                    Err(error) => format!("{}: {error}", self.what(request)),
+                }
+            }
+            Output::Evicted { receiver } => format!("{} evicted", name_of(receiver)),
+        };
+        self.tell(&text);
+    }
+
+    fn remember(&mut self, name: &str, delivery: &Delivery) {
+        let number = delivery.message.number.0;
+        self.tokens.insert((name.to_owned(), number), delivery.token);
+    }
+
+    fn delivery(&self, delivery: &Delivery) -> String {
+        let until = match delivery.lock_ms {
+            Some(ms) => format!(" until {}", time(self.mono + ms)),
+            None => String::new(),
+        };
+        format!("{}{until}", browsed(&delivery.message))
+    }
+
+    fn tell(&mut self, text: &str) {
+        writeln!(self.said, "{} {text}", time(self.mono)).unwrap();
+    }
+
+    fn finish(&mut self) {
+        if self.late_reads {
+            self.late_reads = false;
+            self.answer();
+        }
+        self.audit();
+    }
+
+    /// The store is in good order, and the counters are those of a recount.
+    fn audit(&self) {
+        assert_eq!(self.disk.breaches(), vec![]);
+        assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
+        audit_expiries(&self.disk);
+    }
+}
+
+/// Every message that may expire is in a block whose stored deadline is not later than its own.
+pub fn audit_expiries(disk: &MemoryDisk) {
+    disk.with_current(|image| {
+        for ((entity, part, number), row) in &image.messages {
+            if *part == store::Part::Active && row.expires_ms != u64::MAX {
+                let block = number.0 / store::record::EXPIRY_BLOCK;
+                let due = image.expiries.get(&(*entity, *part, block));
+                let due = due.copied().unwrap_or(u64::MAX);
+                assert!(due <= row.expires_ms, "{number} is in no block that is due in time");
+            }
+        }
+    });
+}
+
+/// A broker must be able to move between threads with its shard.
+#[test]
+fn a_shard_can_be_sent_to_another_thread() {
+    fn check<T: Send>() {}
+    check::<Shard>();
+    check::<Broker>();
+}
+
+fn asked(query: &store::Query) -> String {
+    match query {
+        store::Query::Range { part, from, until, limit, bodies, .. } => {
+            let bodies = if *bodies { " with bodies" } else { "" };
+            let until = if *until == SequenceNumber::MAX { "max".to_owned() } else { until.to_string() };
+            format!("{limit} of {part:?} {from}..{until}{bodies}")
+        }
+        store::Query::Points { part, numbers, .. } => {
+            let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+            format!("{part:?} {}", numbers.join(" "))
+        }
+    }
+}
+
+fn browsed(message: &Browsed) -> String {
+    let mut text = format!("{} {}", message.number, String::from_utf8_lossy(&message.payload));
+    if message.delivery_count > 0 {
+        write!(text, " count {}", message.delivery_count).unwrap();
+    }
+    if message.state != broker::MessageState::Active {
+        write!(text, " {:?}", message.state).unwrap();
+    }
+    for (key, value) in &message.changes {
+        write!(text, " {key}={:?}", text_of(value)).unwrap();
+    }
+    if let Some(expires) = message.expires {
+        write!(text, " expires {}", time(expires.0 - START)).unwrap();
+    }
+    text
+}
+
+/// The text of a string in its smallest encoding.
+fn text_of(value: &Bytes) -> String {
+    assert_eq!(value[0], 0xa1, "a short string");
+    String::from_utf8_lossy(&value[2..]).into_owned()
+}
+
+fn queue_settings(args: &[&str]) -> QueueSettings {
+    let mut settings = QueueSettings {
+        lock_duration: 30_000,
+        ..QueueSettings::default()
+    };
+    for arg in args {
+        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
+        match key {
+            "lock" => settings.lock_duration = millis(value),
+            "max-delivery" => settings.max_delivery_count = value.parse().unwrap(),
+            "ttl" => settings.default_message_time_to_live = millis(value),
+            "dead-letter-expired" => settings.dead_lettering_on_message_expiration = true,
+            "max-size" => settings.max_size = value.parse().unwrap(),
+            "max-message" => settings.max_message_size = Some(value.parse().unwrap()),
+            "cloud" => settings.expiry = Some(broker::Expiry::Cloud),
+            "sessions" => settings.requires_session = true,
+            other => panic!("unknown setting {other}"),
+        }
+    }
+    settings
+}
+
+fn outcome(verb: &str, args: &[&str]) -> Outcome {
+    let changes = args.iter().filter_map(|arg| {
+        let (key, value) = arg.split_once('=')?;
+        let (value, times) = value.split_once('*').unwrap_or((value, "1"));
+        let mut out = BytesMut::new();
+        amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));
+        Some((key.to_owned(), out.freeze()))
+    });
+    let changes = changes.collect();
+    match verb {
+        "complete" => Outcome::Complete,
+        "abandon" => Outcome::Abandon { changes },
+        "defer" => Outcome::Defer { changes },
+        "reject" => Outcome::DeadLetter { changes },
+        "release" => Outcome::Release,
+        _ => Outcome::Undelivered,
+    }
+}
+
+/// `r1` is link 0 of connection 1, `r1/2` link 2 of the same.
+fn receiver(name: &str) -> ReceiverId {
+    let name = name.strip_prefix('r').unwrap();
+    let (connection, link) = name.split_once('/').unwrap_or((name, "0"));
+    ReceiverId {
+        connection: ConnectionId(connection.parse().unwrap()),
+        link: link.parse().unwrap(),
+    }
+}
+
+fn name_of(receiver: ReceiverId) -> String {
+    match receiver.link {
+        0 => format!("r{}", receiver.connection.0),
+        link => format!("r{}/{link}", receiver.connection.0),
+    }
+}
+
+fn subqueue(args: &[&str]) -> Subqueue {
+    if args.contains(&"dead") {
+        Subqueue::DeadLetter
+    } else {
+        Subqueue::Main
+    }
+}
+
+fn mode(args: &[&str]) -> ReceiveMode {
+    if args.contains(&"delete") {
+        ReceiveMode::ReceiveAndDelete
+    } else {
+        ReceiveMode::PeekLock
+    }
+}
+
+fn numbers(args: &[&str]) -> Vec<u64> {
+    let numbers = args.iter().filter_map(|arg| arg.strip_prefix('#'));
+    numbers.map(|number| number.parse().unwrap()).collect()
+}
+
+fn signed_millis(text: &str) -> i64 {
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    sign * i64::try_from(millis(text.trim_start_matches(['-', '+']))).unwrap()
+}
+
+fn millis(text: &str) -> u64 {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().unwrap();
+    number
+        * match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "y" => 365 * 24 * 3_600_000,
+            other => panic!("unknown unit {other}"),
+        }
+}
+
+fn time(ms: u64) -> String {
+    if ms.is_multiple_of(1_000) {
+        format!("{}s", ms / 1_000)
+    } else {
+        format!("{ms}ms")
+    }
+}

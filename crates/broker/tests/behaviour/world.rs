@@ -1,0 +1,158 @@
+//! World: a shard with its disk and its clocks, for tests that throw commands at it at random.
+
+use broker::{
+    BrokerSettings, Command, ConnectionId, Mono, Now, Output, QueueSettings, ReadRequest,
+    ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
+};
+use store::{EntityId, MemoryDisk, NamespaceId};
+
+use crate::script::START;
+
+/// The only queue.
+pub const QUEUE: EntityId = EntityId(1);
+
+/// A shard under virtual time whose reads are answered when the test says so.
+pub struct World {
+    pub disk: MemoryDisk,
+    pub shard: Shard,
+    pub mono: u64,
+    pub waiting: Vec<ReadRequest>,
+    settings: BrokerSettings,
+}
+
+impl World {
+    /// A world with one queue, on a disk where everything is durable at once.
+    pub fn new(settings: BrokerSettings, queue: QueueSettings) -> Self {
+        let disk = MemoryDisk::new();
+        disk.set_automatic(true);
+        let mut world = Self {
+            shard: open(&settings, &disk, 0),
+            disk,
+            mono: 0,
+            waiting: Vec::new(),
+            settings,
+        };
+        world.turn(Command::EnsureQueue {
+            request: request(0),
+            namespace: NamespaceId(0),
+            path: "q".to_owned(),
+            settings: queue,
+        });
+        world
+    }
+
+    /// One turn with one command.
+    pub fn turn(&mut self, command: Command) -> Vec<Output> {
+        self.turn_with(vec![command])
+    }
+
+    /// One turn.
+    pub fn turn_with(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
+        let mut said = Vec::new();
+        let now = now(self.mono);
+        self.shard
+            .turn(now, &mut commands, &mut said, &mut self.waiting);
+        said
+    }
+
+    /// Goes on to the shard's next deadline up to `to`. Returns whether there was one.
+    pub fn step_to(&mut self, to: u64) -> bool {
+        let deadline = self.shard.deadline();
+        let mono = deadline.and_then(|d| d.mono).map(|mono| mono.0);
+        let wall = deadline.and_then(|d| d.wall);
+        let wall = wall.map(|wall| wall.0.saturating_sub(START));
+        let next = mono.into_iter().chain(wall).min();
+        let reached = next.is_some_and(|at| at <= to);
+        self.mono = self.mono.max(next.unwrap_or(to).min(to));
+        reached
+    }
+
+    /// The answer to one of the reads that wait.
+    pub fn answer(&mut self, which: usize) -> Option<Command> {
+        let index = which.checked_rem(self.waiting.len())?;
+        let request = self.waiting.remove(index);
+        let reader = self.shard.store().reader();
+        Some(Command::Loaded {
+            read: request.read,
+            rows: reader.read(request.after, &request.query),
+        })
+    }
+
+    /// The process ends, losing what is not durable, and another one starts.
+    pub fn restart(&mut self) {
+        self.settings.seed[0] = self.settings.seed[0].wrapping_add(1);
+        self.waiting.clear();
+        self.shard = open(&self.settings, &self.disk, self.mono);
+    }
+
+    /// What the store holds is in good order and agrees with the counters.
+    pub fn audit(&self) {
+        assert_eq!(self.disk.breaches(), vec![]);
+        self.disk.with_current(|image| {
+            assert_eq!(image.audit(), vec![]);
+            let Some(head) = image.heads.get(&QUEUE) else {
+                return;
+            };
+            let info = self.shard.broker.queue(QUEUE).unwrap();
+            let count = |part| head.part(part).count;
+            let dead = count(store::Part::DeadLetter) + count(store::Part::DeadLetterDeferred);
+            assert_eq!(info.active, count(store::Part::Active));
+            assert_eq!(info.deferred, count(store::Part::Deferred));
+            assert_eq!(info.dead_letter, dead);
+        });
+        crate::script::audit_expiries(&self.disk);
+    }
+}
+
+fn open(settings: &BrokerSettings, disk: &MemoryDisk, mono: u64) -> Shard {
+    Shard::open(settings.clone(), Box::new(disk.crash()), now(mono)).unwrap()
+}
+
+fn now(mono: u64) -> Now {
+    Now {
+        wall: Wall(START + mono),
+        mono: Mono(mono),
+    }
+}
+
+/// Each receiver has a connection of its own.
+pub fn receiver(index: u64) -> ReceiverId {
+    ReceiverId {
+        connection: ConnectionId(index),
+        link: 0,
+    }
+}
+
+/// A request of a connection that nobody else uses.
+pub fn request(token: u64) -> RequestId {
+    RequestId {
+        connection: ConnectionId(99),
+        token,
+    }
+}
+
+/// What becomes of a receiver by its index: both subqueues and both modes occur.
+pub fn role(index: u64) -> (Subqueue, ReceiveMode) {
+    let subqueue = if index % 3 == 2 {
+        Subqueue::DeadLetter
+    } else {
+        Subqueue::Main
+    };
+    let mode = if index % 5 == 4 {
+        ReceiveMode::ReceiveAndDelete
+    } else {
+        ReceiveMode::PeekLock
+    };
+    (subqueue, mode)
+}
+
+/// Makes a receiver appear.
+pub fn attach(index: u64) -> Command {
+    let (subqueue, mode) = role(index);
+    Command::Attach {
+        receiver: receiver(index),
+        entity: QUEUE,
+        subqueue,
+        mode,
+    }
+}
