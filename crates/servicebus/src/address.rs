@@ -1,0 +1,125 @@
+//! Address: what a link's address or a token's audience names. (Wire contract 2.4, 3.1)
+//!
+//! Clients write the same node in many ways: relative, with a leading slash, as a whole URI, with
+//! percent escapes, in any case. All of them become one [`Node`]; the original is kept by the
+//! attach for its echo.
+
+use std::borrow::Cow;
+
+use broker::Subqueue;
+use percent_encoding::percent_decode_str;
+
+/// The name of the claims node.
+pub(crate) const CBS: &str = "$cbs";
+const MANAGEMENT: &str = "$management";
+const DEAD_LETTER: &str = "$deadletterqueue";
+const TRANSFER: &str = "$transfer";
+
+/// What an address names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Node {
+    /// Where tokens are put.
+    Cbs,
+    /// Requests about a place, or (`None`) about the namespace.
+    Management(Option<Place>),
+    /// Messages.
+    Entity(Place),
+}
+
+/// A queue or one of its subqueues.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    /// The entity's path, in the case it was written in.
+    pub(crate) entity: String,
+    pub(crate) subqueue: Subqueue,
+}
+
+impl Place {
+    /// The whole path, subqueue included.
+    pub(crate) fn path(&self) -> String {
+        let suffix = match self.subqueue {
+            Subqueue::Main => "",
+            Subqueue::DeadLetter => "/$DeadLetterQueue",
+            Subqueue::TransferDeadLetter => "/$Transfer/$DeadLetterQueue",
+        };
+        format!("{}{suffix}", self.entity)
+    }
+
+    fn parse(path: &str) -> Self {
+        let (entity, subqueue) = match strip_segment(path, DEAD_LETTER) {
+            None => (path, Subqueue::Main),
+            Some(parent) => match strip_segment(parent, TRANSFER) {
+                None => (parent, Subqueue::DeadLetter),
+                Some(parent) => (parent, Subqueue::TransferDeadLetter),
+            },
+        };
+        Self {
+            entity: entity.to_owned(),
+            subqueue,
+        }
+    }
+}
+
+impl Node {
+    /// What `address` names; whether it exists is another question.
+    pub(crate) fn parse(address: &str) -> Self {
+        let path = normalise(address);
+        if path.eq_ignore_ascii_case(CBS) {
+            return Self::Cbs;
+        }
+        match strip_segment(&path, MANAGEMENT) {
+            Some("") => Self::Management(None),
+            Some(place) => Self::Management(Some(Place::parse(place))),
+            None => Self::Entity(Place::parse(&path)),
+        }
+    }
+
+    /// One name for all ways to write the node.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Cbs => CBS.to_owned(),
+            Self::Management(None) => MANAGEMENT.to_owned(),
+            Self::Management(Some(place)) => {
+                format!("{}/{MANAGEMENT}", place.path().to_lowercase())
+            }
+            Self::Entity(place) => place.path().to_lowercase(),
+        }
+    }
+}
+
+/// The path of an audience or of a token's resource: normalised, in lower case, without `/$management`.
+pub(crate) fn scope(uri: &str) -> String {
+    let path = normalise(uri).to_lowercase();
+    match strip_segment(&path, MANAGEMENT) {
+        Some(place) => place.to_owned(),
+        None => path,
+    }
+}
+
+/// Whether `ancestor` is `path` or stands above it, by whole segments; both normalised and in one case.
+/// `orders` does not cover `orders2`.
+pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
+    match path.strip_prefix(ancestor) {
+        None => false,
+        Some(rest) => ancestor.is_empty() || rest.is_empty() || rest.starts_with('/'),
+    }
+}
+
+/// Without scheme, authority, outer slashes and escapes.
+fn normalise(address: &str) -> Cow<'_, str> {
+    let path = match address.split_once("://") {
+        None => address,
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+    };
+    percent_decode_str(path.trim_matches('/')).decode_utf8_lossy()
+}
+
+/// `path` without its last segment, if that is `segment` in any case.
+fn strip_segment<'a>(path: &'a str, segment: &str) -> Option<&'a str> {
+    let (parent, last) = path.rsplit_once('/').unwrap_or(("", path));
+    last.eq_ignore_ascii_case(segment).then_some(parent)
+}
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod tests;

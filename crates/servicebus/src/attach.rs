@@ -1,0 +1,307 @@
+//! Attach: letting a client's link in, or saying why not. (Wire contract 3)
+//!
+//! Addresses and settle modes are echoed exactly as they were sent, whatever we made of them.
+//! Rights are checked before existence, so that nobody learns of entities without a key.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use amqp::performative::SenderSettleMode;
+use amqp::value::lookup;
+use amqp::{Attach, Error, Role, TargetTerminus, Value};
+use broker::{Command, ReceiveMode, Subqueue};
+use endpoint::{LinkId, SessionId};
+
+use crate::address::{Node, Place};
+use crate::client::Client;
+use crate::credit::Credit;
+use crate::directory::Entity;
+use crate::echo;
+use crate::link::{Intake, Kind, Link, Standing};
+use crate::receiver::Receiver;
+use crate::refusal;
+use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
+use crate::rights::Need;
+use crate::sender::Sender;
+
+const SESSION_FILTER: &str = "com.microsoft:session-filter";
+const SESSION_FILTER_CODE: u64 = 0x0000_0013_7000_000C;
+/// Largest request to `$cbs`: a token and little more.
+const MAX_CBS_REQUEST: u64 = 64 << 10;
+
+/// A link request, seen whole.
+struct Wanted {
+    link: LinkId,
+    session: SessionId,
+    attach: Box<Attach>,
+    node: Node,
+}
+
+impl Client {
+    /// Answers a client's attach.
+    pub(crate) fn handle_attach(&mut self, link: LinkId, session: SessionId, attach: Box<Attach>) {
+        let result = wanted_node(&attach).and_then(|node| {
+            self.join(Wanted {
+                link,
+                session,
+                attach,
+                node,
+            })
+        });
+        if let Err(error) = result {
+            self.connection.refuse(link, error);
+        }
+    }
+
+    fn join(&mut self, wanted: Wanted) -> Result<(), Error> {
+        match (wanted.node.clone(), wanted.attach.role) {
+            (Node::Cbs, _) => {
+                self.join_node(wanted, Need::Nothing, "", None, MAX_CBS_REQUEST);
+                Ok(())
+            }
+            (Node::Management(place), _) => self.join_management(wanted, place),
+            (Node::Entity(place), Role::Sender) => self.join_sender(wanted, &place),
+            (Node::Entity(place), Role::Receiver) => self.join_receiver(wanted, &place),
+        }
+    }
+
+    fn join_management(&mut self, wanted: Wanted, place: Option<Place>) -> Result<(), Error> {
+        let Some(place) = place else {
+            self.authorize(Need::SendOrListen, "")?;
+            let limit = self.settings.max_message_size;
+            self.join_node(wanted, Need::SendOrListen, "", None, limit);
+            return Ok(());
+        };
+        let (standing, entity) = self.enter(Need::SendOrListen, &place)?;
+        let limit = self.max_message_size(&entity);
+        self.join_node(
+            wanted,
+            Need::SendOrListen,
+            &place.path(),
+            Some(standing),
+            limit,
+        );
+        Ok(())
+    }
+
+    /// Half a request-response pair, on a node that may be attached.
+    fn join_node(
+        &mut self,
+        wanted: Wanted,
+        need: Need,
+        path: &str,
+        entity: Option<Standing>,
+        max_message_size: u64,
+    ) {
+        let node = wanted.node.key();
+        let asks = wanted.attach.role == Role::Sender;
+        let kind = if asks {
+            Kind::Request(RequestLink {
+                node,
+                intake: Intake::new(REQUEST_CREDIT),
+            })
+        } else {
+            let reply_to = target_text(&wanted.attach).map(str::to_owned);
+            Kind::Response(ResponseLink::new(node, reply_to))
+        };
+        let reply = echo::reply(&wanted.attach, max_message_size);
+        self.accept(wanted, reply, need, path, entity, kind);
+    }
+
+    fn join_sender(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
+        let (standing, entity) = self.enter(Need::Send, place)?;
+        if place.subqueue != Subqueue::Main {
+            return Err(refusal::no_sends_to_subqueue(&self.resource(&place.path())));
+        }
+        if entity.settings.requires_session {
+            return Err(refusal::no_sessions());
+        }
+        let max_message_size = self.max_message_size(&entity);
+        let intake = Intake::new(self.settings.sender_credit);
+        let kind = Kind::Sender(Sender {
+            entity: entity.id,
+            intake,
+            max_message_size,
+        });
+        let mut reply = echo::reply(&wanted.attach, max_message_size);
+        echo::announce_batch_size(reply.properties.get_or_insert_default(), max_message_size);
+        self.accept(
+            wanted,
+            reply,
+            Need::Send,
+            &place.path(),
+            Some(standing),
+            kind,
+        );
+        Ok(())
+    }
+
+    fn join_receiver(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
+        let (standing, entity) = self.enter(Need::Listen, place)?;
+        // A subqueue is never session-aware. (Wire contract 3.4)
+        let sessions = entity.settings.requires_session && place.subqueue == Subqueue::Main;
+        match (sessions, has_session_filter(&wanted.attach)) {
+            (false, true) => return Err(refusal::sessionful_receiver()),
+            (true, false) => return Err(refusal::sessionless_receiver()),
+            (true, true) => return Err(refusal::no_sessions()),
+            (false, false) => {}
+        }
+        let mode = match wanted.attach.snd_settle_mode {
+            Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
+            _ => ReceiveMode::PeekLock,
+        };
+        let default_outcome = wanted
+            .attach
+            .source
+            .as_ref()
+            .and_then(|source| source.default_outcome.clone());
+        let (id, subqueue) = (standing.id, standing.subqueue);
+        let receiver = self.receiver_id(wanted.link);
+        let credit = Credit::default();
+        let (session, kept) = (wanted.session, VecDeque::new());
+        let kind = Kind::Receiver(Receiver {
+            session,
+            entity: id,
+            subqueue,
+            mode,
+            default_outcome,
+            credit,
+            kept,
+        });
+        let reply = echo::reply(&wanted.attach, self.max_message_size(&entity));
+        self.command(Command::Attach {
+            receiver,
+            entity: id,
+            subqueue,
+            mode,
+        });
+        self.accept(
+            wanted,
+            reply,
+            Need::Listen,
+            &place.path(),
+            Some(standing),
+            kind,
+        );
+        Ok(())
+    }
+
+    /// Keeps the link, answers its attach, and gives it credit if the client sends on it.
+    fn accept(
+        &mut self,
+        wanted: Wanted,
+        reply: Attach,
+        need: Need,
+        path: &str,
+        entity: Option<Standing>,
+        kind: Kind,
+    ) {
+        let credit = match &kind {
+            Kind::Sender(_) => Some(self.settings.sender_credit),
+            Kind::Request(_) => Some(REQUEST_CREDIT),
+            Kind::Receiver(_) | Kind::Response(_) => None,
+        };
+        let Wanted {
+            link,
+            session,
+            attach,
+            ..
+        } = wanted;
+        let (resource, path) = (self.resource(path), path.to_lowercase());
+        self.links.insert(
+            link,
+            Link {
+                session,
+                name: attach.name,
+                path,
+                resource,
+                need,
+                entity,
+                kind,
+            },
+        );
+        self.connection.accept(link, reply);
+        if let Some(credit) = credit {
+            self.connection.set_credit(link, credit, false);
+        }
+    }
+
+    /// Checks that the connection has a right at a place, and that there is such a place.
+    fn enter(&self, need: Need, place: &Place) -> Result<(Standing, Arc<Entity>), Error> {
+        let path = place.path();
+        self.authorize(need, &path)?;
+        let entity = self.directory.get(&place.entity).cloned();
+        let entity = entity.ok_or_else(|| refusal::entity_missing(&self.resource(&path)))?;
+        let standing = Standing {
+            id: entity.id,
+            path: entity.path.clone(),
+            subqueue: place.subqueue,
+        };
+        Ok((standing, entity))
+    }
+
+    fn authorize(&self, need: Need, path: &str) -> Result<(), Error> {
+        if self
+            .claims
+            .rights(&path.to_lowercase(), self.now.wall)
+            .meet(need)
+        {
+            return Ok(());
+        }
+        Err(refusal::unauthorized(need, &self.resource(path)))
+    }
+
+    fn max_message_size(&self, entity: &Entity) -> u64 {
+        let size = entity
+            .settings
+            .max_message_size
+            .unwrap_or(self.settings.max_message_size);
+        // Absent, 0 and 2^64-1 each break a client library (rule 7).
+        size.clamp(1, i64::MAX as u64)
+    }
+}
+
+/// The node that an attach names by its far terminus.
+fn wanted_node(attach: &Attach) -> Result<Node, Error> {
+    let (address, dynamic) = match attach.role {
+        Role::Receiver => {
+            let source = attach.source.as_deref().ok_or_else(refusal::no_address)?;
+            (&source.address, source.dynamic)
+        }
+        Role::Sender => match attach.target.as_deref() {
+            None => return Err(refusal::no_address()),
+            Some(TargetTerminus::Coordinator(_)) => return Err(refusal::no_transactions()),
+            Some(TargetTerminus::Node(target)) => (&target.address, target.dynamic),
+        },
+    };
+    if dynamic {
+        return Err(refusal::no_dynamic_nodes());
+    }
+    let address = address
+        .as_ref()
+        .and_then(Value::as_text)
+        .ok_or_else(refusal::no_address)?;
+    Ok(Node::parse(address))
+}
+
+fn target_text(attach: &Attach) -> Option<&str> {
+    match attach.target.as_deref()? {
+        TargetTerminus::Node(target) => target.address.as_ref()?.as_text(),
+        TargetTerminus::Coordinator(_) => None,
+    }
+}
+
+fn has_session_filter(attach: &Attach) -> bool {
+    let filter = attach
+        .source
+        .as_deref()
+        .and_then(|source| source.filter.as_deref())
+        .unwrap_or_default();
+    let described = |value: &Value| match value {
+        Value::Described(pair) => {
+            pair.0 == Value::Ulong(SESSION_FILTER_CODE) || pair.0.as_text() == Some(SESSION_FILTER)
+        }
+        _ => false,
+    };
+    lookup(filter, SESSION_FILTER).is_some() || filter.iter().any(|(_, value)| described(value))
+}

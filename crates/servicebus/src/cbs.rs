@@ -1,0 +1,102 @@
+//! CBS: the node where clients put their tokens. (Wire contract 2)
+//!
+//! A token is verified before anything is said about the entity it is for, so that nobody learns
+//! of entities without a key. A weaker token in place of a stronger one is felt at once by the
+//! links that lived by it.
+
+use amqp::{decode, encode};
+
+use crate::address::{self, Node, Place};
+use crate::client::Client;
+use crate::refusal;
+use crate::request_response::{Request, text};
+use crate::response::{self, Dialect, Status};
+use crate::token::{self, Refused};
+
+const SHARED_ACCESS_SIGNATURE: &str = "servicebus.windows.net:sastoken";
+
+impl Client {
+    /// Answers a request to `$cbs`.
+    pub(crate) fn handle_cbs(&mut self, request: &Request) {
+        let status = match request.text("operation") {
+            Some("put-token") => self.put_token(request),
+            _ => Status::new(501, "The only operation is put-token.".to_owned()),
+        };
+        let correlation = request.correlation.clone();
+        let payload = response::encode(Dialect::Cbs, correlation, status, encode::null);
+        self.respond(request.request_link, request.response_link, payload);
+    }
+
+    fn put_token(&mut self, request: &Request) -> Status {
+        match self.accept_token(request) {
+            // Exactly 202: one client library takes nothing else (rule 9).
+            Ok(()) => Status::new(202, "Accepted".to_owned()),
+            Err(status) => status,
+        }
+    }
+
+    fn accept_token(&mut self, request: &Request) -> Result<(), Status> {
+        match request.text("type") {
+            Some(SHARED_ACCESS_SIGNATURE) => {}
+            Some("jwt" | "amqp:jwt") => {
+                let text =
+                    "InvalidToken: Tokens of type jwt are not accepted: no issuer is configured.";
+                return Err(Status::new(401, text.to_owned()));
+            }
+            _ => return Err(bad_request("The token's type is missing or not known.")),
+        }
+        let audience = request
+            .text("name")
+            .ok_or_else(|| bad_request("The audience (name) is missing."))?;
+        let scope = address::scope(audience);
+        let body = request
+            .body
+            .as_ref()
+            .and_then(|body| decode::value(body).ok());
+        let token = body
+            .as_ref()
+            .and_then(text)
+            .ok_or_else(|| bad_request("The token is missing."))?;
+        let granted = token::verify(token, &scope, &self.rules, self.now.wall).map_err(refused)?;
+        self.check_audience_exists(&scope)?;
+        let weaker = self
+            .claims
+            .put(scope, granted, self.settings.token_grace, self.now)
+            .map_err(|error| Status::new(403, error.to_string()))?;
+        if weaker {
+            self.check_links_again(|link| refusal::unauthorized(link.need, &link.resource));
+        }
+        Ok(())
+    }
+
+    /// Some SDKs learn of a missing entity only here. (Wire contract 2.3)
+    fn check_audience_exists(&self, scope: &str) -> Result<(), Status> {
+        let exists = match Node::parse(scope) {
+            Node::Cbs | Node::Management(None) => true,
+            Node::Entity(Place { entity, .. }) | Node::Management(Some(Place { entity, .. })) => {
+                entity.is_empty() || self.directory.get(&entity).is_some()
+            }
+        };
+        if exists {
+            Ok(())
+        } else {
+            Err(Status::new(
+                404,
+                refusal::missing_text(&self.resource(scope)),
+            ))
+        }
+    }
+}
+
+fn bad_request(text: &str) -> Status {
+    Status::new(400, text.to_owned())
+}
+
+fn refused(refused: Refused) -> Status {
+    let code = if refused == Refused::Malformed {
+        400
+    } else {
+        401
+    };
+    Status::new(code, refused.to_string())
+}

@@ -1,0 +1,357 @@
+//! Client: one connection of the dialect, from its first byte to its last.
+//!
+//! Owns an AMQP endpoint: turns its events into commands for the broker, and the broker's outputs
+//! into frames. Here is the connection's state and the dispatch; each kind of event has a file of
+//! its own. Invariant: the connection's last command is `Disconnect`, and it comes once.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use amqp::Open;
+use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
+use bytes::BytesMut;
+use endpoint::{Connection, Event, LinkId, Mono, Side};
+
+use crate::claims::Claims;
+use crate::directory::Directory;
+use crate::link::{Kind, Link};
+use crate::links::Links;
+use crate::moment::Moment;
+use crate::pending::{Pending, Question};
+use crate::receiver::{Departed, Disposed};
+use crate::refusal;
+use crate::rights::AccessRules;
+use crate::sender::Arrival;
+use crate::settings::Settings;
+
+/// Most characters of a host name that error texts repeat.
+const MAX_HOST: usize = 253;
+
+/// One client's connection, from its first byte to its last.
+pub struct Client {
+    pub(crate) id: ConnectionId,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) rules: Arc<AccessRules>,
+    pub(crate) connection: Connection,
+    pub(crate) claims: Claims,
+    pub(crate) links: Links,
+    pub(crate) pending: Pending,
+    /// Receivers that went lately.
+    pub(crate) departed: VecDeque<Departed>,
+    /// The time of whatever is being handled.
+    pub(crate) now: Moment,
+    /// What a delivery's fresh sections are written into.
+    pub(crate) head: BytesMut,
+    /// Bytes of deliveries that the broker does not know to be written.
+    pub(crate) outlet: usize,
+    commands: Vec<Command>,
+    /// The client's word for us, for error texts.
+    host: String,
+    /// Since when there has been no link.
+    pub(crate) linkless_since: Option<Mono>,
+    pub(crate) ended: bool,
+}
+
+impl Client {
+    /// A connection that was just accepted.
+    #[must_use]
+    pub fn new(
+        id: ConnectionId,
+        settings: Arc<Settings>,
+        directory: Arc<Directory>,
+        rules: Arc<AccessRules>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            id,
+            connection: Connection::new(Side::Server, settings.endpoint.clone(), now.mono),
+            claims: Claims::new(settings.anonymous),
+            settings,
+            directory,
+            rules,
+            links: Links::default(),
+            pending: Pending::default(),
+            departed: VecDeque::new(),
+            now,
+            head: BytesMut::new(),
+            outlet: 0,
+            commands: Vec::new(),
+            host: "localhost".to_owned(),
+            linkless_since: Some(now.mono),
+            ended: false,
+        }
+    }
+
+    /// Takes all whole frames off `input` and acts on them.
+    pub fn handle_input(&mut self, now: Moment, input: &mut BytesMut) {
+        self.now = now;
+        self.connection.handle_input(now.mono, input);
+        self.handle_events();
+    }
+
+    /// Acts on what the broker says.
+    pub fn handle_output(&mut self, now: Moment, output: Output) {
+        self.now = now;
+        if self.ended {
+            return;
+        }
+        match output {
+            Output::Sent { request, result } => self.handle_sent(request, result),
+            Output::Deliver { receiver, delivery } => self.handle_deliver(receiver, delivery),
+            Output::Settled { request, result } => self.handle_settled(request, result),
+            Output::Drained { receiver } => self.handle_drained(receiver),
+            Output::Renewed { request, result } => self.handle_renewed(request, result),
+            Output::Browsed { request, result } => self.handle_browsed(request, result),
+            Output::Deferred { request, result } => self.handle_deferred(request, result),
+            Output::Evicted { receiver } => self.handle_evicted(receiver),
+            // Entities are created by the server, never by a connection.
+            Output::Ensured { .. } => {}
+        }
+    }
+
+    /// The socket is gone.
+    pub fn handle_eof(&mut self, now: Moment) {
+        self.now = now;
+        self.connection.handle_eof();
+        self.handle_events();
+        self.end();
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Moment) {
+        self.now = now;
+        self.connection.handle_timeout(now.mono);
+        self.handle_events();
+        if self.claims.expire(now.mono) {
+            self.check_links_again(|link| {
+                refusal::token_expired(&link.name, link.need, &link.resource)
+            });
+        }
+        if self.idle_deadline().is_some_and(|due| due <= now.mono) {
+            let allowed = self.settings.idle_connection.unwrap_or_default();
+            self.linkless_since = None;
+            self.connection
+                .close(Some(refusal::idle_connection(allowed)));
+        }
+        self.handle_events();
+    }
+
+    /// The server stops: closes the connection with `amqp:connection:forced`.
+    pub fn shut_down(&mut self, now: Moment) {
+        self.now = now;
+        self.close(refusal::shut_down());
+        self.handle_events();
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Mono> {
+        let claims = if self.ended {
+            None
+        } else {
+            self.claims.deadline()
+        };
+        [self.connection.deadline(), claims, self.idle_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Commands for the broker since the last call; the caller takes them all out.
+    /// After the connection's end the last one is `Disconnect`.
+    pub fn commands(&mut self) -> &mut Vec<Command> {
+        &mut self.commands
+    }
+
+    /// Bytes for the socket; the caller takes out what it writes, then calls [`written`](Self::written).
+    pub fn output(&mut self, now: Moment) -> &mut BytesMut {
+        self.connection.output(now.mono)
+    }
+
+    /// Everything taken out of [`output`](Self::output) so far is written: tells the broker what its
+    /// deliveries no longer occupy.
+    pub fn written(&mut self) {
+        // What still waits for a session window or in the output is at most so much of the outlet.
+        let waiting = self.outlet.min(self.connection.buffered());
+        let written = self.outlet - waiting;
+        self.outlet = waiting;
+        self.report_written(written);
+    }
+
+    /// Bytes of messages given to the broker that it has not answered yet. The owner stops
+    /// reading its socket while there are too many.
+    #[must_use]
+    pub fn unanswered_bytes(&self) -> usize {
+        self.pending.cost()
+    }
+
+    /// Whether the socket may be closed once the output is written.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.connection.is_finished()
+    }
+
+    /// Entities changed: links of those that are gone are detached.
+    pub fn set_directory(&mut self, directory: Arc<Directory>) {
+        self.directory = directory;
+        let is_gone = |link: &Link| {
+            link.entity.as_ref().is_some_and(|standing| {
+                self.directory
+                    .get(&standing.path)
+                    .is_none_or(|entity| entity.id != standing.id)
+            })
+        };
+        let gone = self.links.iter().filter(|(_, link)| is_gone(link));
+        let gone: Vec<LinkId> = gone.map(|(id, _)| id).collect();
+        for link in gone {
+            self.detach_missing(link);
+        }
+        self.handle_events();
+    }
+
+    pub(crate) fn handle_events(&mut self) {
+        while let Some(event) = self.connection.poll_event() {
+            self.handle_event(event);
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Delivery {
+                link,
+                session,
+                delivery_id,
+                message_format,
+                settled,
+                state,
+                payload,
+                ..
+            } => {
+                self.handle_delivery(&Arrival {
+                    link,
+                    session,
+                    delivery_id,
+                    message_format,
+                    settled,
+                    state,
+                    payload,
+                });
+            }
+            Event::Disposed {
+                link,
+                cookie,
+                delivery_id,
+                settled,
+                state,
+            } => {
+                self.handle_disposed(&Disposed {
+                    link,
+                    cookie,
+                    delivery_id,
+                    settled,
+                    state,
+                });
+            }
+            Event::Credit { link, limit, drain } => self.handle_any_credit(link, limit, drain),
+            Event::AttachRequested {
+                link,
+                session,
+                attach,
+            } => self.handle_attach(link, session, attach),
+            Event::Detached { link, .. } | Event::TooLarge { link } => {
+                self.forget(link);
+            }
+            Event::SaslInit {
+                mechanism,
+                initial_response,
+                ..
+            } => {
+                self.handle_sasl(&mechanism, initial_response.as_ref());
+            }
+            Event::Opened(open) => self.handle_opened(*open),
+            Event::Closed { .. } => self.end(),
+            // Links of an ended session are reported one by one before it; the rest is of
+            // interest to the side that opens links.
+            Event::Ended { .. }
+            | Event::Begun { .. }
+            | Event::Drained { .. }
+            | Event::Updated { .. }
+            | Event::Attached { .. }
+            | Event::SaslOutcome(_) => {}
+        }
+    }
+
+    fn handle_delivery(&mut self, arrival: &Arrival) {
+        match self.links.get(arrival.link).map(|link| &link.kind) {
+            Some(Kind::Sender(_)) => self.handle_send(arrival),
+            Some(Kind::Request(_)) => self.handle_request(arrival),
+            // A delivery on a link that we have detached meanwhile.
+            Some(Kind::Receiver(_) | Kind::Response(_)) | None => {}
+        }
+    }
+
+    fn handle_any_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
+        match self.links.get(link).map(|link| &link.kind) {
+            Some(Kind::Receiver(_)) => self.handle_credit(link, limit, drain),
+            Some(Kind::Response(_)) => self.handle_response_credit(link, drain),
+            Some(Kind::Sender(_) | Kind::Request(_)) | None => {}
+        }
+    }
+
+    fn handle_opened(&mut self, open: Open) {
+        if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
+            self.host = host
+                .chars()
+                .filter(|character| !character.is_control())
+                .take(MAX_HOST)
+                .collect();
+        }
+        self.linkless_since = Some(self.now.mono);
+    }
+
+    pub(crate) fn command(&mut self, command: Command) {
+        if !self.ended {
+            self.commands.push(command);
+        }
+    }
+
+    pub(crate) fn ask(&mut self, question: Question, cost: usize) -> RequestId {
+        RequestId {
+            connection: self.id,
+            token: self.pending.ask(question, cost),
+        }
+    }
+
+    pub(crate) fn report_written(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.command(Command::Written {
+                connection: self.id,
+                bytes,
+            });
+        }
+    }
+
+    pub(crate) fn receiver_id(&self, link: LinkId) -> ReceiverId {
+        ReceiverId {
+            connection: self.id,
+            link: link.0,
+        }
+    }
+
+    /// A path as error texts name it.
+    pub(crate) fn resource(&self, path: &str) -> String {
+        format!("sb://{}/{path}", self.host)
+    }
+}
+
+impl fmt::Debug for Client {
+    /// Only what can be shown to anyone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("id", &self.id)
+            .field("links", &self.links.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,415 @@
+//! Messages as they leave, byte for byte.
+
+use amqp::message::{Properties, decode_map_section, descriptor, encode_map_section};
+use amqp::{Symbol, Value};
+use broker::{MessageState, Wall};
+use bytes::Bytes;
+use store::SequenceNumber;
+
+use super::*;
+
+const TOKEN: LockToken = LockToken(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+const BODY: &[u8] = b"\x00\x53\x75\xa0\x02hi";
+const NUMBER: i64 = 258;
+const ENQUEUED: i64 = 1_700_000_000_000;
+
+fn browsed(payload: impl Into<Bytes>) -> Browsed {
+    Browsed {
+        number: SequenceNumber(258),
+        enqueued: Wall(1_700_000_000_000),
+        ttl_ms: None,
+        expires: None,
+        delivery_count: 0,
+        state: MessageState::Active,
+        payload: payload.into(),
+        changes: Vec::new(),
+    }
+}
+
+fn encoded(message: &Browsed, lock: Option<Lock>) -> Bytes {
+    let mut head = BytesMut::from(&b"left over"[..]);
+    Bytes::from(encode(message, lock, &mut head).concat())
+}
+
+fn locked() -> Option<Lock> {
+    Some(Lock {
+        token: TOKEN,
+        until: Some(1_700_000_060_000),
+    })
+}
+
+fn section(message: &Bytes, part: fn(&Sections) -> std::ops::Range<usize>) -> Bytes {
+    let sections = Sections::scan(message).expect("what we write scans");
+    message.slice(part(&sections))
+}
+
+fn annotations(message: &Bytes) -> Vec<(String, Value)> {
+    let section = section(message, |sections| sections.message_annotations.clone());
+    let map = decode_map_section(&section).expect("a map");
+    map.into_iter()
+        .map(|(key, value)| (key.as_text().expect("a symbol").to_owned(), value))
+        .collect()
+}
+
+fn named(key: &str, value: Value) -> (String, Value) {
+    (key.to_owned(), value)
+}
+
+#[test]
+fn rule_13_the_tag_is_the_token_as_dotnet_lays_out_a_guid() {
+    let expected = [
+        0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
+        0xff,
+    ];
+    assert_eq!(tag(TOKEN), expected);
+}
+
+#[test]
+fn rule_14_a_delivery_carries_its_token_as_a_uuid_in_standard_order() {
+    let message = encoded(&browsed(BODY), locked());
+    let section = section(&message, |sections| sections.delivery_annotations.clone());
+    let map = decode_map_section(&section).expect("a map");
+    let uuid = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_be_bytes();
+    assert_eq!(
+        map,
+        [(
+            Value::Symbol(Symbol::new("x-opt-lock-token")),
+            Value::Uuid(uuid)
+        )]
+    );
+}
+
+#[test]
+fn a_delivery_is_these_bytes() {
+    let message = encoded(&browsed(BODY), locked());
+    let mut expected = Vec::new();
+    // Header: durable, priority, ttl and first-acquirer null, delivery-count 0.
+    expected.extend_from_slice(b"\x00\x53\x70\xc0\x06\x05\x40\x40\x40\x40\x43");
+    expected.extend_from_slice(b"\x00\x53\x71\xc1\x24\x02\xa3\x10x-opt-lock-token\x98");
+    expected.extend_from_slice(&TOKEN.0.to_be_bytes());
+    let mut entries = Vec::new();
+    entries.extend_from_slice(b"\xa3\x13x-opt-enqueued-time\x83");
+    entries.extend_from_slice(&ENQUEUED.to_be_bytes());
+    entries.extend_from_slice(b"\xa3\x15x-opt-sequence-number\x81");
+    entries.extend_from_slice(&NUMBER.to_be_bytes());
+    entries.extend_from_slice(b"\xa3\x1dx-opt-enqueue-sequence-number\x81");
+    entries.extend_from_slice(&NUMBER.to_be_bytes());
+    entries.extend_from_slice(b"\xa3\x12x-opt-locked-until\x83");
+    entries.extend_from_slice(&1_700_000_060_000_i64.to_be_bytes());
+    entries.extend_from_slice(b"\xa3\x13x-opt-message-state\x54\x00");
+    expected.extend_from_slice(b"\x00\x53\x72\xd1");
+    expected.extend_from_slice(
+        &u32::try_from(entries.len() + 4)
+            .expect("short")
+            .to_be_bytes(),
+    );
+    expected.extend_from_slice(&10_u32.to_be_bytes());
+    expected.extend_from_slice(&entries);
+    expected.extend_from_slice(BODY);
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn every_constant_key_has_the_length_it_says() {
+    for key in [
+        LOCK_TOKEN,
+        ENQUEUED_TIME,
+        SEQUENCE_NUMBER,
+        ENQUEUE_SEQUENCE_NUMBER,
+        LOCKED_UNTIL,
+        MESSAGE_STATE,
+    ] {
+        assert_eq!(usize::from(key[1]), key.len() - 3);
+        let name = std::str::from_utf8(&key[2..key.len() - 1]).expect("text");
+        assert!(
+            OWN.contains(&name),
+            "{name} must not be taken from the sender"
+        );
+    }
+}
+
+#[test]
+fn the_header_keeps_what_the_sender_said_and_tells_count_and_time_to_live() {
+    let mut payload = BytesMut::new();
+    let sent = Header {
+        durable: Some(true),
+        priority: Some(9),
+        ttl: Some(1),
+        first_acquirer: Some(true),
+        delivery_count: Some(77),
+    };
+    sent.encode(&mut payload);
+    payload.extend_from_slice(BODY);
+    let message = Browsed {
+        ttl_ms: Some(5_000),
+        delivery_count: 3,
+        ..browsed(payload)
+    };
+    let header = section(&encoded(&message, locked()), |sections| {
+        sections.header.clone()
+    });
+    let expected = Header {
+        ttl: Some(5_000),
+        delivery_count: Some(3),
+        ..sent
+    };
+    assert_eq!(Header::decode(&header), Ok(expected));
+}
+
+#[test]
+fn a_time_to_live_beyond_the_header_is_told_as_its_largest() {
+    let message = Browsed {
+        ttl_ms: Some(u64::MAX),
+        ..browsed(BODY)
+    };
+    let header = section(&encoded(&message, None), |sections| sections.header.clone());
+    assert_eq!(
+        Header::decode(&header).expect("a header").ttl,
+        Some(u32::MAX)
+    );
+}
+
+#[test]
+fn a_senders_own_annotations_are_kept_but_not_the_brokers() {
+    let mut payload = BytesMut::new();
+    let sent = [
+        ("x-opt-partition-key", Value::from("k")),
+        ("x-opt-sequence-number", Value::Long(666)),
+        ("x-opt-locked-until", Value::Timestamp(1)),
+        ("x-opt-lock-token", Value::Uuid([1; 16])),
+        ("mine", Value::List(vec![Value::Int(1)])),
+    ]
+    .map(|(key, value)| (Value::Symbol(Symbol::new(key)), value));
+    encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &sent);
+    payload.extend_from_slice(BODY);
+    let message = encoded(
+        &Browsed {
+            state: MessageState::Deferred,
+            ..browsed(payload)
+        },
+        None,
+    );
+    let expected = [
+        named("x-opt-partition-key", Value::from("k")),
+        named("mine", Value::List(vec![Value::Int(1)])),
+        named("x-opt-enqueued-time", Value::Timestamp(ENQUEUED)),
+        named("x-opt-sequence-number", Value::Long(NUMBER)),
+        named("x-opt-enqueue-sequence-number", Value::Long(NUMBER)),
+        named("x-opt-message-state", Value::Int(1)),
+    ];
+    assert_eq!(annotations(&message), expected);
+}
+
+#[test]
+fn a_browsed_message_has_a_header_and_no_lock() {
+    let message = encoded(&browsed(BODY), None);
+    let sections = Sections::scan(&message).expect("sound");
+    assert!(!sections.header.is_empty());
+    assert!(sections.delivery_annotations.is_empty());
+    assert!(
+        annotations(&message)
+            .iter()
+            .all(|(key, _)| key != "x-opt-locked-until")
+    );
+}
+
+#[test]
+fn a_message_received_and_deleted_has_a_token_and_no_lock() {
+    let message = encoded(
+        &browsed(BODY),
+        Some(Lock {
+            token: TOKEN,
+            until: None,
+        }),
+    );
+    assert!(
+        !Sections::scan(&message)
+            .expect("sound")
+            .delivery_annotations
+            .is_empty()
+    );
+    assert!(
+        annotations(&message)
+            .iter()
+            .all(|(key, _)| key != "x-opt-locked-until")
+    );
+}
+
+/// A bare message with all its sections, in encodings that we would not write.
+fn odd_bare_message() -> Vec<u8> {
+    let mut bare = Vec::new();
+    // A list32 of properties: message-id as str32, then nothing.
+    bare.extend_from_slice(
+        b"\x00\x53\x73\xd0\x00\x00\x00\x0a\x00\x00\x00\x01\xb1\x00\x00\x00\x01m",
+    );
+    bare.extend_from_slice(
+        b"\x00\x80\x00\x00\x00\x00\x00\x00\x00\x74\xc1\x06\x02\xa1\x01a\x70\x00\x00",
+    );
+    bare.truncate(bare.len() - 2);
+    bare.extend_from_slice(b"\x00\x00\x00\x01");
+    let size = bare.len();
+    bare[size - 10] = 9;
+    bare.extend_from_slice(BODY);
+    bare.extend_from_slice(BODY);
+    bare.extend_from_slice(b"\x00\x53\x78\xc1\x01\x00");
+    bare
+}
+
+#[test]
+fn a_bare_message_goes_out_byte_for_byte() {
+    let bare = odd_bare_message();
+    let message = encoded(&browsed(bare.clone()), locked());
+    let sections = Sections::scan(&message).expect("sound");
+    assert_eq!(&message[sections.bare()], &bare[..]);
+    assert!(!sections.footer.is_empty());
+}
+
+#[test]
+fn an_expiring_message_tells_when_and_keeps_its_other_properties() {
+    let mut payload = BytesMut::new();
+    let sent = Properties {
+        message_id: Some(Value::Ulong(5)),
+        user_id: Some(Bytes::from_static(b"u")),
+        to: Some(Value::from("to")),
+        subject: Some("s".to_owned()),
+        reply_to: Some(Value::from("r")),
+        correlation_id: Some(Value::Uuid([3; 16])),
+        content_type: Some(Symbol::new("text/plain")),
+        content_encoding: Some(Symbol::new("gzip")),
+        absolute_expiry_time: Some(1),
+        creation_time: Some(2),
+        group_id: Some("g".to_owned()),
+        group_sequence: Some(4),
+        reply_to_group_id: Some("rg".to_owned()),
+    };
+    sent.encode(&mut payload);
+    payload.extend_from_slice(BODY);
+    let message = Browsed {
+        ttl_ms: Some(10),
+        expires: Some(Wall(42)),
+        ..browsed(payload)
+    };
+    let message = encoded(&message, locked());
+    let properties = section(&message, |sections| sections.properties.clone());
+    let expected = Properties {
+        absolute_expiry_time: Some(42),
+        ..sent
+    };
+    assert_eq!(Properties::decode(&properties), Ok(expected));
+    assert_eq!(section(&message, |sections| sections.body.clone()), BODY);
+}
+
+#[test]
+fn an_expiring_message_without_properties_gets_some() {
+    let message = Browsed {
+        ttl_ms: Some(10),
+        expires: Some(Wall(42)),
+        ..browsed(BODY)
+    };
+    let properties = section(&encoded(&message, None), |sections| {
+        sections.properties.clone()
+    });
+    let expected = Properties {
+        absolute_expiry_time: Some(42),
+        ..Properties::default()
+    };
+    assert_eq!(Properties::decode(&properties), Ok(expected));
+}
+
+#[test]
+fn changed_application_properties_are_merged_and_nothing_else_moves() {
+    let bare = odd_bare_message();
+    let changes = vec![
+        ("a".to_owned(), Bytes::from_static(b"\x54\x07")),
+        (
+            "DeadLetterReason".to_owned(),
+            Bytes::from_static(b"\xa1\x03bad"),
+        ),
+    ];
+    let message = encoded(
+        &Browsed {
+            changes,
+            ..browsed(bare.clone())
+        },
+        locked(),
+    );
+    let application = section(&message, |sections| sections.application_properties.clone());
+    let expected = [
+        (Value::from("a"), Value::Int(7)),
+        (Value::from("DeadLetterReason"), Value::from("bad")),
+    ];
+    assert_eq!(decode_map_section(&application).expect("a map"), expected);
+    let before = Sections::scan(&bare).expect("sound");
+    let after = Sections::scan(&message).expect("sound");
+    assert_eq!(&message[after.properties], &bare[before.properties]);
+    assert_eq!(&message[after.body.start..], &bare[before.body.start..]);
+}
+
+#[test]
+fn changes_and_expiry_go_together_and_properties_come_first() {
+    let changes = vec![("n".to_owned(), Bytes::from_static(b"\x40"))];
+    let message = Browsed {
+        changes,
+        ttl_ms: Some(1),
+        expires: Some(Wall(9)),
+        ..browsed(BODY)
+    };
+    let message = encoded(&message, locked());
+    let sections = Sections::scan(&message).expect("sections in order");
+    assert!(!sections.properties.is_empty() && !sections.application_properties.is_empty());
+    assert_eq!(&message[sections.body], BODY);
+}
+
+#[test]
+fn a_message_without_a_body_gets_an_empty_data_section_before_its_footer() {
+    for bare in [
+        &b""[..],
+        b"\x00\x53\x73\xc0\x03\x01\xa0\x00",
+        b"\x00\x53\x78\xc1\x01\x00",
+    ] {
+        let message = encoded(&browsed(Bytes::copy_from_slice(bare)), locked());
+        let sections = Sections::scan(&message).expect("sections in order");
+        assert_eq!(&message[sections.body], EMPTY_DATA, "{bare:x?}");
+    }
+}
+
+#[test]
+fn delivery_annotations_of_the_sender_are_not_passed_on() {
+    let mut payload = BytesMut::new();
+    let map = [(Value::Symbol(Symbol::new("hop")), Value::Int(1))];
+    encode_map_section(&mut payload, descriptor::DELIVERY_ANNOTATIONS, &map);
+    payload.extend_from_slice(BODY);
+    let message = encoded(&browsed(payload), None);
+    assert!(
+        Sections::scan(&message)
+            .expect("sound")
+            .delivery_annotations
+            .is_empty()
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_accepted_can_be_handed_out(
+        bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..60),
+        at in 0usize..80,
+        expires in proptest::option::of(0u64..u64::MAX),
+    ) {
+        let mut payload = odd_bare_message();
+        let at = at.min(payload.len());
+        let end = (at + bytes.len()).min(payload.len());
+        payload[at..end].copy_from_slice(&bytes[..end - at]);
+        let payload = Bytes::from(payload);
+        let message = Browsed {
+            ttl_ms: expires,
+            expires: expires.map(Wall),
+            changes: vec![("n".to_owned(), Bytes::from_static(b"\x40"))],
+            ..browsed(payload.clone())
+        };
+        let out = encoded(&message, locked());
+        if crate::incoming::messages(0, &payload, 1 << 20, Wall(0)).is_ok() {
+            let sections = Sections::scan(&out).expect("what was accepted goes out as sections");
+            let _ = Properties::decode(&out.slice(sections.properties)).expect("properties stay properties");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Ending: how links and the connection end, and what the broker hears of it.
+//!
+//! A link is forgotten the moment it is detached by either side; whatever the broker still says
+//! for it is given back. Invariant: `Disconnect` is given once, and nothing after it.
+
+use amqp::Error;
+use broker::{Command, ReceiverId};
+use endpoint::{LinkId, Mono};
+
+use crate::client::Client;
+use crate::link::{Kind, Link};
+use crate::links::Links;
+use crate::refusal;
+
+impl Client {
+    /// The broker has ended a receiver, because its entity is gone.
+    pub(crate) fn handle_evicted(&mut self, receiver: ReceiverId) {
+        self.detach_missing(LinkId(receiver.link));
+        self.handle_events();
+    }
+
+    pub(crate) fn detach_missing(&mut self, link: LinkId) {
+        let resource = self.links.get(link).map(|link| link.resource.clone());
+        if let Some(resource) = resource {
+            self.detach(link, refusal::entity_missing(&resource));
+        }
+    }
+
+    /// Detaches links whose right is gone, each with the error that `why` gives.
+    pub(crate) fn check_links_again(&mut self, why: impl Fn(&Link) -> Error) {
+        let lost = |link: &Link| !self.claims.lasting_rights(&link.path).meet(link.need);
+        let lost = self.links.iter().filter(|(_, link)| lost(link));
+        let lost: Vec<(LinkId, Error)> = lost.map(|(id, link)| (id, why(link))).collect();
+        for (link, error) in lost {
+            self.detach(link, error);
+        }
+    }
+
+    fn detach(&mut self, link: LinkId, error: Error) {
+        self.forget(link);
+        self.connection.detach(link, true, Some(error));
+    }
+
+    /// A link is gone, or as good as gone.
+    pub(crate) fn forget(&mut self, link: LinkId) {
+        let Some(gone) = self.links.remove(link) else {
+            return;
+        };
+        match &gone.kind {
+            Kind::Receiver(receiver) => self.depart(link, receiver),
+            Kind::Response(response) => self.drop_responses(response),
+            Kind::Sender(_) | Kind::Request(_) => {}
+        }
+        if self.links.is_empty() {
+            self.linkless_since = Some(self.now.mono);
+        }
+    }
+
+    pub(crate) fn idle_deadline(&self) -> Option<Mono> {
+        let allowed = self.settings.idle_connection?;
+        let since = self
+            .linkless_since
+            .filter(|_| self.links.is_empty() && !self.ended)?;
+        Some(Mono(since.0.saturating_add(allowed.into())))
+    }
+
+    /// Closes the connection. Nothing is sent on its links any more, so they are gone at once.
+    pub(crate) fn close(&mut self, error: Error) {
+        for link in self.links.ids() {
+            self.forget(link);
+        }
+        self.linkless_since = None;
+        self.connection.close(Some(error));
+    }
+
+    /// The connection is over. Links and their receivers go with it.
+    pub(crate) fn end(&mut self) {
+        if !self.ended {
+            self.command(Command::Disconnect {
+                connection: self.id,
+            });
+            self.ended = true;
+            self.links = Links::default();
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Incoming: from a delivery's bytes to messages the broker takes. (Wire contract 4.1, 4.5; entities contract 4, 7.1)
+//!
+//! Everything a broker must know or refuse is read here, item by item; the message itself is
+//! passed on as the bytes it came in. A batch is taken whole or refused whole.
+
+use amqp::message::{Header, Sections, batch_parts};
+use amqp::{DecodeError, Error};
+use broker::{Incoming, Wall};
+use bytes::Bytes;
+
+use crate::fields::{self, Items};
+use crate::refusal;
+
+/// The message format of a batch. (Wire contract 4.5)
+pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
+/// Most messages in one batch.
+const MAX_BATCH: usize = 16_384;
+/// Most characters of a message id, a session id or a partition key.
+const MAX_ID: usize = 128;
+/// Most bytes of a property's name or value.
+pub(crate) const MAX_PROPERTY: usize = 32 << 10;
+/// Most bytes of all properties, annotations and the header together.
+pub(crate) const MAX_PROPERTIES: usize = 64 << 10;
+
+/// Positions in the properties list. [AMQP 3.2.4]
+const MESSAGE_ID: usize = 0;
+const ABSOLUTE_EXPIRY_TIME: usize = 8;
+const CREATION_TIME: usize = 9;
+const GROUP_ID: usize = 10;
+const REPLY_TO_GROUP_ID: usize = 12;
+/// How many there are.
+const FIELDS: usize = 13;
+
+/// The messages of a delivery.
+pub(crate) fn messages(
+    format: u32,
+    payload: &Bytes,
+    max_size: u64,
+    now: Wall,
+) -> Result<Vec<Incoming>, Error> {
+    let size = payload.len() as u64;
+    if size > max_size {
+        return Err(refusal::too_large(size, max_size));
+    }
+    match format {
+        0 => Ok(vec![message(payload, now)?]),
+        BATCH_FORMAT => batch(payload, now),
+        other => Err(refusal::unknown_format(other)),
+    }
+}
+
+fn batch(payload: &Bytes, now: Wall) -> Result<Vec<Incoming>, Error> {
+    let sections = Sections::scan(payload).map_err(undecodable)?;
+    if sections.body_sections == 0 {
+        return Ok(Vec::new());
+    }
+    let parts = batch_parts(payload, &sections, MAX_BATCH).map_err(undecodable)?;
+    parts.iter().map(|part| message(part, now)).collect()
+}
+
+/// One message, checked.
+fn message(payload: &Bytes, now: Wall) -> Result<Incoming, Error> {
+    let sections = Sections::scan(payload).map_err(undecodable)?;
+    let body = sections.body.len() + sections.footer.len();
+    if payload.len() - body > MAX_PROPERTIES {
+        return Err(refusal::out_of_range(
+            "The set of all properties",
+            MAX_PROPERTIES,
+            "bytes",
+        ));
+    }
+    check_delivery_annotations(&payload[sections.delivery_annotations.clone()])?;
+    let annotations = Annotations::read(&payload[sections.message_annotations.clone()])?;
+    let properties = Properties::read(&payload[sections.properties.clone()])?;
+    check_application_properties(&payload[sections.application_properties.clone()])?;
+    annotations.check(&properties, now)?;
+    let ttl_ms = time_to_live(&payload[sections.header.clone()], &properties)?;
+    Ok(Incoming {
+        payload: payload.clone(),
+        ttl_ms,
+    })
+}
+
+/// The sender's own time to live. A header's largest value means more than fits there, and the
+/// times of the properties tell how much. (Entities contract 7.1)
+fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64>, Error> {
+    if header.is_empty() {
+        return Ok(None);
+    }
+    match Header::decode(header).map_err(undecodable)?.ttl {
+        None => Ok(None),
+        Some(0) => Err(refusal::no_time_to_live()),
+        Some(u32::MAX) => Ok(Some(properties.span().unwrap_or(u32::MAX.into()))),
+        Some(ttl) => Ok(Some(ttl.into())),
+    }
+}
+
+/// What of a properties section matters here.
+#[derive(Default)]
+struct Properties<'a> {
+    group_id: Option<&'a str>,
+    absolute_expiry_time: Option<i64>,
+    creation_time: Option<i64>,
+}
+
+impl<'a> Properties<'a> {
+    fn read(section: &'a [u8]) -> Result<Self, Error> {
+        let mut properties = Self::default();
+        let mut items = Items::of(section).map_err(undecodable)?;
+        let mut position = 0;
+        while let Some(item) = items.next().map_err(undecodable)? {
+            if position == FIELDS {
+                return Err(undecodable(DecodeError::Trailing(item.len())));
+            }
+            fields::check(item).map_err(undecodable)?;
+            properties.take(position, item)?;
+            position += 1;
+        }
+        Ok(properties)
+    }
+
+    fn take(&mut self, position: usize, item: &'a [u8]) -> Result<(), Error> {
+        match position {
+            MESSAGE_ID => check_id("The message id", item)?,
+            ABSOLUTE_EXPIRY_TIME => self.absolute_expiry_time = fields::integer(item),
+            CREATION_TIME => self.creation_time = fields::integer(item),
+            GROUP_ID => {
+                check_id("The session id", item)?;
+                self.group_id = fields::text(item);
+            }
+            REPLY_TO_GROUP_ID => check_id("The reply-to session id", item)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// From creation to expiry, if both are told and it is some time.
+    fn span(&self) -> Option<u64> {
+        let span = self
+            .absolute_expiry_time?
+            .checked_sub(self.creation_time?)?;
+        u64::try_from(span).ok().filter(|span| *span > 0)
+    }
+}
+
+/// What of a message annotations section matters here.
+#[derive(Default)]
+struct Annotations<'a> {
+    partition_key: Option<&'a str>,
+    scheduled: Option<i64>,
+}
+
+impl<'a> Annotations<'a> {
+    fn read(section: &'a [u8]) -> Result<Self, Error> {
+        let mut annotations = Self::default();
+        let mut items = Items::of(section).map_err(undecodable)?;
+        while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
+            fields::check(key)
+                .and_then(|()| fields::check(value))
+                .map_err(undecodable)?;
+            annotations.take(key, value)?;
+        }
+        Ok(annotations)
+    }
+
+    fn take(&mut self, key: &[u8], value: &'a [u8]) -> Result<(), Error> {
+        match fields::text(key) {
+            Some("x-opt-partition-key") => {
+                check_id("The partition key", value)?;
+                self.partition_key = fields::text(value);
+            }
+            Some("x-opt-via-partition-key") => check_id("The via partition key", value)?,
+            Some("x-opt-scheduled-enqueue-time") => self.scheduled = fields::integer(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check(&self, properties: &Properties<'_>, now: Wall) -> Result<(), Error> {
+        if let (Some(key), Some(session)) = (self.partition_key, properties.group_id)
+            && key != session
+        {
+            return Err(refusal::partition_key_differs());
+        }
+        // A time that has come means now; one ahead must never be delivered early.
+        match self.scheduled.map(u64::try_from) {
+            Some(Ok(time)) if time > now.0 => Err(refusal::no_schedules()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_delivery_annotations(section: &[u8]) -> Result<(), Error> {
+    let mut items = Items::of(section).map_err(undecodable)?;
+    while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
+        fields::check(key)
+            .and_then(|()| fields::check(value))
+            .map_err(undecodable)?;
+    }
+    Ok(())
+}
+
+fn check_application_properties(section: &[u8]) -> Result<(), Error> {
+    let mut items = Items::of(section).map_err(undecodable)?;
+    while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
+        if fields::text(key).is_none() {
+            return Err(undecodable(DecodeError::WrongType(
+                "application-properties",
+            )));
+        }
+        fields::check(value).map_err(undecodable)?;
+        if key.len() > MAX_PROPERTY || value.len() > MAX_PROPERTY {
+            return Err(refusal::out_of_range(
+                "A property's name or value",
+                MAX_PROPERTY,
+                "bytes",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_id(what: &str, item: &[u8]) -> Result<(), Error> {
+    let too_long = match fields::text(item) {
+        // Bytes bound characters, so short ids need no counting.
+        Some(text) => text.len() > MAX_ID && text.chars().count() > MAX_ID,
+        // A binary, with the bytes that announce it; other types are shorter anyway.
+        None => item.len() > MAX_ID + 5,
+    };
+    if too_long {
+        Err(refusal::out_of_range(what, MAX_ID, "characters"))
+    } else {
+        Ok(())
+    }
+}
+
+fn undecodable(error: DecodeError) -> Error {
+    refusal::undecodable(&error)
+}
+
+#[cfg(test)]
+#[path = "incoming_tests.rs"]
+mod tests;

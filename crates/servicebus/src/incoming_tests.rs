@@ -1,0 +1,333 @@
+//! What is read from messages, and what is refused.
+
+use amqp::message::{Properties as Fields, descriptor, encode_map_section};
+use amqp::{Symbol, Value};
+use bytes::BytesMut;
+
+use super::*;
+
+const NOW: Wall = Wall(1_700_000_000_000);
+const DATA: &[u8] = b"\x00\x53\x75\xa0\x02hi";
+
+/// A message in parts; what is absent is not written.
+#[derive(Default)]
+struct Draft {
+    header: Option<Header>,
+    annotations: Vec<(Value, Value)>,
+    properties: Option<Fields>,
+    application: Vec<(Value, Value)>,
+}
+
+impl Draft {
+    fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        if let Some(header) = &self.header {
+            header.encode(&mut out);
+        }
+        if !self.annotations.is_empty() {
+            encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &self.annotations);
+        }
+        if let Some(properties) = &self.properties {
+            properties.encode(&mut out);
+        }
+        if !self.application.is_empty() {
+            encode_map_section(
+                &mut out,
+                descriptor::APPLICATION_PROPERTIES,
+                &self.application,
+            );
+        }
+        out.extend_from_slice(DATA);
+        out.freeze()
+    }
+}
+
+fn check(draft: &Draft) -> Result<Option<u64>, String> {
+    let payload = draft.encode();
+    match messages(0, &payload, 1 << 20, NOW) {
+        Ok(messages) => {
+            assert_eq!(messages.len(), 1);
+            assert_eq!(
+                messages[0].payload, payload,
+                "the message is passed on as it came"
+            );
+            Ok(messages[0].ttl_ms)
+        }
+        Err(error) => Err(error.condition.to_string()),
+    }
+}
+
+fn ttl(ttl: u32, properties: Option<Fields>) -> Draft {
+    Draft {
+        header: Some(Header {
+            ttl: Some(ttl),
+            ..Header::default()
+        }),
+        properties,
+        ..Draft::default()
+    }
+}
+
+fn annotated(key: &'static str, value: Value) -> Draft {
+    Draft {
+        annotations: vec![(Value::Symbol(Symbol::new(key)), value)],
+        ..Draft::default()
+    }
+}
+
+#[test]
+fn the_time_to_live_is_the_headers() {
+    assert_eq!(check(&Draft::default()), Ok(None));
+    assert_eq!(check(&ttl(60_000, None)), Ok(Some(60_000)));
+    assert_eq!(check(&ttl(0, None)), Err("amqp:invalid-field".to_owned()));
+}
+
+#[test]
+fn the_largest_time_to_live_means_what_the_properties_span() {
+    let span = |creation, expiry| Fields {
+        creation_time: creation,
+        absolute_expiry_time: expiry,
+        ..Fields::default()
+    };
+    let max = u64::from(u32::MAX);
+    let table = [
+        (
+            span(Some(1_000), Some(1_000 + 9_000_000_000)),
+            9_000_000_000,
+        ),
+        (span(None, Some(9_000_000_000)), max),
+        (span(Some(1), None), max),
+        (span(Some(2), Some(1)), max),
+        (span(Some(i64::MIN), Some(i64::MAX)), max),
+    ];
+    for (properties, expected) in table {
+        assert_eq!(check(&ttl(u32::MAX, Some(properties))), Ok(Some(expected)));
+    }
+    let expiry = span(Some(0), Some(5));
+    assert_eq!(
+        check(&ttl(7, Some(expiry))),
+        Ok(Some(7)),
+        "else only the header counts"
+    );
+}
+
+#[test]
+fn ids_of_128_characters_are_taken_and_longer_ones_refused() {
+    let with = |length: usize, field: fn(&mut Fields, String)| {
+        let mut properties = Fields::default();
+        field(&mut properties, "ü".repeat(length));
+        check(&Draft {
+            properties: Some(properties),
+            ..Draft::default()
+        })
+    };
+    let fields: [fn(&mut Fields, String); 3] = [
+        |properties, text| properties.message_id = Some(Value::String(text)),
+        |properties, text| properties.group_id = Some(text),
+        |properties, text| properties.reply_to_group_id = Some(text),
+    ];
+    for field in fields {
+        assert_eq!(with(128, field), Ok(None));
+        assert_eq!(
+            with(129, field),
+            Err("com.microsoft:argument-out-of-range".to_owned())
+        );
+    }
+    for key in ["x-opt-partition-key", "x-opt-via-partition-key"] {
+        assert_eq!(
+            check(&annotated(key, Value::String("k".repeat(128)))),
+            Ok(None)
+        );
+        let error = check(&annotated(key, Value::String("k".repeat(129))));
+        assert_eq!(error, Err("com.microsoft:argument-out-of-range".to_owned()));
+    }
+}
+
+#[test]
+fn a_message_id_of_any_type_is_taken() {
+    for id in [
+        Value::Ulong(7),
+        Value::Uuid([1; 16]),
+        Value::Binary(Bytes::from_static(&[2; 128])),
+    ] {
+        let properties = Fields {
+            message_id: Some(id),
+            ..Fields::default()
+        };
+        assert_eq!(
+            check(&Draft {
+                properties: Some(properties),
+                ..Draft::default()
+            }),
+            Ok(None)
+        );
+    }
+}
+
+#[test]
+fn a_partition_key_must_equal_the_session_id() {
+    let draft = |session: &str| Draft {
+        properties: Some(Fields {
+            group_id: Some(session.to_owned()),
+            ..Fields::default()
+        }),
+        ..annotated("x-opt-partition-key", Value::from("one"))
+    };
+    assert_eq!(check(&draft("one")), Ok(None));
+    assert_eq!(check(&draft("two")), Err("amqp:not-allowed".to_owned()));
+}
+
+#[test]
+fn a_message_for_the_future_is_refused_and_one_for_the_past_is_taken() {
+    let at = |time| annotated("x-opt-scheduled-enqueue-time", time);
+    let now = i64::try_from(NOW.0).expect("fits");
+    for time in [Value::Timestamp(now + 1), Value::Long(now + 1)] {
+        assert_eq!(check(&at(time)), Err("amqp:not-implemented".to_owned()));
+    }
+    for time in [Value::Timestamp(now), Value::Timestamp(-1), Value::Null] {
+        assert_eq!(check(&at(time)), Ok(None));
+    }
+}
+
+#[test]
+fn properties_beyond_the_quotas_are_refused() {
+    let property = |key: &str, size| (Value::from(key), Value::String("x".repeat(size)));
+    let one = Draft {
+        application: vec![property("a", 33_000)],
+        ..Draft::default()
+    };
+    assert_eq!(
+        check(&one),
+        Err("com.microsoft:argument-out-of-range".to_owned())
+    );
+    let fits = Draft {
+        application: vec![property("a", 30_000), property("b", 30_000)],
+        ..Draft::default()
+    };
+    assert_eq!(check(&fits), Ok(None));
+    let all = ["a", "b", "c"].map(|key| property(key, 30_000)).to_vec();
+    let all = Draft {
+        application: all,
+        ..Draft::default()
+    };
+    assert_eq!(
+        check(&all),
+        Err("com.microsoft:argument-out-of-range".to_owned())
+    );
+}
+
+#[test]
+fn a_message_beyond_the_limit_is_refused_by_size() {
+    let payload = Draft::default().encode();
+    let size = payload.len() as u64;
+    assert!(messages(0, &payload, size, NOW).is_ok());
+    let error = messages(0, &payload, size - 1, NOW).expect_err("one byte too many");
+    assert_eq!(error.condition, "amqp:link:message-size-exceeded");
+}
+
+#[test]
+fn malformed_sections_are_decode_errors() {
+    let cases: [&[u8]; 9] = [
+        b"\x00\x53\x99\x40",
+        b"\x00\x53\x75\xa0\x05hi",
+        b"\x00\x53\x72\xc1\x03\x02\xa3\x05",
+        // An annotation map with a key and no value.
+        b"\x00\x53\x72\xc1\x04\x01\xa3\x01a",
+        // A property that is no UTF-8.
+        b"\x00\x53\x73\xc0\x04\x01\xa1\x01\xff",
+        // Application properties keyed by a number.
+        b"\x00\x53\x74\xc1\x03\x02\x43\x43",
+        // A map inside an annotation that claims more than it has.
+        b"\x00\x53\x72\xc1\x07\x02\xa3\x01a\xc1\x05\x02",
+        b"\x00\x53\x70\x40",
+        b"\x00",
+    ];
+    for payload in cases {
+        let error = messages(0, &Bytes::from_static(payload), 1 << 20, NOW);
+        assert_eq!(
+            error.map_err(|error| error.condition.to_string()),
+            Err("amqp:decode-error".to_owned()),
+            "{payload:x?}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_message_format_is_refused() {
+    let error = messages(1, &Draft::default().encode(), 1 << 20, NOW).expect_err("format 1");
+    assert_eq!(error.condition, "amqp:not-implemented");
+}
+
+fn batch(parts: &[Bytes]) -> Bytes {
+    let mut out = BytesMut::new();
+    // An envelope's own sections say what the first message says, and are ignored.
+    Fields {
+        message_id: Some(Value::from("envelope")),
+        ..Fields::default()
+    }
+    .encode(&mut out);
+    for part in parts {
+        out.extend_from_slice(b"\x00\x53\x75");
+        amqp::encode::binary(&mut out, part);
+    }
+    out.freeze()
+}
+
+#[test]
+fn a_batch_becomes_its_messages_in_order() {
+    let parts = [
+        ttl(1, None).encode(),
+        ttl(2, None).encode(),
+        Draft::default().encode(),
+    ];
+    let messages = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect("sound");
+    let payloads: Vec<&Bytes> = messages.iter().map(|message| &message.payload).collect();
+    assert_eq!(payloads, parts.iter().collect::<Vec<_>>());
+    assert_eq!(
+        messages
+            .iter()
+            .map(|message| message.ttl_ms)
+            .collect::<Vec<_>>(),
+        [Some(1), Some(2), None]
+    );
+}
+
+#[test]
+fn a_batch_with_one_bad_message_is_refused_whole() {
+    let parts = [Draft::default().encode(), ttl(0, None).encode()];
+    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect_err("the second");
+    assert_eq!(error.condition, "amqp:invalid-field");
+    let parts = [Draft::default().encode(), Bytes::from_static(b"\x07")];
+    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect_err("the second");
+    assert_eq!(error.condition, "amqp:decode-error");
+}
+
+#[test]
+fn an_empty_batch_holds_no_messages() {
+    assert_eq!(
+        messages(BATCH_FORMAT, &batch(&[]), 1 << 20, NOW),
+        Ok(Vec::new())
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+        let payload = Bytes::from(bytes);
+        let _ = messages(0, &payload, 1 << 20, NOW);
+        let _ = messages(BATCH_FORMAT, &payload, 1 << 20, NOW);
+    }
+
+    #[test]
+    fn no_broken_message_makes_the_reader_panic(at in 0usize..200, byte in proptest::num::u8::ANY) {
+        let properties = Fields { message_id: Some(Value::Ulong(1)), group_id: Some("g".into()), ..Fields::default() };
+        let draft = Draft {
+            application: vec![(Value::from("a"), Value::List(vec![Value::Int(1)]))],
+            ..Draft { properties: Some(properties), ..annotated("x-opt-partition-key", Value::from("g")) }
+        };
+        let mut bytes = draft.encode().to_vec();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        let _ = messages(0, &Bytes::from(bytes), 1 << 20, NOW);
+    }
+}

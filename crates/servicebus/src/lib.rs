@@ -1,0 +1,40 @@
+//! Azure Service Bus's dialect, without IO: addresses, annotations, `$cbs` and `$management`.
+//!
+//! The only place where AMQP links and broker entities meet. A [`Client`] is one connection:
+//! bytes and broker outputs go in, broker commands and bytes come out.
+
+pub mod client;
+pub mod directory;
+pub mod moment;
+pub mod rights;
+pub mod settings;
+
+mod address;
+mod attach;
+mod cbs;
+mod claims;
+mod credit;
+mod delivery;
+mod disposition;
+mod echo;
+mod embedded;
+mod ending;
+mod fields;
+mod incoming;
+mod link;
+mod links;
+mod management;
+mod pending;
+mod receiver;
+mod refusal;
+mod request_response;
+mod response;
+mod sasl;
+mod sender;
+mod token;
+
+pub use client::Client;
+pub use directory::{Directory, Entity};
+pub use moment::Moment;
+pub use rights::{AccessRule, AccessRules, Rights, Secret};
+pub use settings::Settings;

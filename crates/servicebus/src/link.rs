@@ -1,0 +1,145 @@
+//! Link: what the dialect knows of one attached link of its connection.
+//!
+//! A link is a sender's (messages come in), a receiver's (messages go out), or one half of a
+//! request-response pair. All know the path and the right they live by, so that a token that runs
+//! out finds them.
+
+use broker::Subqueue;
+use endpoint::{LinkId, SessionId};
+use store::EntityId;
+
+use amqp::Value;
+
+use crate::disposition::Settlement;
+use crate::receiver::Receiver;
+use crate::request_response::{RequestLink, ResponseLink};
+use crate::rights::Need;
+use crate::sender::Sender;
+
+/// One attached link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    /// The node's path for claims: normalised, in lower case, without `/$management`.
+    pub(crate) path: String,
+    /// The node as error texts name it.
+    pub(crate) resource: String,
+    /// What its connection must be allowed for it to live.
+    pub(crate) need: Need,
+    /// The entity it stands on; `None` for nodes of the namespace.
+    pub(crate) entity: Option<Standing>,
+    pub(crate) kind: Kind,
+}
+
+/// Where among the entities a link stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    pub(crate) id: EntityId,
+    /// The entity's path as the directory has it.
+    pub(crate) path: String,
+    pub(crate) subqueue: Subqueue,
+}
+
+/// What a link is for.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// The client sends messages to an entity.
+    Sender(Sender),
+    /// The client receives messages of an entity.
+    Receiver(Receiver),
+    /// The client sends requests to a node.
+    Request(RequestLink),
+    /// The client receives a node's answers.
+    Response(ResponseLink),
+}
+
+/// Where the answer to a disposition goes, and what it is if all went well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settlement: Settlement,
+}
+
+/// An operation that a management node was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request_link: LinkId,
+    pub(crate) response_link: LinkId,
+    /// The request's message id, to be given back as it came.
+    pub(crate) correlation: Option<Value>,
+    /// The node as error texts name it.
+    pub(crate) resource: String,
+    /// How many things the operation was asked for, where the answer needs it.
+    pub(crate) count: usize,
+}
+
+/// Credit of a link that the client sends on: a window over what has arrived and was not answered.
+///
+/// Invariant: credit given plus arrivals unanswered never exceed the window.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    window: u32,
+    unanswered: u32,
+}
+
+impl Intake {
+    pub(crate) const fn new(window: u32) -> Self {
+        Self {
+            window,
+            unanswered: 0,
+        }
+    }
+
+    pub(crate) fn arrived(&mut self) {
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    pub(crate) fn answered(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+    }
+
+    /// The credit to give when `left` is what the client has; `None` while it has more than half
+    /// of what it could have. So one flow goes out for half a window of answers.
+    pub(crate) fn top_up(&self, left: u32) -> Option<u32> {
+        let room = self.window.saturating_sub(self.unanswered);
+        let worth = (self.window / 2).max(1);
+        (room.saturating_sub(left) >= worth).then_some(room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_is_topped_up_once_half_a_window_is_answered() {
+        let mut intake = Intake::new(10);
+        for _ in 0..10 {
+            intake.arrived();
+        }
+        assert_eq!(intake.top_up(0), None);
+        for _ in 0..4 {
+            intake.answered();
+        }
+        assert_eq!(intake.top_up(0), None);
+        intake.answered();
+        assert_eq!(intake.top_up(0), Some(5));
+        assert_eq!(intake.top_up(5), None);
+    }
+
+    #[test]
+    fn a_client_that_overruns_its_credit_gets_none_until_it_is_answered() {
+        let mut intake = Intake::new(2);
+        for _ in 0..5 {
+            intake.arrived();
+        }
+        for _ in 0..3 {
+            intake.answered();
+            assert_eq!(intake.top_up(0), None);
+        }
+        intake.answered();
+        assert_eq!(intake.top_up(0), Some(1));
+    }
+}

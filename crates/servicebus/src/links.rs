@@ -1,0 +1,78 @@
+//! Links: the attached links of a connection, by id and by what they are for.
+//!
+//! Kept in the order of attachment, so that whatever is done to several links can be replayed.
+
+use std::collections::BTreeMap;
+
+use endpoint::LinkId;
+
+use crate::link::{Kind, Link};
+use crate::receiver::Receiver;
+use crate::request_response::{RequestLink, ResponseLink};
+use crate::sender::Sender;
+
+/// Every link that is attached.
+#[derive(Debug, Default)]
+pub(crate) struct Links(BTreeMap<LinkId, Link>);
+
+impl Links {
+    pub(crate) fn insert(&mut self, id: LinkId, link: Link) {
+        self.0.insert(id, link);
+    }
+
+    pub(crate) fn remove(&mut self, id: LinkId) -> Option<Link> {
+        self.0.remove(&id)
+    }
+
+    pub(crate) fn get(&self, id: LinkId) -> Option<&Link> {
+        self.0.get(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.0.iter().map(|(id, link)| (*id, link))
+    }
+
+    pub(crate) fn ids(&self) -> Vec<LinkId> {
+        self.0.keys().copied().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The link, if the client sends messages on it.
+    pub(crate) fn sender(&mut self, id: LinkId) -> Option<&mut Sender> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Sender(sender) => Some(sender),
+            _ => None,
+        }
+    }
+
+    /// The link, if the client receives messages on it.
+    pub(crate) fn receiver(&mut self, id: LinkId) -> Option<&mut Receiver> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Receiver(receiver) => Some(receiver),
+            _ => None,
+        }
+    }
+
+    /// The link, if the client sends requests on it.
+    pub(crate) fn request(&mut self, id: LinkId) -> Option<&mut RequestLink> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Request(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The link, if the client receives answers on it.
+    pub(crate) fn response(&mut self, id: LinkId) -> Option<&mut ResponseLink> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Response(response) => Some(response),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Management: operations on an entity by request and response. (Wire contract 7)
+//!
+//! An operation is checked here, done by the broker, and answered when the broker has answered.
+//! Each has a file of its own. Whatever is not known gets 501: an empty success would only
+//! confuse its client.
+
+use amqp::{Error, Value, decode};
+use broker::RequestError;
+
+use crate::client::Client;
+use crate::link::{Asked, Link, Standing};
+use crate::pending::Question;
+use crate::refusal;
+use crate::request_response::Request;
+use crate::response::{self, Dialect, Status};
+use crate::rights::Need;
+
+mod peek;
+mod receive_deferred;
+mod renew_lock;
+mod update_disposition;
+
+/// What a request costs beside its bytes while it waits for its answer.
+const OVERHEAD: usize = 1_024;
+
+/// An operation whose request was sound.
+struct Operation {
+    /// Built once the request has its id.
+    command: Box<dyn FnOnce(broker::RequestId) -> broker::Command>,
+    /// How many things were asked for.
+    count: usize,
+}
+
+impl Client {
+    /// Has the broker do what a request asks for, or refuses it.
+    pub(crate) fn handle_management(&mut self, request: Request) {
+        let link = self.links.get(request.request_link);
+        let resource = link.map(|link| link.resource.clone()).unwrap_or_default();
+        let result = link
+            .ok_or_else(|| refusal::entity_missing(""))
+            .and_then(|link| self.prepare(link, &request));
+        let cost = request.size + OVERHEAD;
+        let asked = Asked {
+            request_link: request.request_link,
+            response_link: request.response_link,
+            correlation: request.correlation,
+            resource,
+            count: result.as_ref().map_or(0, |operation| operation.count),
+        };
+        match result {
+            Err(error) => self.refuse_request(&asked, error),
+            Ok(operation) => {
+                let id = self.ask(Question::Manage(Box::new(asked)), cost);
+                self.command((operation.command)(id));
+            }
+        }
+    }
+
+    fn prepare(&self, link: &Link, request: &Request) -> Result<Operation, Error> {
+        let name = request.text("operation").unwrap_or_default();
+        let read: fn(&Standing, &Body) -> Result<Operation, Error> = match name {
+            "com.microsoft:peek-message" => peek::read,
+            "com.microsoft:renew-lock" => renew_lock::read,
+            "com.microsoft:receive-by-sequence-number" => receive_deferred::read,
+            "com.microsoft:update-disposition" => update_disposition::read,
+            unknown => return Err(refusal::unknown_operation(unknown)),
+        };
+        let Some(standing) = &link.entity else {
+            return Err(refusal::unknown_operation(name));
+        };
+        // All of these are a receiver's. (Entities contract 2.6)
+        if !self
+            .claims
+            .rights(&link.path, self.now.wall)
+            .meet(Need::Listen)
+        {
+            return Err(refusal::unauthorized(Need::Listen, &link.resource));
+        }
+        read(standing, &Body::decode(request)?)
+    }
+
+    /// Takes the request that the broker has answered.
+    fn answered(&mut self, request: broker::RequestId) -> Option<Box<Asked>> {
+        match self.pending.answer(request.token)? {
+            Question::Manage(asked) => Some(asked),
+            Question::Send(_) | Question::Settle(_) => None,
+        }
+    }
+
+    fn answer_request(
+        &mut self,
+        asked: &Asked,
+        status: Status,
+        body: impl FnOnce(&mut bytes::BytesMut),
+    ) {
+        let payload =
+            response::encode(Dialect::Management, asked.correlation.clone(), status, body);
+        self.respond(asked.request_link, asked.response_link, payload);
+    }
+
+    fn refuse_request(&mut self, asked: &Asked, error: Error) {
+        self.answer_request(asked, Status::of(error), response::empty_map);
+    }
+
+    fn refuse_by_broker(&mut self, asked: &Asked, error: &RequestError) {
+        self.refuse_request(asked, refusal::request(error, &asked.resource));
+    }
+}
+
+/// A request's arguments.
+struct Body(amqp::Map);
+
+impl Body {
+    fn decode(request: &Request) -> Result<Self, Error> {
+        let body = request
+            .body
+            .as_ref()
+            .ok_or_else(|| refusal::bad_argument("The request has no map in its body."))?;
+        match decode::value(body).map_err(|error| refusal::undecodable(&error))? {
+            Value::Map(map) => Ok(Self(map)),
+            _ => Err(refusal::bad_argument("The request's body must be a map.")),
+        }
+    }
+
+    /// An argument that is there and not null.
+    fn get(&self, key: &str) -> Option<&Value> {
+        amqp::value::lookup(&self.0, key).filter(|value| **value != Value::Null)
+    }
+
+    /// A number of any integral type.
+    fn integer(&self, key: &str) -> Result<Option<i64>, Error> {
+        match self.get(key).map(Value::as_integer) {
+            None => Ok(None),
+            Some(Some(number)) => Ok(Some(number)),
+            Some(None) => Err(refusal::bad_argument(format!(
+                "The argument '{key}' must be a number."
+            ))),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&str>, Error> {
+        match self.get(key).map(crate::request_response::text) {
+            None => Ok(None),
+            Some(Some(text)) => Ok(Some(text)),
+            Some(None) => Err(refusal::bad_argument(format!(
+                "The argument '{key}' must be text."
+            ))),
+        }
+    }
+
+    /// The elements of an array or list that has some, each read by `read`.
+    fn elements<T>(&self, key: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Error> {
+        let elements = match self.get(key) {
+            Some(Value::Array(elements) | Value::List(elements)) if !elements.is_empty() => {
+                elements
+            }
+            _ => {
+                return Err(refusal::bad_argument(format!(
+                    "The argument '{key}' must be an array with at least one element."
+                )));
+            }
+        };
+        let values: Option<Vec<T>> = elements.iter().map(read).collect();
+        values.ok_or_else(|| {
+            refusal::bad_argument(format!(
+                "An element of the argument '{key}' has the wrong type."
+            ))
+        })
+    }
+
+    /// The argument `lock-tokens`.
+    fn lock_tokens(&self) -> Result<Vec<broker::LockToken>, Error> {
+        self.elements("lock-tokens", |value| match value {
+            Value::Uuid(bytes) => Some(broker::LockToken(u128::from_be_bytes(*bytes))),
+            _ => None,
+        })
+    }
+}

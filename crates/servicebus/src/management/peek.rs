@@ -1,0 +1,67 @@
+//! Peek-message: looking at messages without taking them. (Wire contract 7.3; entities contract 13)
+
+use amqp::Error;
+use broker::{Browsed, Command, RequestError, RequestId};
+use store::SequenceNumber;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::embedded::{self, Embedded};
+use crate::link::Standing;
+use crate::refusal;
+use crate::response::{self, Status};
+
+/// Most messages, and most bytes of them, in one answer.
+const MAX_MESSAGES: usize = 250;
+const MAX_BYTES: usize = 256 << 10;
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    let from = body.integer("from-sequence-number")?.unwrap_or_default();
+    let from = SequenceNumber(u64::try_from(from).unwrap_or_default());
+    let count = match usize::try_from(body.integer("message-count")?.unwrap_or(1)) {
+        Ok(count) if count > 0 => count.min(MAX_MESSAGES),
+        _ => {
+            return Err(refusal::bad_argument(
+                "The argument 'message-count' must be at least 1.",
+            ));
+        }
+    };
+    let (entity, subqueue, max_bytes) = (standing.id, standing.subqueue, MAX_BYTES);
+    let command = Box::new(move |request| Command::Peek {
+        request,
+        entity,
+        subqueue,
+        from,
+        count,
+        max_bytes,
+    });
+    Ok(Operation { command, count })
+}
+
+impl Client {
+    /// The broker has browsed. Nothing found is 204 with an empty map.
+    pub(crate) fn handle_browsed(
+        &mut self,
+        request: RequestId,
+        result: Result<Vec<Browsed>, RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(found) if found.is_empty() => {
+                self.answer_request(&asked, Status::no_content(), response::empty_map);
+            }
+            Ok(found) => {
+                let messages = found.iter().map(|message| Embedded {
+                    message,
+                    lock: None,
+                });
+                self.answer_request(&asked, Status::ok(), |out| {
+                    embedded::write(out, messages, false);
+                });
+            }
+        }
+    }
+}

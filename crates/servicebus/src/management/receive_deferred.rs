@@ -1,0 +1,88 @@
+//! Receive-by-sequence-number: the only way to a deferred message. (Wire contract 7.3; entities contract 12)
+
+use amqp::{Error, Value};
+use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId};
+use store::SequenceNumber;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::delivery::Lock;
+use crate::embedded::{self, Embedded};
+use crate::link::Standing;
+use crate::receiver::locked_until;
+use crate::refusal;
+use crate::response::Status;
+
+/// The answer holds whole messages, so it is bounded by their number.
+const MAX_NUMBERS: usize = 1_024;
+/// Beyond this an answer could not be written.
+const MAX_BYTES: usize = 1 << 30;
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
+    let numbers = body.elements("sequence-numbers", number)?;
+    if numbers.len() > MAX_NUMBERS {
+        return Err(refusal::out_of_range(
+            "The array 'sequence-numbers'",
+            MAX_NUMBERS,
+            "elements",
+        ));
+    }
+    let mode = match body.integer("receiver-settle-mode")? {
+        Some(0) => ReceiveMode::ReceiveAndDelete,
+        None | Some(1) => ReceiveMode::PeekLock,
+        Some(_) => {
+            return Err(refusal::bad_argument(
+                "The argument 'receiver-settle-mode' must be 0 or 1.",
+            ));
+        }
+    };
+    let (entity, subqueue, count) = (standing.id, standing.subqueue, numbers.len());
+    let command = Box::new(move |request| Command::ReceiveDeferred {
+        request,
+        entity,
+        subqueue,
+        numbers,
+        mode,
+    });
+    Ok(Operation { command, count })
+}
+
+impl Client {
+    /// The broker has found and locked (or taken) deferred messages.
+    pub(crate) fn handle_deferred(
+        &mut self,
+        request: RequestId,
+        result: Result<Vec<Delivery>, RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(found) if size(&found) > MAX_BYTES => {
+                self.refuse_request(&asked, refusal::answer_too_large());
+            }
+            Ok(found) => {
+                let now = self.now;
+                let messages = found.iter().map(|delivery| {
+                    let lock = Lock {
+                        token: delivery.token,
+                        until: locked_until(now, delivery),
+                    };
+                    Embedded {
+                        message: &delivery.message,
+                        lock: Some(lock),
+                    }
+                });
+                self.answer_request(&asked, Status::ok(), |out| {
+                    embedded::write(out, messages, true);
+                });
+            }
+        }
+    }
+}
+
+fn size(found: &[Delivery]) -> usize {
+    found.iter().map(Delivery::size).sum()
+}

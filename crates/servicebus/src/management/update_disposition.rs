@@ -1,0 +1,64 @@
+//! Update-disposition: ending locks by their tokens alone, wherever they were given. (Wire contract 5.3, 7.3)
+
+use amqp::{Error, Value};
+use broker::{Command, Outcome, SettleError};
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::disposition;
+use crate::link::{Asked, Standing};
+use crate::refusal;
+use crate::response::{self, Status};
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    let tokens = body.lock_tokens()?;
+    let outcome = outcome(body)?;
+    let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
+    let command = Box::new(move |request| Command::SettleMany {
+        request,
+        entity,
+        subqueue,
+        tokens,
+        outcome,
+    });
+    Ok(Operation { command, count })
+}
+
+fn outcome(body: &Body) -> Result<Outcome, Error> {
+    let properties = body
+        .get("properties-to-modify")
+        .and_then(Value::as_map)
+        .map_or(&[][..], Vec::as_slice);
+    Ok(match body.text("disposition-status")?.unwrap_or_default() {
+        "completed" => Outcome::Complete,
+        "abandoned" => Outcome::Abandon {
+            changes: disposition::changes(properties)?,
+        },
+        // Most SDKs spell it with one r.
+        "defered" | "deferred" => Outcome::Defer {
+            changes: disposition::changes(properties)?,
+        },
+        "suspended" => {
+            let reason = body.text("deadletter-reason")?;
+            let description = body.text("deadletter-description")?;
+            Outcome::DeadLetter {
+                changes: disposition::dead_letter(reason, description, properties)?,
+            }
+        }
+        _ => {
+            return Err(refusal::bad_argument(
+                "The argument 'disposition-status' is missing or not known.",
+            ));
+        }
+    })
+}
+
+impl Client {
+    /// The broker has ended the locks, or none of them.
+    pub(crate) fn answer_update(&mut self, asked: &Asked, result: Result<(), SettleError>) {
+        match result {
+            Ok(()) => self.answer_request(asked, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_request(asked, refusal::settle(&error)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Pending: the questions a connection has asked the broker, until they are answered.
+//!
+//! A slab: asking and answering allocate nothing once it has grown to the number of questions
+//! that are open at a time. A token carries the slot and its generation, so an answer that comes
+//! twice finds nothing. Every open question has a cost in bytes; the owner bounds their sum.
+
+use crate::link::{Answer, Asked};
+
+/// What a token of the broker's answer leads to.
+#[derive(Debug)]
+pub(crate) enum Question {
+    /// Messages of one delivery.
+    Send(crate::sender::Sent),
+    /// A disposition that waits for its answer.
+    Settle(Answer),
+    /// An operation on a management node.
+    Manage(Box<Asked>),
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    cost: usize,
+    question: Option<Question>,
+}
+
+/// Open questions by token.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    cost: usize,
+}
+
+impl Pending {
+    /// Keeps `question`, which occupies `cost` bytes, and names it.
+    pub(crate) fn ask(&mut self, question: Question, cost: usize) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| self.grow());
+        let slot = &mut self.slots[index as usize];
+        slot.question = Some(question);
+        slot.cost = cost;
+        self.cost = self.cost.saturating_add(cost);
+        u64::from(slot.generation) << 32 | u64::from(index)
+    }
+
+    /// Takes the question that `token` names, once.
+    pub(crate) fn answer(&mut self, token: u64) -> Option<Question> {
+        let index = (token & u64::from(u32::MAX)) as u32;
+        let slot = self.slots.get_mut(index as usize)?;
+        if u64::from(slot.generation) != token >> 32 {
+            return None;
+        }
+        let question = slot.question.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.cost = self.cost.saturating_sub(slot.cost);
+        self.free.push(index);
+        Some(question)
+    }
+
+    /// Bytes that all open questions occupy.
+    pub(crate) fn cost(&self) -> usize {
+        self.cost
+    }
+
+    fn grow(&mut self) -> u32 {
+        let index = u32::try_from(self.slots.len()).expect("2^32 questions do not fit in memory");
+        self.slots.push(Slot::default());
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use endpoint::SessionId;
+
+    fn question(delivery_id: u32) -> Question {
+        let session = SessionId(0);
+        Question::Settle(Answer {
+            session,
+            delivery_id,
+            settlement: crate::disposition::Settlement::Accepted,
+        })
+    }
+
+    #[test]
+    fn an_answer_finds_its_question_once() {
+        let mut pending = Pending::default();
+        let token = pending.ask(question(7), 10);
+        assert_eq!(pending.cost(), 10);
+        assert!(matches!(
+            pending.answer(token),
+            Some(Question::Settle(Answer { delivery_id: 7, .. }))
+        ));
+        assert!(pending.answer(token).is_none());
+        assert_eq!(pending.cost(), 0);
+    }
+
+    #[test]
+    fn a_reused_slot_does_not_answer_to_its_old_token() {
+        let mut pending = Pending::default();
+        let old = pending.ask(question(1), 1);
+        pending.answer(old);
+        let new = pending.ask(question(2), 1);
+        assert_ne!(old, new);
+        assert!(pending.answer(old).is_none());
+        assert!(pending.answer(new).is_some());
+    }
+}

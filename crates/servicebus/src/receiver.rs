@@ -1,0 +1,302 @@
+//! Receiver: a link on which the client receives messages of an entity. (Wire contract 3.3, 5, 6)
+//!
+//! Credit goes to the broker, deliveries come back and go out; a disposition ends a lock. A
+//! delivery that meets no credit any more is given back in peek-lock mode; a message that was
+//! received and deleted can not be, so it is kept until there is credit.
+
+use std::collections::VecDeque;
+
+use amqp::DeliveryState;
+use broker::{
+    Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
+    Subqueue,
+};
+use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
+use store::EntityId;
+
+use crate::client::Client;
+use crate::credit::{Credit, Told};
+use crate::delivery::{self, Lock};
+use crate::disposition::{self, Decision};
+use crate::link::Answer;
+use crate::moment::Moment;
+use crate::pending::Question;
+use crate::refusal;
+
+/// What a settlement costs while it waits for its answer.
+const SETTLEMENT: usize = 64;
+/// Receivers that are gone whose late deliveries can still be given back.
+const MAX_DEPARTED: usize = 64;
+
+/// A receiver link's own state.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) session: SessionId,
+    pub(crate) entity: EntityId,
+    pub(crate) subqueue: Subqueue,
+    pub(crate) mode: ReceiveMode,
+    /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
+    pub(crate) default_outcome: Option<DeliveryState>,
+    pub(crate) credit: Credit,
+    /// Deliveries that wait for credit: received and deleted, or locked while the broker drains.
+    pub(crate) kept: VecDeque<Box<Delivery>>,
+}
+
+impl Receiver {
+    fn keeps(&self) -> bool {
+        self.mode == ReceiveMode::ReceiveAndDelete || self.credit.is_draining()
+    }
+}
+
+/// What must be known of a receiver after its end to give its late deliveries back.
+#[derive(Debug)]
+pub(crate) struct Departed {
+    link: LinkId,
+    entity: EntityId,
+    subqueue: Subqueue,
+}
+
+/// A disposition as the endpoint reports it.
+pub(crate) struct Disposed {
+    pub(crate) link: LinkId,
+    pub(crate) cookie: u128,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<DeliveryState>,
+}
+
+impl Client {
+    /// A receiver's credit changed: what was kept goes out, then the broker learns of it.
+    pub(crate) fn handle_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
+        let Some(receiver) = self.links.receiver(link) else {
+            return;
+        };
+        receiver.credit.grant(limit, drain);
+        self.send_kept(link);
+        self.tell_credit(link);
+    }
+
+    /// The broker has nothing more for a drain.
+    pub(crate) fn handle_drained(&mut self, receiver: ReceiverId) {
+        let link = LinkId(receiver.link);
+        let Some(state) = self.links.receiver(link) else {
+            return;
+        };
+        let answered = state.credit.finish_drain();
+        if answered {
+            self.connection.drained(link);
+        }
+        self.give_kept_back(link);
+        if !answered {
+            self.tell_credit(link);
+        }
+    }
+
+    /// Sends a delivery out, or gives it back.
+    pub(crate) fn handle_deliver(&mut self, receiver: ReceiverId, delivery: Box<Delivery>) {
+        let link = LinkId(receiver.link);
+        let Some(state) = self.links.receiver(link) else {
+            return self.give_back_late(link, &delivery);
+        };
+        state.credit.handed();
+        let settled = state.mode == ReceiveMode::ReceiveAndDelete;
+        let waits = !state.kept.is_empty();
+        if waits || self.send_delivery(link, settled, &delivery).is_err() {
+            self.keep_or_give_back(link, delivery);
+        }
+    }
+
+    /// Encodes and sends one delivery. It occupies the outlet until it is written.
+    fn send_delivery(
+        &mut self,
+        link: LinkId,
+        settled: bool,
+        delivery: &Delivery,
+    ) -> Result<(), NoCredit> {
+        let lock = Lock {
+            token: delivery.token,
+            until: locked_until(self.now, delivery),
+        };
+        let pieces = delivery::encode(&delivery.message, Some(lock), &mut self.head);
+        let tag = delivery::tag(delivery.token);
+        let cookie = delivery.token.0;
+        let outgoing = Outgoing {
+            tag: &tag,
+            message_format: 0,
+            settled,
+            cookie,
+            state: None,
+        };
+        self.connection.send(link, &outgoing, &pieces)?;
+        self.outlet = self.outlet.saturating_add(delivery.size());
+        if let Some(receiver) = self.links.receiver(link) {
+            receiver.credit.sent();
+        }
+        Ok(())
+    }
+
+    /// Sends what was kept, as far as credit goes.
+    fn send_kept(&mut self, link: LinkId) {
+        while let Some(receiver) = self.links.receiver(link) {
+            let settled = receiver.mode == ReceiveMode::ReceiveAndDelete;
+            let Some(delivery) = receiver.kept.pop_front() else {
+                return;
+            };
+            if self.send_delivery(link, settled, &delivery).is_err() {
+                if let Some(receiver) = self.links.receiver(link) {
+                    receiver.kept.push_front(delivery);
+                }
+                return;
+            }
+        }
+    }
+
+    fn keep_or_give_back(&mut self, link: LinkId, delivery: Box<Delivery>) {
+        let Some(receiver) = self.links.receiver(link) else {
+            return;
+        };
+        let keeps = receiver.keeps();
+        receiver.kept.push_back(delivery);
+        if !keeps {
+            self.give_kept_back(link);
+        }
+    }
+
+    /// Gives locked deliveries back. The broker hears first that there is no credit, else it
+    /// would send them here again at once.
+    fn give_kept_back(&mut self, link: LinkId) {
+        let Some(receiver) = self.links.receiver(link) else {
+            return;
+        };
+        if receiver.kept.is_empty() || receiver.keeps() {
+            return;
+        }
+        let (entity, subqueue) = (receiver.entity, receiver.subqueue);
+        let kept = std::mem::take(&mut receiver.kept);
+        let told = receiver.credit.stop(kept.len());
+        self.command_credit(link, told);
+        for delivery in kept {
+            self.give_back(entity, subqueue, &delivery);
+        }
+    }
+
+    fn tell_credit(&mut self, link: LinkId) {
+        let Some(receiver) = self.links.receiver(link) else {
+            return;
+        };
+        if let Some(told) = receiver.credit.tell(receiver.kept.len()) {
+            self.command_credit(link, told);
+        }
+    }
+
+    fn command_credit(&mut self, link: LinkId, told: Told) {
+        let receiver = self.receiver_id(link);
+        let Told { limit, drain } = told;
+        self.command(Command::Credit {
+            receiver,
+            limit,
+            drain,
+        });
+    }
+
+    /// Gives back a delivery whose receiver is gone already. What was received and deleted is lost
+    /// with its receiver, as that mode has it.
+    fn give_back_late(&mut self, link: LinkId, delivery: &Delivery) {
+        let departed = self.departed.iter().find(|departed| departed.link == link);
+        match departed.map(|departed| (departed.entity, departed.subqueue)) {
+            Some((entity, subqueue)) if delivery.lock_ms.is_some() => {
+                self.give_back(entity, subqueue, delivery);
+            }
+            _ => self.report_written(delivery.size()),
+        }
+    }
+
+    fn give_back(&mut self, entity: EntityId, subqueue: Subqueue, delivery: &Delivery) {
+        let (token, outcome) = (delivery.token, Outcome::Undelivered);
+        self.command(Command::Settle {
+            request: None,
+            entity,
+            subqueue,
+            token,
+            outcome,
+        });
+        self.report_written(delivery.size());
+    }
+
+    /// A receiver link is gone: the broker gives it nothing more.
+    pub(crate) fn depart(&mut self, link: LinkId, receiver: &Receiver) {
+        let gone = self.receiver_id(link);
+        self.command(Command::Detach { receiver: gone });
+        let Receiver {
+            entity, subqueue, ..
+        } = *receiver;
+        if self.departed.len() == MAX_DEPARTED {
+            self.departed.pop_front();
+        }
+        self.departed.push_back(Departed {
+            link,
+            entity,
+            subqueue,
+        });
+        for delivery in &receiver.kept {
+            self.give_back_late(link, delivery);
+        }
+    }
+
+    /// The client disposed of a delivery.
+    pub(crate) fn handle_disposed(&mut self, disposed: &Disposed) {
+        let Some(receiver) = self.links.receiver(disposed.link) else {
+            return;
+        };
+        let (session, entity, subqueue) = (receiver.session, receiver.entity, receiver.subqueue);
+        let default = receiver.default_outcome.as_ref();
+        let delivery_id = disposed.delivery_id;
+        match disposition::decide(disposed.state.as_ref(), disposed.settled, default) {
+            Ok(Decision::Wait) => {}
+            Ok(Decision::Settle(outcome, settlement)) => {
+                let answer = Question::Settle(Answer {
+                    session,
+                    delivery_id,
+                    settlement,
+                });
+                let request = (!disposed.settled).then(|| self.ask(answer, SETTLEMENT));
+                let token = LockToken(disposed.cookie);
+                self.command(Command::Settle {
+                    request,
+                    entity,
+                    subqueue,
+                    token,
+                    outcome,
+                });
+            }
+            // Refused before the broker saw it; the lock is kept.
+            Err(error) if !disposed.settled => {
+                let state = DeliveryState::Rejected(Some(error));
+                self.connection
+                    .settle_sent(session, delivery_id, state, true);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// The broker has ended a lock, or has not: by a disposition or through a management node.
+    pub(crate) fn handle_settled(&mut self, request: RequestId, result: Result<(), SettleError>) {
+        match self.pending.answer(request.token) {
+            Some(Question::Settle(answer)) => {
+                let state = match result {
+                    Ok(()) => answer.settlement.state(),
+                    Err(error) => DeliveryState::Rejected(Some(refusal::settle(&error))),
+                };
+                self.connection
+                    .settle_sent(answer.session, answer.delivery_id, state, true);
+            }
+            Some(Question::Manage(asked)) => self.answer_update(&asked, result),
+            Some(Question::Send(_)) | None => {}
+        }
+    }
+}
+
+/// When the lock ends on the machine's real clock, which is the one clients compare it with.
+pub(crate) fn locked_until(now: Moment, delivery: &Delivery) -> Option<u64> {
+    delivery.lock_ms.map(|left| now.wall.0.saturating_add(left))
+}

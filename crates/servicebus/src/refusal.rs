@@ -1,0 +1,280 @@
+//! Refusal: every error a client can be told, with its condition and its text, in one place.
+//!
+//! Clients decide by the condition, and some by parts of the text, so the wording is the
+//! contract's where it gives one (wire contract 2.6, 2.7, 3.4, 3.6, 5.2, 5.5).
+//! No text ever repeats a token, a signature or a key.
+
+use amqp::error::condition;
+use amqp::{DecodeError, Error, Symbol};
+use broker::{RequestError, SendError, SettleError};
+
+use crate::rights::Need;
+
+const UNKNOWN_TRANSACTION: Symbol = Symbol::new("amqp:transaction:unknown-id");
+
+/// An entity that is not there. Two SDKs match on the words. (Wire contract 3.6)
+pub(crate) fn entity_missing(resource: &str) -> Error {
+    Error::new(condition::NOT_FOUND, missing_text(resource))
+}
+
+/// The words that an SDK knows a missing entity by.
+pub(crate) fn missing_text(resource: &str) -> String {
+    format!(
+        "The messaging entity '{resource}' could not be found. To know more visit \
+         https://aka.ms/sbResourceMgrExceptions."
+    )
+}
+
+/// A right that the connection does not have. (Wire contract 2.6)
+pub(crate) fn unauthorized(need: Need, resource: &str) -> Error {
+    Error::new(
+        condition::UNAUTHORIZED_ACCESS,
+        unauthorized_text(need, resource),
+    )
+}
+
+/// The words for a right that is not there.
+pub(crate) fn unauthorized_text(need: Need, resource: &str) -> String {
+    format!(
+        "Unauthorized access. '{}' claim(s) are required to perform this operation. Resource: '{resource}'.",
+        need.claim()
+    )
+}
+
+/// A link whose token ran out. Retriable, so that SDKs renew and come back. (Wire contract 2.7)
+pub(crate) fn token_expired(link: &str, need: Need, resource: &str) -> Error {
+    Error::new(
+        condition::DETACH_FORCED,
+        format!(
+            "The link '{link}' is force detached. Code: RenewToken. Details: {}.",
+            unauthorized_text(need, resource)
+        ),
+    )
+}
+
+/// A coordinator attach, before there are transactions.
+pub(crate) fn no_transactions() -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        "Transactions are not supported by this broker.",
+    )
+}
+
+/// A transfer or disposition within a transaction that nobody declared.
+pub(crate) fn unknown_transaction() -> Error {
+    Error::new(
+        UNKNOWN_TRANSACTION,
+        "The transaction is not known on this connection.",
+    )
+}
+
+/// A terminus without an address to go by.
+pub(crate) fn no_address() -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        "The link names no node: its address must be a string.",
+    )
+}
+
+/// A node that the client wants created for it.
+pub(crate) fn no_dynamic_nodes() -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        "Dynamic nodes are not supported.",
+    )
+}
+
+/// A sender on a dead-letter subqueue. (Wire contract 3.1)
+pub(crate) fn no_sends_to_subqueue(resource: &str) -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("Messages can not be sent to the dead-letter queue '{resource}'."),
+    )
+}
+
+/// A plain receiver on a session entity. (Wire contract 3.4)
+pub(crate) fn sessionless_receiver() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.",
+    )
+}
+
+/// A session receiver on an entity without sessions. (Wire contract 3.4)
+pub(crate) fn sessionful_receiver() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "A sessionful message receiver cannot be created on an entity that does not require sessions. \
+         Ensure RequiresSession is set to true when creating a Queue or Subscription to enable \
+         sessionful behavior.",
+    )
+}
+
+/// Anything that needs sessions to work.
+pub(crate) fn no_sessions() -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        "Sessions are not supported by this broker.",
+    )
+}
+
+/// Bytes that are no message.
+pub(crate) fn undecodable(error: &DecodeError) -> Error {
+    Error::new(
+        condition::DECODE_ERROR,
+        format!("The message can not be read: {error}."),
+    )
+}
+
+/// A message format that means nothing here.
+pub(crate) fn unknown_format(format: u32) -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        format!("The message format {format:#x} is not supported."),
+    )
+}
+
+/// A message beyond the entity's limit. (Wire contract 5.5)
+pub(crate) fn too_large(size: u64, limit: u64) -> Error {
+    Error::new(
+        condition::MESSAGE_SIZE_EXCEEDED,
+        format!(
+            "The message of {size} bytes is larger than the {limit} bytes that the entity takes."
+        ),
+    )
+}
+
+/// A time to live of nothing. (Entities contract 7.1)
+pub(crate) fn no_time_to_live() -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        "The time to live of a message must be greater than 0.",
+    )
+}
+
+/// A name or quota that is exceeded. (Entities contract 4)
+pub(crate) fn out_of_range(what: &str, limit: usize, unit: &str) -> Error {
+    Error::new(
+        condition::ARGUMENT_OUT_OF_RANGE,
+        format!("{what} is longer than the {limit} {unit} that are allowed."),
+    )
+}
+
+/// Two properties that must agree. (Wire contract 4.2)
+pub(crate) fn partition_key_differs() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "The partition key of a message must equal its session id when both are set.",
+    )
+}
+
+/// A message for later, before there is a later.
+pub(crate) fn no_schedules() -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        "Scheduled messages are not supported by this broker.",
+    )
+}
+
+/// An argument that makes no sense.
+pub(crate) fn bad_argument(text: impl Into<String>) -> Error {
+    Error::new(condition::ARGUMENT_ERROR, text.into())
+}
+
+/// A request whose answer would have nowhere to go. (Wire contract 2.1)
+pub(crate) fn no_response_link(reply_to: &str) -> Error {
+    Error::new(
+        condition::NOT_FOUND,
+        format!(
+            "The response link '{reply_to}' was not found in the entity management node $management."
+        ),
+    )
+}
+
+/// A connection without links. (Wire contract 1.5)
+pub(crate) fn idle_connection(allowed_ms: u32) -> Error {
+    Error::new(
+        condition::CONNECTION_FORCED,
+        format!(
+            "The connection was inactive for more than the allowed {allowed_ms} milliseconds and is \
+             closed by container 'LinkTracker'."
+        ),
+    )
+}
+
+/// The broker stops.
+pub(crate) fn shut_down() -> Error {
+    Error::new(condition::CONNECTION_FORCED, "The broker is shutting down.")
+}
+
+/// A lock that is not there any more. (Wire contract 5.2)
+pub(crate) fn lock_lost() -> Error {
+    Error::new(
+        condition::MESSAGE_LOCK_LOST,
+        "The lock supplied is invalid. Either the lock expired, or the message has already been \
+         removed from the queue.",
+    )
+}
+
+/// Why a send was refused. (Wire contract 5.5)
+pub(crate) fn send(error: &SendError, entity: &str) -> Error {
+    match *error {
+        SendError::NotFound => entity_missing(entity),
+        SendError::QuotaExceeded { size, limit } => Error::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!(
+                "The maximum entity size has been reached or exceeded for Queue: '{entity}'. Size of \
+                 entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize"
+            ),
+        ),
+        SendError::TooLarge { size, limit } => too_large(size, limit),
+        SendError::DiskNearlyFull => Error::new(
+            condition::SERVER_BUSY,
+            "The server is busy: its disk is nearly full. Messages can be received and settled.",
+        ),
+    }
+}
+
+/// Why a settlement was refused. (Wire contract 5.2)
+pub(crate) fn settle(error: &SettleError) -> Error {
+    match error {
+        SettleError::LockLost => lock_lost(),
+        SettleError::NotAllowed => Error::new(
+            condition::NOT_ALLOWED,
+            "A message of a dead-letter queue can not be dead-lettered.",
+        ),
+    }
+}
+
+/// Why a request was refused.
+pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
+    match error {
+        RequestError::NotFound => entity_missing(resource),
+        RequestError::LockLost => lock_lost(),
+        RequestError::MessageNotFound(number) => Error::new(
+            condition::MESSAGE_NOT_FOUND,
+            format!(
+                "The message with sequence number {} was not found, or it is not deferred.",
+                number.0
+            ),
+        ),
+        RequestError::Invalid(text) => bad_argument(text.clone()),
+    }
+}
+
+/// More messages in one answer than fit into one.
+pub(crate) fn answer_too_large() -> Error {
+    Error::new(
+        condition::MESSAGE_SIZE_EXCEEDED,
+        "The messages do not fit into one answer: ask for fewer at a time.",
+    )
+}
+
+/// An operation that this node does not know. (Wire contract 7.3)
+pub(crate) fn unknown_operation(operation: &str) -> Error {
+    let shown: String = operation.chars().take(128).collect();
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        format!("The operation '{shown}' is not supported."),
+    )
+}

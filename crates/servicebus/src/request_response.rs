@@ -1,0 +1,294 @@
+//! Request-response: pairs of links to `$cbs` and to management nodes. (Wire contract 2.1, 7.1)
+//!
+//! A request finds the response link of its node by its reply-to, in the several ways that client
+//! libraries mean it. Answers are sent settled and wait for credit, which some clients give only
+//! once they have asked.
+
+use std::collections::VecDeque;
+
+use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
+use amqp::{DecodeError, DeliveryState, Error, Map, Value};
+use bytes::Bytes;
+use endpoint::{LinkId, Outgoing, SessionId};
+
+use crate::client::Client;
+use crate::fields;
+use crate::link::{Intake, Kind, Link};
+use crate::refusal;
+use crate::sender::Arrival;
+
+/// Credit of a request link. (Wire contract 2.1)
+pub(crate) const REQUEST_CREDIT: u32 = 100;
+/// Most answers, and most bytes of them, that wait for one response link's credit.
+const MAX_WAITING: usize = 1_024;
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
+/// The client's sender to a node.
+#[derive(Debug)]
+pub(crate) struct RequestLink {
+    /// [`Node::key`](crate::address::Node::key) of the node.
+    pub(crate) node: String,
+    pub(crate) intake: Intake,
+}
+
+/// The client's receiver from a node.
+#[derive(Debug)]
+pub(crate) struct ResponseLink {
+    pub(crate) node: String,
+    /// The target's address, if it is text.
+    pub(crate) reply_to: Option<String>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Counts answers for their delivery tags.
+    sent: u32,
+}
+
+/// An answer that has no credit yet.
+#[derive(Debug)]
+struct Waiting {
+    request_link: LinkId,
+    payload: Bytes,
+}
+
+impl ResponseLink {
+    pub(crate) fn new(node: String, reply_to: Option<String>) -> Self {
+        Self {
+            node,
+            reply_to,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            sent: 0,
+        }
+    }
+
+    /// One answer may wait whatever its size, so that large messages get through.
+    fn has_room(&self, size: usize) -> bool {
+        let bytes = self.waiting_bytes.saturating_add(size);
+        self.waiting.is_empty() || (self.waiting.len() < MAX_WAITING && bytes <= MAX_WAITING_BYTES)
+    }
+}
+
+/// A request, read. It may hold a token, so it can not be shown.
+pub(crate) struct Request {
+    pub(crate) request_link: LinkId,
+    pub(crate) response_link: LinkId,
+    /// The message id, to be given back as it came (rule 11).
+    pub(crate) correlation: Option<Value>,
+    /// Application properties.
+    pub(crate) properties: Map,
+    /// The value of an amqp-value body, still encoded.
+    pub(crate) body: Option<Bytes>,
+    /// Bytes of the whole request.
+    pub(crate) size: usize,
+}
+
+impl Request {
+    /// An application property that is text in one of the types that clients use for it.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        text(amqp::value::lookup(&self.properties, key)?)
+    }
+}
+
+/// A string, a symbol, or a binary that holds text. (Wire contract 2.2)
+pub(crate) fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Binary(bytes) => std::str::from_utf8(bytes).ok(),
+        other => other.as_text(),
+    }
+}
+
+/// The parts of a request, before its answer has a way back.
+struct Parts {
+    message_id: Option<Value>,
+    reply_to: Option<Value>,
+    properties: Map,
+    body: Option<Bytes>,
+}
+
+impl Parts {
+    fn read(payload: &Bytes) -> Result<Self, DecodeError> {
+        let sections = Sections::scan(payload)?;
+        let properties = match sections.properties.is_empty() {
+            true => Properties::default(),
+            false => Properties::decode(&payload.slice(sections.properties.clone()))?,
+        };
+        let application = match sections.application_properties.is_empty() {
+            true => Map::new(),
+            false => decode_map_section(&payload.slice(sections.application_properties.clone()))?,
+        };
+        let body = match sections.body_kind {
+            BodyKind::Value => {
+                let section = payload.slice(sections.body.clone());
+                Some(section.slice_ref(fields::undescribed(&section)?))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            message_id: properties.message_id,
+            reply_to: properties.reply_to,
+            properties: application,
+            body,
+        })
+    }
+}
+
+impl Client {
+    /// Reads a request, finds its way back, and has its node answer it.
+    pub(crate) fn handle_request(&mut self, arrival: &Arrival) {
+        let Some(request) = self.links.request(arrival.link) else {
+            return;
+        };
+        request.intake.arrived();
+        match self.read_request(arrival) {
+            Err(error) => {
+                self.settle_request(arrival, DeliveryState::Rejected(Some(error)));
+                self.request_answered(arrival.link);
+            }
+            Ok(request) => {
+                self.settle_request(arrival, DeliveryState::Accepted);
+                self.perform(request);
+            }
+        }
+    }
+
+    fn read_request(&self, arrival: &Arrival) -> Result<Request, Error> {
+        let parts = Parts::read(&arrival.payload).map_err(|error| refusal::undecodable(&error))?;
+        let reply_to = parts.reply_to.as_ref().and_then(text);
+        let response_link = self.route(arrival.link, arrival.session, reply_to)?;
+        Ok(Request {
+            request_link: arrival.link,
+            response_link,
+            correlation: parts.message_id,
+            properties: parts.properties,
+            body: parts.body,
+            size: arrival.payload.len(),
+        })
+    }
+
+    fn perform(&mut self, request: Request) {
+        match self.links.get(request.request_link).map(|link| &link.kind) {
+            Some(Kind::Request(node)) if node.node == crate::address::CBS => {
+                self.handle_cbs(&request);
+            }
+            _ => self.handle_management(request),
+        }
+    }
+
+    /// The response link for a request: by the session's links first, then by the connection's.
+    /// (Wire contract 2.1, rule 12)
+    fn route(
+        &self,
+        request: LinkId,
+        session: SessionId,
+        reply_to: Option<&str>,
+    ) -> Result<LinkId, Error> {
+        let Some(Link {
+            kind: Kind::Request(RequestLink { node, .. }),
+            ..
+        }) = self.links.get(request)
+        else {
+            return Err(refusal::no_response_link(reply_to.unwrap_or_default()));
+        };
+        let all = self.links.iter().filter_map(|(id, link)| match &link.kind {
+            Kind::Response(response) if response.node == *node => Some((id, link, response)),
+            _ => None,
+        });
+        let (near, far): (Vec<_>, Vec<_>) = all.partition(|(_, link, _)| link.session == session);
+        // Of several that fit the newest is alive: a client that recovers opens another pair.
+        let newest = |fits: &dyn Fn(&Link, &ResponseLink) -> bool| {
+            let fitting = near
+                .iter()
+                .filter(|(_, link, response)| fits(link, response));
+            fitting.map(|(id, ..)| *id).max()
+        };
+        let by_target = reply_to.and_then(|reply_to| {
+            newest(&|_, response| response.reply_to.as_deref() == Some(reply_to))
+        });
+        let by_name = || reply_to.and_then(|reply_to| newest(&|link, _| link.name == reply_to));
+        let only = |links: &[(LinkId, &Link, &ResponseLink)]| match links {
+            [(id, ..)] => Some(*id),
+            _ => None,
+        };
+        by_target
+            .or_else(by_name)
+            .or_else(|| only(&near))
+            .or_else(|| only(&far).filter(|_| near.is_empty()))
+            .ok_or_else(|| refusal::no_response_link(reply_to.unwrap_or_default()))
+    }
+
+    fn settle_request(&mut self, arrival: &Arrival, state: DeliveryState) {
+        if !arrival.settled {
+            self.connection
+                .dispose_received(arrival.session, arrival.delivery_id, state, true);
+        }
+    }
+
+    /// Queues an answer and sends what there is credit for. An answer without a link, or beyond
+    /// what may wait, is dropped: its client does not take answers.
+    pub(crate) fn respond(&mut self, request_link: LinkId, response_link: LinkId, payload: Bytes) {
+        match self.links.response(response_link) {
+            Some(response) if response.has_room(payload.len()) => {
+                response.waiting_bytes += payload.len();
+                response.waiting.push_back(Waiting {
+                    request_link,
+                    payload,
+                });
+                self.send_responses(response_link);
+            }
+            _ => self.request_answered(request_link),
+        }
+    }
+
+    /// Sends waiting answers as far as credit goes.
+    pub(crate) fn send_responses(&mut self, link: LinkId) {
+        while let Some(response) = self.links.response(link) {
+            let Some(Waiting {
+                request_link,
+                payload,
+            }) = response.waiting.front()
+            else {
+                return;
+            };
+            let tag = response.sent.to_le_bytes();
+            let outgoing = Outgoing {
+                tag: &tag,
+                settled: true,
+                ..Outgoing::default()
+            };
+            if self.connection.send(link, &outgoing, &[payload]).is_err() {
+                return;
+            }
+            let request_link = *request_link;
+            response.waiting_bytes -= payload.len();
+            response.sent = response.sent.wrapping_add(1);
+            response.waiting.pop_front();
+            self.request_answered(request_link);
+        }
+    }
+
+    /// A response link's credit changed.
+    pub(crate) fn handle_response_credit(&mut self, link: LinkId, drain: bool) {
+        self.send_responses(link);
+        if drain {
+            self.connection.drained(link);
+        }
+    }
+
+    /// Gives a request link credit for what it has had answered.
+    fn request_answered(&mut self, link: LinkId) {
+        let Some(request) = self.links.request(link) else {
+            return;
+        };
+        request.intake.answered();
+        if let Some(credit) = request.intake.top_up(self.connection.credit_left(link)) {
+            self.connection.set_credit(link, credit, false);
+        }
+    }
+
+    /// A response link is gone, and its answers with it.
+    pub(crate) fn drop_responses(&mut self, response: &ResponseLink) {
+        for waiting in &response.waiting {
+            self.request_answered(waiting.request_link);
+        }
+    }
+}

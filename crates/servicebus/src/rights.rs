@@ -1,0 +1,165 @@
+//! Rights: shared access rules, their keys, and what they allow. (Entities contract 2.6)
+//!
+//! A key's text is compared in constant time and never shown: [`Secret`] has no `Display`, its
+//! `Debug` says nothing, and nothing outside this file can read it.
+
+use std::fmt;
+
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::address;
+
+/// A subset of Send, Listen and Manage.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Rights {
+    /// Send messages.
+    pub send: bool,
+    /// Receive, settle and browse messages.
+    pub listen: bool,
+    /// Create, change and delete entities; implies the other two.
+    pub manage: bool,
+}
+
+impl Rights {
+    /// Nothing is allowed.
+    pub const NONE: Self = Self {
+        send: false,
+        listen: false,
+        manage: false,
+    };
+    /// Everything is allowed.
+    pub const ALL: Self = Self {
+        send: true,
+        listen: true,
+        manage: true,
+    };
+
+    /// What either allows.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self {
+            send: self.send || other.send,
+            listen: self.listen || other.listen,
+            manage: self.manage || other.manage,
+        }
+    }
+
+    /// Whether `need` is met. Manage implies the other two.
+    #[must_use]
+    pub(crate) const fn meet(self, need: Need) -> bool {
+        match need {
+            Need::Nothing => true,
+            Need::Send => self.send || self.manage,
+            Need::Listen => self.listen || self.manage,
+            Need::SendOrListen => self.send || self.listen || self.manage,
+        }
+    }
+}
+
+/// What a link or an operation asks of its connection's rights. (Wire contract 2.6)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Need {
+    /// `$cbs` is open to all: it is where rights come from.
+    Nothing,
+    Send,
+    Listen,
+    /// A management node may be attached with either; its operations ask for more.
+    SendOrListen,
+}
+
+impl Need {
+    /// The claim as error texts name it.
+    pub(crate) const fn claim(self) -> &'static str {
+        match self {
+            Self::Nothing => "None",
+            Self::Send => "Send",
+            Self::Listen => "Listen",
+            Self::SendOrListen => "Send,Listen",
+        }
+    }
+}
+
+/// A key. Its text is never shown by `Debug` and has no `Display`.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps the text of a key.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Whether `candidate` is this key. Takes as long whatever it is; an empty key fits nothing.
+    #[must_use]
+    pub fn matches(&self, candidate: &[u8]) -> bool {
+        // Digests are of equal length, so not even the key's length shows.
+        let equal = Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(candidate));
+        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+    }
+
+    /// Whether `signature` is the HMAC-SHA256 of `text` under this key, in constant time. The key
+    /// is its text's bytes, never decoded. (Wire contract 2.5)
+    #[must_use]
+    pub fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes())
+            .expect("HMAC takes keys of every length");
+        mac.update(text);
+        let equal = mac.finalize().into_bytes().as_slice().ct_eq(signature);
+        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A named rule with its keys.
+#[derive(Clone, Debug)]
+pub struct AccessRule {
+    /// What clients call it: `SharedAccessKeyName`, or the user of SASL PLAIN.
+    pub name: String,
+    /// Either key will do.
+    pub primary: Secret,
+    /// The other key, so that keys can be rotated.
+    pub secondary: Option<Secret>,
+    /// What its holder may do.
+    pub rights: Rights,
+    /// `None` for the whole namespace, else the path of an entity.
+    pub entity: Option<String>,
+}
+
+impl AccessRule {
+    /// Whether `test` holds for one of the keys. Both are always tried, so that time does not tell which.
+    pub(crate) fn either_key(&self, mut test: impl FnMut(&Secret) -> bool) -> bool {
+        let primary = test(&self.primary);
+        let secondary = test(self.secondary.as_ref().unwrap_or(&self.primary));
+        primary | secondary
+    }
+
+    /// Whether the rule stands at `path` or above it. `path` is normalised and in lower case.
+    pub(crate) fn reaches(&self, path: &str) -> bool {
+        match &self.entity {
+            None => true,
+            Some(entity) => address::covers(&entity.to_lowercase(), path),
+        }
+    }
+}
+
+/// Every rule there is.
+#[derive(Clone, Debug, Default)]
+pub struct AccessRules {
+    /// In no particular order; names are unique per entity.
+    pub rules: Vec<AccessRule>,
+}
+
+impl AccessRules {
+    /// The rules of that name at any level.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a AccessRule> {
+        self.rules.iter().filter(move |rule| rule.name == name)
+    }
+}

@@ -1,0 +1,36 @@
+//! SASL: who comes in by which mechanism. (Wire contract 1.3)
+//!
+//! Every mechanism but PLAIN lets anyone in, who then has no rights until a token is put. PLAIN
+//! names a rule and shows its key; the rule's rights hold for the whole connection.
+
+use amqp::Symbol;
+use amqp::sasl::Code;
+use bytes::Bytes;
+
+use crate::client::Client;
+
+impl Client {
+    /// Decides on the client's choice.
+    pub(crate) fn handle_sasl(&mut self, mechanism: &Symbol, initial_response: Option<&Bytes>) {
+        let welcome = match mechanism.as_str() {
+            "MSSBCBS" | "ANONYMOUS" | "EXTERNAL" => true,
+            "PLAIN" => initial_response.is_some_and(|response| self.log_in(response)),
+            _ => false,
+        };
+        self.connection
+            .finish_sasl(if welcome { Code::Ok } else { Code::Auth });
+    }
+
+    /// Reads `[authorization id] NUL name NUL password`.
+    fn log_in(&mut self, response: &[u8]) -> bool {
+        let mut parts = response.splitn(3, |byte| *byte == 0);
+        let (Some(_), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return false;
+        };
+        match std::str::from_utf8(name) {
+            Ok(name) => self.claims.log_in(&self.rules, name, password),
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Sender: a link on which the client sends messages to an entity. (Wire contract 3.2, 4.5, 5.5)
+//!
+//! Every delivery becomes one `Command::Send` and is answered once the broker has answered,
+//! unless it came settled. Credit is topped up as answers go out, not as messages come in, so
+//! what is not durable yet stays bounded per link.
+
+use amqp::{DeliveryState, Error};
+use broker::{Command, RequestId, SendError};
+use bytes::Bytes;
+use endpoint::{LinkId, SessionId};
+use store::{EntityId, SequenceNumber};
+
+use crate::client::Client;
+use crate::incoming;
+use crate::link::Intake;
+use crate::pending::Question;
+use crate::refusal;
+
+/// What every message costs beside its bytes while it waits for its answer.
+const OVERHEAD: usize = 256;
+
+/// A sender link's own state.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) entity: EntityId,
+    pub(crate) intake: Intake,
+    pub(crate) max_message_size: u64,
+}
+
+/// A delivery that the broker was given.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    link: LinkId,
+    session: SessionId,
+    delivery_id: u32,
+    settled: bool,
+}
+
+/// A delivery as the endpoint reports it.
+pub(crate) struct Arrival {
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) message_format: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<DeliveryState>,
+    pub(crate) payload: Bytes,
+}
+
+impl Client {
+    /// Hands a delivery's messages to the broker, or refuses it.
+    pub(crate) fn handle_send(&mut self, arrival: &Arrival) {
+        let Some(sender) = self.links.sender(arrival.link) else {
+            return;
+        };
+        sender.intake.arrived();
+        let entity = sender.entity;
+        let Arrival {
+            link,
+            session,
+            delivery_id,
+            settled,
+            ..
+        } = *arrival;
+        let sent = Sent {
+            link,
+            session,
+            delivery_id,
+            settled,
+        };
+        let messages = match &arrival.state {
+            Some(DeliveryState::Transactional { .. }) => Err(refusal::unknown_transaction()),
+            _ => {
+                let (format, limit) = (arrival.message_format, sender.max_message_size);
+                incoming::messages(format, &arrival.payload, limit, self.now.wall)
+            }
+        };
+        match messages {
+            Err(error) => self.answer_send(&sent, Err(error)),
+            // An empty batch has no effect. (Wire contract 4.5)
+            Ok(messages) if messages.is_empty() => self.answer_send(&sent, Ok(())),
+            Ok(messages) => {
+                let cost = arrival.payload.len() + OVERHEAD * messages.len();
+                let request = self.ask(Question::Send(sent), cost);
+                self.command(Command::Send {
+                    request,
+                    entity,
+                    messages,
+                });
+            }
+        }
+    }
+
+    /// The broker has answered a send.
+    pub(crate) fn handle_sent(
+        &mut self,
+        request: RequestId,
+        result: Result<SequenceNumber, SendError>,
+    ) {
+        let Some(Question::Send(sent)) = self.pending.answer(request.token) else {
+            return;
+        };
+        let result = result.map(|_| ()).map_err(|error| {
+            let entity = self
+                .links
+                .get(sent.link)
+                .and_then(|link| link.entity.as_ref());
+            refusal::send(&error, entity.map_or("", |standing| &standing.path))
+        });
+        self.answer_send(&sent, result);
+    }
+
+    /// Settles a delivery (unless it came settled) and gives credit for more. After the link's
+    /// end there is nobody to tell.
+    fn answer_send(&mut self, sent: &Sent, result: Result<(), Error>) {
+        let Some(sender) = self.links.sender(sent.link) else {
+            return;
+        };
+        sender.intake.answered();
+        if !sent.settled {
+            let state = match result {
+                Ok(()) => DeliveryState::Accepted,
+                Err(error) => DeliveryState::Rejected(Some(error)),
+            };
+            self.connection
+                .dispose_received(sent.session, sent.delivery_id, state, true);
+        }
+        if let Some(credit) = sender.intake.top_up(self.connection.credit_left(sent.link)) {
+            self.connection.set_credit(sent.link, credit, false);
+        }
+    }
+}

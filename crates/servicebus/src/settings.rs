@@ -1,0 +1,33 @@
+//! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
+
+use crate::rights::Rights;
+
+/// What holds for every connection.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Largest message of entities that do not say otherwise.
+    pub max_message_size: u64,
+    /// Credit a client sender starts with; topped up at half.
+    pub sender_credit: u32,
+    /// What a connection may do that did not authenticate. Empty by default.
+    pub anonymous: Rights,
+    /// How long a link outlives its token.
+    pub token_grace: u32,
+    /// Close a connection without links after this long; `None` keeps it. (Wire contract 1.5)
+    pub idle_connection: Option<u32>,
+    /// The AMQP engine's settings.
+    pub endpoint: endpoint::Config,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_message_size: 262_144,
+            sender_credit: 1_000,
+            anonymous: Rights::NONE,
+            token_grace: 60_000,
+            idle_connection: None,
+            endpoint: endpoint::Config::default(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Token: verifying a shared access signature. (Wire contract 2.5)
+//!
+//! The signature is checked over the resource text exactly as it was received, since encoders
+//! differ; a few re-encodings are tried too. Every candidate and both keys are always tried, and
+//! an unknown key name costs as much as a known one, so time tells nothing.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::Wall;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::address;
+use crate::rights::{AccessRule, AccessRules, Rights, Secret};
+
+const PREFIX: &str = "SharedAccessSignature ";
+/// Longest token that is looked at: the work of checking grows with its length.
+const MAX_TOKEN: usize = 8 << 10;
+
+/// What `encodeURIComponent` leaves alone.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
+/// What a sound token allows, and until when.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Granted {
+    pub(crate) rights: Rights,
+    pub(crate) expires: Wall,
+}
+
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("MalformedToken: The token is not a shared access signature with sr, sig, se and skn.")]
+    Malformed,
+    #[error("InvalidSignature: The token has an invalid signature.")]
+    Signature,
+    #[error("ExpiredToken: The token is expired.")]
+    Expired,
+    #[error("InvalidAudience: The token's resource does not cover the audience.")]
+    Audience,
+}
+
+/// Checks `token` for `audience`, a [scope](address::scope).
+pub(crate) fn verify(
+    token: &str,
+    audience: &str,
+    rules: &AccessRules,
+    now: Wall,
+) -> Result<Granted, Refused> {
+    let fields = Fields::split(token).ok_or(Refused::Malformed)?;
+    let expires = fields.expires().ok_or(Refused::Malformed)?;
+    let rights = signer(&fields, audience, rules).ok_or(Refused::Signature)?;
+    if expires <= now {
+        return Err(Refused::Expired);
+    }
+    if !address::covers(&address::scope(&decoded(fields.resource)), audience) {
+        return Err(Refused::Audience);
+    }
+    Ok(Granted { rights, expires })
+}
+
+/// A token's parts, still encoded.
+struct Fields<'a> {
+    resource: &'a str,
+    signature: &'a str,
+    expiry: &'a str,
+    key_name: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    /// Fields come in any order; one that is missing or repeated makes the token malformed.
+    fn split(token: &'a str) -> Option<Self> {
+        let (prefix, rest) = token.split_at_checked(PREFIX.len())?;
+        if token.len() > MAX_TOKEN || !prefix.eq_ignore_ascii_case(PREFIX) {
+            return None;
+        }
+        let [mut sr, mut sig, mut se, mut skn] = [None; 4];
+        for field in rest.split('&') {
+            let (name, value) = field.split_once('=')?;
+            let slot = match name.trim().to_ascii_lowercase().as_str() {
+                "sr" => &mut sr,
+                "sig" => &mut sig,
+                "se" => &mut se,
+                "skn" => &mut skn,
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(Self {
+            resource: sr?,
+            signature: sig?,
+            expiry: se?,
+            key_name: skn?,
+        })
+    }
+
+    /// Seconds in the token, milliseconds here; too far ahead is for ever.
+    fn expires(&self) -> Option<Wall> {
+        let seconds: u64 = self.expiry.trim().parse().ok()?;
+        Some(Wall(seconds.saturating_mul(1_000)))
+    }
+}
+
+/// The rights of the rule whose key signed the token, among those at the audience or above it.
+fn signer(fields: &Fields<'_>, audience: &str, rules: &AccessRules) -> Option<Rights> {
+    let signature = STANDARD
+        .decode(percent_decode_str(fields.signature).collect::<Vec<u8>>())
+        .unwrap_or_default();
+    let texts = signed_texts(fields);
+    let name = decoded(fields.key_name);
+    let spaced = decoded(&fields.key_name.replace('+', " "));
+    let mut known = false;
+    let mut found = None;
+    for rule in rules
+        .named(&name)
+        .chain(rules.named(&spaced).filter(|_| spaced != name))
+    {
+        known = true;
+        if signed_by(rule, &texts, &signature) & rule.reaches(audience) {
+            found = Some(rule.rights);
+        }
+    }
+    if !known {
+        signed_by(&nobody(), &texts, &signature);
+    }
+    found
+}
+
+fn signed_by(rule: &AccessRule, texts: &[String], signature: &[u8]) -> bool {
+    rule.either_key(|key| {
+        texts.iter().fold(false, |signed, text| {
+            signed | key.signed(text.as_bytes(), signature)
+        })
+    })
+}
+
+/// Stands in for a name that no rule has; no token is ever accepted from it.
+fn nobody() -> AccessRule {
+    AccessRule {
+        name: String::new(),
+        primary: Secret::new("nobody".to_owned()),
+        secondary: None,
+        rights: Rights::NONE,
+        entity: None,
+    }
+}
+
+/// What may have been signed: the resource as received, then as other encoders would have written it.
+fn signed_texts(fields: &Fields<'_>) -> [String; 4] {
+    let encoded = utf8_percent_encode(&decoded(fields.resource), COMPONENT).to_string();
+    [
+        fields.resource.to_owned(),
+        recase(fields.resource, str::make_ascii_lowercase),
+        recase(fields.resource, str::make_ascii_uppercase),
+        encoded,
+    ]
+    .map(|resource| format!("{resource}\n{}", fields.expiry))
+}
+
+/// `text` with the hex digits of its escapes in another case.
+fn recase(text: &str, case: impl Fn(&mut str)) -> String {
+    let mut parts = text.split('%');
+    let mut recased = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut part = part.to_owned();
+        if let Some(digits) = part.get_mut(..2) {
+            case(digits);
+        }
+        recased.push('%');
+        recased.push_str(&part);
+    }
+    recased
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! The connection's life: open, idle, shut down, cut.
+
+use amqp::performative::SenderSettleMode;
+use broker::Command;
+use endpoint::Event;
+
+use crate::world::{KEY, Login, World, message};
+
+fn disconnects(world: &World) -> usize {
+    world
+        .commands
+        .iter()
+        .filter(|command| matches!(command, Command::Disconnect { .. }))
+        .count()
+}
+
+fn closed(world: &World) -> Option<String> {
+    world.events.iter().find_map(|event| match event {
+        Event::Closed { error } => Some(
+            error
+                .as_ref()
+                .map_or_else(String::new, |e| e.condition.to_string()),
+        ),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_connection_that_is_closed_disconnects_last_and_once() {
+    let mut world = World::new();
+    world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    world.client.close(None);
+    world.pump();
+    assert!(world.server.is_finished());
+    world.server.handle_eof(world.moment());
+    world.advance(100_000);
+    assert_eq!(disconnects(&world), 1);
+    assert!(matches!(
+        world.commands.last(),
+        Some(Command::Disconnect { .. })
+    ));
+}
+
+#[test]
+fn a_connection_that_is_cut_disconnects() {
+    let mut world = World::new();
+    world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    world.server.handle_eof(world.moment());
+    world.pump();
+    assert_eq!(disconnects(&world), 1);
+    assert!(matches!(
+        world.commands.last(),
+        Some(Command::Disconnect { .. })
+    ));
+}
+
+#[test]
+fn a_protocol_error_disconnects() {
+    let mut world = World::new();
+    world.server.handle_input(
+        world.moment(),
+        &mut bytes::BytesMut::from(&b"\x00\x00\x00\x01garbage"[..]),
+    );
+    world.pump();
+    assert_eq!(disconnects(&world), 1);
+    assert!(closed(&world).is_some());
+}
+
+#[test]
+fn a_refused_login_disconnects_once_the_socket_is_gone() {
+    let mut world = World::with(Login::Plain("root", "wrong"), |_| {});
+    world.server.handle_eof(world.moment());
+    world.pump();
+    assert!(world.server.is_finished());
+    assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
+fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
+    let mut world = World::new();
+    let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    world.enqueue("orders", &message("x"));
+    assert_eq!(world.received(receiver).len(), 1);
+    world.server.shut_down(world.moment());
+    world.pump();
+    assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
+    assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
+fn a_connection_without_links_is_closed_after_its_time() {
+    let mut world = World::with(Login::Plain("root", KEY), |settings| {
+        settings.idle_connection = Some(60_000);
+    });
+    world.advance(59_999);
+    assert_eq!(closed(&world), None);
+    let (_, link) = world.sender("orders");
+    world.advance(30_000);
+    world.advance(40_000);
+    assert_eq!(closed(&world), None, "a link keeps it");
+    world.client.detach(link, true, None);
+    world.pump();
+    world.advance(59_999);
+    assert_eq!(closed(&world), None);
+    world.advance(1);
+    assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
+    assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
+fn a_connection_is_kept_when_no_idle_time_is_set() {
+    let mut world = World::new();
+    for _ in 0..50 {
+        world.advance(50_000);
+    }
+    assert_eq!(closed(&world), None);
+}
+
+#[test]
+fn rule_20_nothing_is_sent_on_a_session_that_ended() {
+    let mut world = World::new();
+    let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    let session = world.client.session_of(receiver).expect("attached");
+    let before = closed(&world);
+    world.client.end(session, None);
+    world.pump();
+    world.enqueue("orders", &message("x"));
+    assert!(world.received(receiver).is_empty());
+    assert_eq!(
+        closed(&world),
+        before,
+        "and the client has nothing to complain about"
+    );
+    let other = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    assert_eq!(world.received(other).len(), 1);
+}
+
+#[test]
+fn everything_pipelined_in_one_burst_is_served() {
+    let mut world = World::offline(Login::Plain("root", KEY), |_| {});
+    let session = world.client.begin();
+    let link = world.client.attach(
+        session,
+        crate::world::receiver("orders", SenderSettleMode::Unsettled),
+    );
+    world.client.set_credit(link, 3, false);
+    world.pump();
+    world.enqueue("orders", &message("x"));
+    assert_eq!(world.received(link).len(), 1);
+}

@@ -1,0 +1,108 @@
+//! SASL: who gets in by which mechanism, and what they may do then.
+
+use amqp::performative::SenderSettleMode;
+use amqp::sasl::Code;
+use endpoint::Event;
+use servicebus::Rights;
+
+use crate::world::{KEY, LISTEN_KEY, Login, World, receiver, sender};
+
+fn code(world: &World) -> Code {
+    let outcome = world.events.iter().find_map(|event| match event {
+        Event::SaslOutcome(code) => Some(*code),
+        _ => None,
+    });
+    outcome.expect("SASL ends")
+}
+
+fn is_open(world: &World) -> bool {
+    world
+        .events
+        .iter()
+        .any(|event| matches!(event, Event::Opened(_)))
+}
+
+#[test]
+fn rule_01_the_mechanisms_that_sdks_choose_are_offered_and_let_them_in() {
+    let offered = endpoint::Config::default().sasl_mechanisms;
+    for mechanism in ["MSSBCBS", "ANONYMOUS", "PLAIN"] {
+        assert!(
+            offered.iter().any(|offer| *offer == mechanism),
+            "{mechanism}"
+        );
+    }
+    for mechanism in ["MSSBCBS", "ANONYMOUS", "EXTERNAL"] {
+        let world = World::with(Login::Mechanism(mechanism), |_| {});
+        assert_eq!(code(&world), Code::Ok, "{mechanism}");
+        assert!(is_open(&world));
+    }
+}
+
+#[test]
+fn a_key_lets_in_and_anything_else_does_not() {
+    let table = [
+        ("root", KEY, Code::Ok),
+        ("listener", LISTEN_KEY, Code::Ok),
+        ("root", LISTEN_KEY, Code::Auth),
+        ("root", "", Code::Auth),
+        ("", "", Code::Auth),
+        ("", KEY, Code::Auth),
+        ("ROOT", KEY, Code::Auth),
+        ("nobody", KEY, Code::Auth),
+    ];
+    for (name, key, expected) in table {
+        let world = World::with(Login::Plain(name, key), |_| {});
+        assert_eq!(code(&world), expected, "{name}");
+        assert_eq!(is_open(&world), expected == Code::Ok, "{name}");
+    }
+}
+
+#[test]
+fn a_mechanism_that_was_not_offered_does_not_let_in() {
+    let world = World::with(Login::Mechanism("SCRAM-SHA-256"), |_| {});
+    assert!(!is_open(&world));
+}
+
+#[test]
+fn rights_by_plain_hold_for_the_whole_connection() {
+    let mut world = World::with(Login::Plain("listener", LISTEN_KEY), |_| {});
+    for address in ["orders", "orders2/$DeadLetterQueue"] {
+        world.receiver(address, SenderSettleMode::Unsettled, 1);
+        assert_eq!(
+            world.refusal(sender("orders")).condition,
+            "amqp:unauthorized-access"
+        );
+    }
+}
+
+#[test]
+fn without_a_token_only_cbs_can_be_attached() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    world.pair("$cbs");
+    for attach in [
+        sender("orders"),
+        receiver("orders", SenderSettleMode::Unsettled),
+        sender("orders/$management"),
+        receiver("orders/$management", SenderSettleMode::Unsettled),
+        sender("$management"),
+        sender("nowhere"),
+    ] {
+        assert_eq!(world.refusal(attach).condition, "amqp:unauthorized-access");
+    }
+}
+
+#[test]
+fn the_configuration_can_grant_rights_to_everyone() {
+    let listen = Rights {
+        listen: true,
+        ..Rights::NONE
+    };
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |settings| {
+        settings.anonymous = listen;
+    });
+    world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    assert_eq!(
+        world.refusal(sender("orders")).condition,
+        "amqp:unauthorized-access"
+    );
+}

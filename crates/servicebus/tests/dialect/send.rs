@@ -1,0 +1,400 @@
+//! Sending: what is accepted, what is refused, and how credit follows.
+
+use amqp::message::{Header, Properties};
+use amqp::performative::SenderSettleMode;
+use amqp::{DeliveryState, Value};
+use broker::{Command, Output, SendError};
+use bytes::{Bytes, BytesMut};
+use endpoint::Outgoing;
+
+use crate::world::{World, message};
+
+const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
+const BATCH: u32 = 0x8001_3700;
+
+fn rejection(world: &mut World, link: endpoint::LinkId) -> String {
+    match &world.outcomes(link)[..] {
+        [DeliveryState::Rejected(Some(error))] => {
+            assert!(
+                error.description.is_some(),
+                "a client library takes all three fields"
+            );
+            error.condition.to_string()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn batch(parts: &[Bytes]) -> Bytes {
+    let mut out = BytesMut::new();
+    for part in parts {
+        amqp::encode::descriptor(&mut out, 0x75);
+        amqp::encode::binary(&mut out, part);
+    }
+    out.freeze()
+}
+
+fn with_properties(properties: &Properties) -> Bytes {
+    let mut out = BytesMut::new();
+    properties.encode(&mut out);
+    out.extend_from_slice(&message("x"));
+    out.freeze()
+}
+
+#[test]
+fn a_message_is_accepted_and_delivered() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send(sender, &message("hello"));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    let receiver = world.receiver("orders", UNSETTLED, 5);
+    let received = world.received(receiver);
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].body(), message("hello"));
+}
+
+#[test]
+fn a_settled_message_is_not_answered() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(sender, 0, true, &message("hello"));
+    assert_eq!(world.outcomes(sender), []);
+    let receiver = world.receiver("orders", UNSETTLED, 5);
+    assert_eq!(world.received(receiver).len(), 1);
+}
+
+#[test]
+fn a_settled_message_that_is_refused_is_dropped_silently() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(sender, 0, true, b"\x07");
+    assert_eq!(world.outcomes(sender), []);
+}
+
+#[test]
+fn a_batch_is_taken_whole_in_order_with_one_answer() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(
+        sender,
+        BATCH,
+        false,
+        &batch(&[message("a"), message("b"), message("c")]),
+    );
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    let receiver = world.receiver("orders", UNSETTLED, 5);
+    let received = world.received(receiver);
+    let bodies: Vec<Bytes> = received.iter().map(crate::world::Received::body).collect();
+    assert_eq!(bodies, [message("a"), message("b"), message("c")]);
+    let numbers: Vec<_> = received
+        .iter()
+        .map(|message| message.annotation("x-opt-sequence-number"))
+        .collect();
+    assert_eq!(numbers, [1, 2, 3].map(|number| Some(Value::Long(number))));
+}
+
+#[test]
+fn a_batch_with_one_bad_message_leaves_nothing() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(
+        sender,
+        BATCH,
+        false,
+        &batch(&[message("a"), Bytes::from_static(b"\x07")]),
+    );
+    assert_eq!(rejection(&mut world, sender), "amqp:decode-error");
+    let receiver = world.receiver("orders", UNSETTLED, 5);
+    assert!(world.received(receiver).is_empty());
+}
+
+#[test]
+fn an_empty_batch_is_accepted_without_effect() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(sender, BATCH, false, &[]);
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    assert!(
+        !world
+            .commands
+            .iter()
+            .any(|command| matches!(command, Command::Send { .. }))
+    );
+}
+
+#[test]
+fn each_fault_of_a_message_has_its_condition() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    let mut no_time = BytesMut::new();
+    Header {
+        ttl: Some(0),
+        ..Header::default()
+    }
+    .encode(&mut no_time);
+    let long = |field: fn(&mut Properties, String)| {
+        let mut properties = Properties::default();
+        field(&mut properties, "i".repeat(129));
+        with_properties(&properties)
+    };
+    let table = [
+        (
+            Bytes::from_static(b"\x00\x53\x75\xa0\x09x"),
+            "amqp:decode-error",
+        ),
+        (no_time.freeze(), "amqp:invalid-field"),
+        (
+            long(|properties, id| properties.message_id = Some(Value::String(id))),
+            "com.microsoft:argument-out-of-range",
+        ),
+        (
+            long(|properties, id| properties.group_id = Some(id)),
+            "com.microsoft:argument-out-of-range",
+        ),
+    ];
+    for (payload, condition) in table {
+        world.send(sender, &payload);
+        assert_eq!(rejection(&mut world, sender), condition);
+    }
+    world.send_as(sender, 5, false, &message("x"));
+    assert_eq!(rejection(&mut world, sender), "amqp:not-implemented");
+    world.send(sender, &message("still in use"));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_session_id_is_only_a_property_where_there_are_no_sessions() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    let properties = Properties {
+        group_id: Some("session".to_owned()),
+        ..Properties::default()
+    };
+    world.send(sender, &with_properties(&properties));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_message_for_the_future_is_refused_rather_than_delivered_early() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    let mut payload = BytesMut::new();
+    let later = i64::try_from(crate::world::START + 60_000).expect("fits");
+    let annotation = [(
+        Value::Symbol("x-opt-scheduled-enqueue-time".into()),
+        Value::Timestamp(later),
+    )];
+    amqp::message::encode_map_section(&mut payload, 0x72, &annotation);
+    payload.extend_from_slice(&message("x"));
+    world.send(sender, &payload);
+    assert_eq!(rejection(&mut world, sender), "amqp:not-implemented");
+}
+
+#[test]
+fn a_transaction_that_nobody_declared_is_refused() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    let state = Some(DeliveryState::Transactional {
+        txn_id: Bytes::from_static(b"1"),
+        outcome: None,
+    });
+    let outgoing = Outgoing {
+        tag: b"t",
+        state,
+        ..Outgoing::default()
+    };
+    world
+        .client
+        .send(sender, &outgoing, &[&message("x")])
+        .expect("there is credit");
+    world.pump();
+    assert_eq!(rejection(&mut world, sender), "amqp:transaction:unknown-id");
+}
+
+/// What a client is told when the broker refuses a send.
+fn refused_by_broker(error: SendError) -> amqp::Error {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.broker_stalls = true;
+    world.send(sender, &message("x"));
+    let request = world.commands.iter().find_map(|command| match command {
+        Command::Send { request, .. } => Some(*request),
+        _ => None,
+    });
+    let output = Output::Sent {
+        request: request.expect("sent"),
+        result: Err(error),
+    };
+    world.server.handle_output(world.moment(), output);
+    world.pump();
+    match world.outcomes(sender).pop() {
+        Some(DeliveryState::Rejected(Some(error))) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_refusal_of_the_broker_has_its_condition() {
+    let table = [
+        (SendError::NotFound, "amqp:not-found"),
+        (
+            SendError::QuotaExceeded { size: 2, limit: 1 },
+            "amqp:resource-limit-exceeded",
+        ),
+        (
+            SendError::TooLarge { size: 2, limit: 1 },
+            "amqp:link:message-size-exceeded",
+        ),
+        (SendError::DiskNearlyFull, "com.microsoft:server-busy"),
+    ];
+    for (error, condition) in table {
+        assert_eq!(refused_by_broker(error).condition, condition);
+    }
+    let error = refused_by_broker(SendError::QuotaExceeded {
+        size: 20,
+        limit: 10,
+    });
+    let text = error.description.expect("a description");
+    assert!(
+        text.starts_with(
+            "The maximum entity size has been reached or exceeded for Queue: 'orders'."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_message_beyond_the_links_limit_ends_the_link_with_its_condition() {
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.max_message_size = 1_000;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    let outgoing = Outgoing {
+        tag: b"t",
+        ..Outgoing::default()
+    };
+    world
+        .client
+        .send(sender, &outgoing, &[&message(&"x".repeat(2_000))])
+        .expect("there is credit");
+    world.pump();
+    let too_large = |error: &amqp::Error| error.condition == "amqp:link:message-size-exceeded";
+    assert!(world.detach_error(sender).is_some_and(too_large));
+    world.sender("orders");
+}
+
+#[test]
+fn credit_is_topped_up_as_answers_go_out() {
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.sender_credit = 10;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    world.broker_stalls = true;
+    for _ in 0..10 {
+        world.send(sender, &message("x"));
+    }
+    let outgoing = Outgoing {
+        tag: b"t",
+        ..Outgoing::default()
+    };
+    assert!(
+        world
+            .client
+            .send(sender, &outgoing, &[&message("x")])
+            .is_err(),
+        "unanswered sends use credit"
+    );
+    assert!(world.server.unanswered_bytes() > 0);
+    world.broker_stalls = false;
+    world.pump();
+    assert_eq!(world.outcomes(sender).len(), 10);
+    assert_eq!(world.server.unanswered_bytes(), 0);
+    for _ in 0..100 {
+        world.send(sender, &message("x"));
+    }
+    assert_eq!(world.outcomes(sender).len(), 100);
+}
+
+#[test]
+fn refused_messages_give_their_credit_back_too() {
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.sender_credit = 1;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    for _ in 0..5 {
+        world.send(sender, b"\x07");
+        assert_eq!(rejection(&mut world, sender), "amqp:decode-error");
+    }
+}
+
+#[test]
+fn rule_19_a_sender_that_overruns_its_credit_is_served() {
+    // A client endpoint does not overrun, so frames are written past the server's own view of it.
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.sender_credit = 2;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    world.broker_stalls = true;
+    world.send(sender, &message("1"));
+    world.send(sender, &message("2"));
+    let transfer = |id: u32| {
+        let mut frame = BytesMut::from(&[0; 8][..]);
+        let transfer = amqp::Transfer {
+            handle: 0,
+            delivery_id: Some(id),
+            delivery_tag: Some(Bytes::from_static(b"t")),
+            message_format: Some(0),
+            ..amqp::Transfer::default()
+        };
+        amqp::Performative::Transfer(transfer).encode(&mut frame);
+        frame.extend_from_slice(&message("over"));
+        let size = u32::try_from(frame.len()).expect("short");
+        frame[..4].copy_from_slice(&size.to_be_bytes());
+        frame[4] = 2;
+        frame
+    };
+    for id in 2..7 {
+        world.server.handle_input(world.moment(), &mut transfer(id));
+    }
+    world.broker_stalls = false;
+    world.pump();
+    let sends = world
+        .commands
+        .iter()
+        .filter(|command| matches!(command, Command::Send { .. }))
+        .count();
+    assert_eq!(sends, 7);
+    let receiver = world.receiver("orders", SenderSettleMode::Settled, 10);
+    assert_eq!(world.received(receiver).len(), 7);
+}
+
+#[test]
+fn answers_for_a_link_that_is_gone_go_nowhere() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.broker_stalls = true;
+    world.send(sender, &message("x"));
+    world.client.detach(sender, true, None);
+    world.pump();
+    world.broker_stalls = false;
+    world.pump();
+    assert_eq!(world.outcomes(sender), []);
+    let receiver = world.receiver("orders", UNSETTLED, 1);
+    assert_eq!(
+        world.received(receiver).len(),
+        1,
+        "it was sent all the same"
+    );
+}

@@ -1,0 +1,772 @@
+//! A world in memory: one client connection, the dialect, one shard and a memory store.
+
+use std::sync::Arc;
+
+use amqp::message::{Sections, descriptor, encode_map_section};
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+use amqp::{
+    Attach, DeliveryState, Error, Map, Role, Source, Symbol, Target, TargetTerminus, Value,
+};
+use broker::{
+    BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
+};
+use bytes::{Bytes, BytesMut};
+use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
+use servicebus::{
+    AccessRule, AccessRules, Client, Directory, Entity, Moment, Rights, Secret, Settings,
+};
+use store::{EntityId, MemoryStore, NamespaceId};
+
+pub const KEY: &str = "a2V5LW9mLXJvb3Q=";
+pub const SEND_KEY: &str = "a2V5LW9mLXNlbmRlcg==";
+pub const LISTEN_KEY: &str = "a2V5LW9mLWxpc3RlbmVy";
+/// The real clock at the start, in milliseconds.
+pub const START: u64 = 1_700_000_000_000;
+/// The broker's own clock runs apart from the real one, as a virtual clock does.
+pub const BROKER_START: u64 = 1_000_000_000_000;
+
+/// How a client shows who it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Login {
+    Plain(&'static str, &'static str),
+    Mechanism(&'static str),
+}
+
+/// Everything that takes part.
+pub struct World {
+    pub client: Connection,
+    pub server: Client,
+    pub shard: Shard,
+    /// What the client's endpoint reported and no test has taken yet.
+    pub events: Vec<Event>,
+    /// Commands that the dialect gave, all of them.
+    pub commands: Vec<Command>,
+    /// While true the broker gets no commands.
+    pub broker_stalls: bool,
+    /// While true the client gets no bytes, and the server's output piles up.
+    pub client_stalls: bool,
+    directory: Directory,
+    elapsed: u64,
+    names: u32,
+    waiting: Vec<Command>,
+}
+
+/// A message as the client got it.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub session: SessionId,
+    pub delivery_id: u32,
+    pub tag: Bytes,
+    pub settled: bool,
+    pub payload: Bytes,
+}
+
+impl Received {
+    pub fn sections(&self) -> Sections {
+        Sections::scan(&self.payload).expect("the broker sends sound messages")
+    }
+
+    pub fn body(&self) -> Bytes {
+        self.payload.slice(self.sections().body)
+    }
+
+    pub fn header(&self) -> amqp::message::Header {
+        amqp::message::Header::decode(&self.payload[self.sections().header]).expect("a header")
+    }
+
+    /// A message annotation.
+    pub fn annotation(&self, key: &str) -> Option<Value> {
+        map_of(&self.payload, self.sections().message_annotations, key)
+    }
+
+    pub fn delivery_annotation(&self, key: &str) -> Option<Value> {
+        map_of(&self.payload, self.sections().delivery_annotations, key)
+    }
+
+    pub fn application_property(&self, key: &str) -> Option<Value> {
+        map_of(&self.payload, self.sections().application_properties, key)
+    }
+}
+
+fn map_of(payload: &Bytes, range: std::ops::Range<usize>, key: &str) -> Option<Value> {
+    if range.is_empty() {
+        return None;
+    }
+    let map = amqp::message::decode_map_section(&payload.slice(range)).expect("a map");
+    amqp::value::lookup(&map, key).cloned()
+}
+
+impl World {
+    /// With every right, and queues `orders`, `orders2` and `sessions` (which requires them).
+    pub fn new() -> Self {
+        Self::with(Login::Plain("root", KEY), |_| {})
+    }
+
+    pub fn with(login: Login, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut world = Self::offline(login, change);
+        world.pump();
+        world
+    }
+
+    /// Before the first byte.
+    pub fn offline(login: Login, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let now = Now {
+            wall: Wall(BROKER_START),
+            mono: broker::Mono(0),
+        };
+        let shard = Shard::open(BrokerSettings::default(), Box::new(MemoryStore::new()), now)
+            .expect("a new store");
+        let mut world = Self {
+            client: Connection::new(Side::Client, client_config(login), Mono(0)),
+            server: Client::new(
+                ConnectionId(7),
+                Arc::new(settings),
+                Arc::default(),
+                Arc::new(rules()),
+                Moment {
+                    mono: Mono(0),
+                    wall: Wall(START),
+                },
+            ),
+            shard,
+            events: Vec::new(),
+            commands: Vec::new(),
+            broker_stalls: false,
+            client_stalls: false,
+            directory: Directory::default(),
+            elapsed: 0,
+            names: 0,
+            waiting: Vec::new(),
+        };
+        world.create(
+            "orders",
+            QueueSettings {
+                lock_duration: 30_000,
+                max_delivery_count: 3,
+                ..QueueSettings::default()
+            },
+        );
+        world.create("orders2", QueueSettings::default());
+        world.create(
+            "sessions",
+            QueueSettings {
+                requires_session: true,
+                ..QueueSettings::default()
+            },
+        );
+        world
+    }
+
+    /// Creates a queue, or changes its settings.
+    pub fn create(&mut self, path: &str, settings: QueueSettings) -> EntityId {
+        let request = RequestId {
+            connection: ConnectionId(0),
+            token: 0,
+        };
+        let (namespace, named) = (NamespaceId::default(), path.to_owned());
+        let command = Command::EnsureQueue {
+            request,
+            namespace,
+            path: named,
+            settings: settings.clone(),
+        };
+        let said = self.turn(vec![command]);
+        let id = said.iter().find_map(|output| match output {
+            Output::Ensured { result, .. } => result.clone().ok(),
+            _ => None,
+        });
+        let id = id.expect("the queue is created");
+        self.directory.insert(Entity {
+            id,
+            path: path.to_owned(),
+            settings,
+        });
+        self.server.set_directory(Arc::new(self.directory.clone()));
+        id
+    }
+
+    /// Takes a queue out of the directory.
+    pub fn remove(&mut self, path: &str) {
+        let mut directory = Directory::default();
+        for name in ["orders", "orders2", "sessions"] {
+            if name != path
+                && let Some(entity) = self.directory.get(name)
+            {
+                directory.insert(Entity::clone(entity));
+            }
+        }
+        self.directory = directory;
+        self.server.set_directory(Arc::new(self.directory.clone()));
+        self.pump();
+    }
+
+    pub fn moment(&self) -> Moment {
+        Moment {
+            mono: Mono(self.elapsed),
+            wall: Wall(START + self.elapsed),
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            wall: Wall(BROKER_START + self.elapsed),
+            mono: broker::Mono(self.elapsed),
+        }
+    }
+
+    /// Lets time pass and everyone do what is due.
+    pub fn advance(&mut self, milliseconds: u64) {
+        self.elapsed += milliseconds;
+        self.client.handle_timeout(Mono(self.elapsed));
+        self.server.handle_timeout(self.moment());
+        self.pump();
+    }
+
+    /// Moves bytes, commands and outputs until nothing moves.
+    pub fn pump(&mut self) {
+        for _ in 0..10_000 {
+            if !(self.move_input() | self.move_commands() | self.move_output()) {
+                return;
+            }
+        }
+        panic!("the world does not come to rest");
+    }
+
+    fn move_input(&mut self) -> bool {
+        let mut bytes = self.client.output(Mono(self.elapsed)).split();
+        let moved = !bytes.is_empty();
+        if moved {
+            self.server.handle_input(self.moment(), &mut bytes);
+            assert!(bytes.is_empty(), "whole frames are taken whole");
+        }
+        moved
+    }
+
+    fn move_commands(&mut self) -> bool {
+        let commands = std::mem::take(self.server.commands());
+        self.commands.extend(commands.iter().cloned());
+        self.waiting.extend(commands);
+        if self.broker_stalls {
+            return false;
+        }
+        let commands = std::mem::take(&mut self.waiting);
+        let moved = !commands.is_empty();
+        let said = self.turn(commands);
+        let said_anything = !said.is_empty();
+        for output in said {
+            if output.connection() == ConnectionId(7) {
+                self.server.handle_output(self.moment(), output);
+            }
+        }
+        moved || said_anything
+    }
+
+    fn move_output(&mut self) -> bool {
+        if self.client_stalls {
+            return false;
+        }
+        let mut bytes = self.server.output(self.moment()).split();
+        let moved = !bytes.is_empty();
+        if moved {
+            self.server.written();
+            self.client.handle_input(Mono(self.elapsed), &mut bytes);
+        }
+        while let Some(event) = self.client.poll_event() {
+            self.events.push(event);
+        }
+        moved
+    }
+
+    /// Has the broker decide on all that waits for it, and keeps what it says on its way.
+    pub fn deliveries_for_credit(&mut self) -> Vec<Output> {
+        let commands = std::mem::take(&mut self.waiting);
+        let said = self.turn(commands);
+        said.into_iter()
+            .filter(|output| output.connection() == ConnectionId(7))
+            .collect()
+    }
+
+    /// One turn of the broker, with the reads it asks for.
+    fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
+        let (mut said, mut reads) = (Vec::new(), Vec::new());
+        let now = self.now();
+        self.shard.turn(now, &mut commands, &mut said, &mut reads);
+        while !reads.is_empty() {
+            let reader = self.shard.store().reader();
+            let loaded = reads.drain(..).map(|request| Command::Loaded {
+                read: request.read,
+                rows: reader.read(request.after, &request.query),
+            });
+            let mut commands = loaded.collect();
+            self.shard.turn(now, &mut commands, &mut said, &mut reads);
+        }
+        said
+    }
+
+    /// A link of a name in use would be stolen.
+    fn fresh_name(&mut self) -> String {
+        self.names += 1;
+        format!("link {}", self.names)
+    }
+
+    /// A session of the client.
+    pub fn session(&mut self) -> SessionId {
+        let session = self.client.begin();
+        self.pump();
+        session
+    }
+
+    /// Asks for a link and lets it be answered.
+    pub fn attach(&mut self, session: SessionId, attach: Attach) -> LinkId {
+        let link = self.client.attach(session, attach);
+        self.pump();
+        link
+    }
+
+    /// The reply to an attach.
+    pub fn reply(&self, link: LinkId) -> &Attach {
+        let reply = self.events.iter().find_map(|event| match event {
+            Event::Attached { link: of, attach } if *of == link => Some(attach),
+            _ => None,
+        });
+        reply.expect("the attach is answered")
+    }
+
+    /// Why a link was refused or detached.
+    pub fn detach_error(&self, link: LinkId) -> Option<&Error> {
+        self.events.iter().find_map(|event| match event {
+            Event::Detached {
+                link: of,
+                error,
+                closed: true,
+                ..
+            } if *of == link => error.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// A sender in a session of its own, which must be let in.
+    pub fn sender(&mut self, address: &str) -> (SessionId, LinkId) {
+        let session = self.session();
+        let name = self.fresh_name();
+        let link = self.attach(
+            session,
+            Attach {
+                name,
+                ..sender(address)
+            },
+        );
+        assert!(
+            self.client.is_attached(link),
+            "{:?}",
+            self.detach_error(link)
+        );
+        (session, link)
+    }
+
+    /// A receiver with credit in a session of its own, which must be let in.
+    pub fn receiver(&mut self, address: &str, mode: SenderSettleMode, credit: u32) -> LinkId {
+        let session = self.session();
+        let name = self.fresh_name();
+        let link = self.attach(
+            session,
+            Attach {
+                name,
+                ..receiver(address, mode)
+            },
+        );
+        assert!(
+            self.client.is_attached(link),
+            "{:?}",
+            self.detach_error(link)
+        );
+        self.client.set_credit(link, credit, false);
+        self.pump();
+        link
+    }
+
+    /// Why an attach is refused.
+    pub fn refusal(&mut self, attach: Attach) -> Error {
+        let session = self.session();
+        let link = self.attach(session, attach);
+        assert!(!self.client.is_attached(link), "the link is let in");
+        self.detach_error(link)
+            .expect("a refusal has an error")
+            .clone()
+    }
+
+    /// Sends a message and lets it be answered.
+    pub fn send(&mut self, link: LinkId, payload: &[u8]) {
+        self.send_as(link, 0, false, payload);
+    }
+
+    pub fn send_as(&mut self, link: LinkId, message_format: u32, settled: bool, payload: &[u8]) {
+        let outgoing = Outgoing {
+            tag: b"t",
+            message_format,
+            settled,
+            ..Outgoing::default()
+        };
+        self.client
+            .send(link, &outgoing, &[payload])
+            .expect("there is credit");
+        self.pump();
+    }
+
+    /// The states that deliveries of a sender were given, settled ones; takes them.
+    pub fn outcomes(&mut self, link: LinkId) -> Vec<DeliveryState> {
+        let mut outcomes = Vec::new();
+        self.events.retain(|event| match event {
+            Event::Updated {
+                link: of,
+                settled,
+                state,
+                ..
+            }
+            | Event::Disposed {
+                link: of,
+                settled,
+                state,
+                ..
+            } if *of == link => {
+                assert!(settled, "answers settle");
+                outcomes.push(state.clone().expect("answers have a state"));
+                false
+            }
+            _ => true,
+        });
+        outcomes
+    }
+
+    /// Sends a message that must be accepted.
+    pub fn enqueue(&mut self, address: &str, payload: &[u8]) {
+        let (_, link) = self.sender(address);
+        self.send(link, payload);
+        assert_eq!(self.outcomes(link), [DeliveryState::Accepted]);
+    }
+
+    /// Messages that a link got; takes them.
+    pub fn received(&mut self, link: LinkId) -> Vec<Received> {
+        let mut received = Vec::new();
+        self.events.retain(|event| match event {
+            Event::Delivery {
+                link: of,
+                session,
+                delivery_id,
+                tag,
+                settled,
+                payload,
+                ..
+            } if *of == link => {
+                received.push(Received {
+                    session: *session,
+                    delivery_id: *delivery_id,
+                    tag: tag.clone(),
+                    settled: *settled,
+                    payload: payload.clone(),
+                });
+                false
+            }
+            _ => true,
+        });
+        received
+    }
+
+    /// Disposes of a delivery and lets it be answered.
+    pub fn dispose(&mut self, received: &Received, state: DeliveryState, settled: bool) {
+        self.client
+            .dispose_received(received.session, received.delivery_id, state, settled);
+        self.pump();
+    }
+
+    /// Gives a receiver more credit.
+    pub fn credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        self.client.set_credit(link, credit, drain);
+        self.pump();
+    }
+
+    /// Opens a pair of links to a node.
+    pub fn pair(&mut self, node: &str) -> Pair {
+        let session = self.session();
+        self.pair_in(session, node, Some("reply-here"))
+    }
+
+    pub fn pair_in(&mut self, session: SessionId, node: &str, reply_to: Option<&str>) -> Pair {
+        let mut response = receiver(node, SenderSettleMode::Settled);
+        response.target = Some(Box::new(target(reply_to)));
+        response.name = self.fresh_name();
+        let response = self.attach(session, response);
+        let name = self.fresh_name();
+        let request = self.attach(
+            session,
+            Attach {
+                name,
+                ..sender(node)
+            },
+        );
+        assert!(
+            self.client.is_attached(request),
+            "{:?}",
+            self.detach_error(request)
+        );
+        assert!(
+            self.client.is_attached(response),
+            "{:?}",
+            self.detach_error(response)
+        );
+        self.credit(response, 50, false);
+        Pair { request, response }
+    }
+
+    /// Sends a request and returns what is answered.
+    pub fn call(&mut self, pair: &Pair, request: &Request) -> Option<Response> {
+        self.send(pair.request, &request.encode());
+        let mut answers = self.received(pair.response);
+        assert!(answers.len() <= 1);
+        answers.pop().map(Response)
+    }
+}
+
+/// A pair of links to a node.
+pub struct Pair {
+    pub request: LinkId,
+    pub response: LinkId,
+}
+
+/// A request in the making.
+#[derive(Clone)]
+pub struct Request {
+    pub message_id: Option<Value>,
+    pub reply_to: Option<&'static str>,
+    pub properties: Map,
+    pub body: Value,
+}
+
+impl Request {
+    pub fn operation(operation: &str, body: Vec<(&str, Value)>) -> Self {
+        Self {
+            message_id: Some(Value::Ulong(1)),
+            reply_to: Some("reply-here"),
+            properties: vec![(Value::from("operation"), Value::from(operation))],
+            body: Value::Map(
+                body.into_iter()
+                    .map(|(key, value)| (Value::from(key), value))
+                    .collect(),
+            ),
+        }
+    }
+
+    pub fn put_token(audience: &str, token: &str) -> Self {
+        let properties = [
+            ("operation", "put-token"),
+            ("type", "servicebus.windows.net:sastoken"),
+            ("name", audience),
+        ];
+        Self {
+            message_id: Some(Value::Ulong(1)),
+            reply_to: Some("reply-here"),
+            properties: properties
+                .map(|(key, value)| (Value::from(key), Value::from(value)))
+                .to_vec(),
+            body: Value::from(token),
+        }
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        let properties = amqp::message::Properties {
+            message_id: self.message_id.clone(),
+            reply_to: self.reply_to.map(Value::from),
+            ..Default::default()
+        };
+        properties.encode(&mut out);
+        encode_map_section(
+            &mut out,
+            descriptor::APPLICATION_PROPERTIES,
+            &self.properties,
+        );
+        amqp::encode::descriptor(&mut out, 0x77);
+        amqp::encode::value(&mut out, &self.body);
+        out.freeze()
+    }
+}
+
+/// An answer of a node.
+pub struct Response(pub Received);
+
+impl Response {
+    pub fn field(&self, key: &str) -> Option<Value> {
+        self.0.application_property(key)
+    }
+
+    /// The status code of a management node.
+    pub fn code(&self) -> i32 {
+        match self
+            .field("statusCode")
+            .or_else(|| self.field("status-code"))
+        {
+            Some(Value::Int(code)) => code,
+            other => panic!("a status code is an int, not {other:?}"),
+        }
+    }
+
+    pub fn condition(&self) -> String {
+        match self.field("errorCondition") {
+            Some(Value::Symbol(condition)) => condition.to_string(),
+            other => panic!("a condition is a symbol, not {other:?}"),
+        }
+    }
+
+    pub fn correlation(&self) -> Option<Value> {
+        let properties = self.0.payload.slice(self.0.sections().properties);
+        amqp::message::Properties::decode(&properties)
+            .expect("properties")
+            .correlation_id
+    }
+
+    /// The body's value.
+    pub fn body(&self) -> Value {
+        let mut body = self.0.body();
+        match amqp::decode::take_value(&mut body).expect("a value") {
+            Value::Described(pair) => pair.1,
+            other => panic!("a body section is described, not {other:?}"),
+        }
+    }
+
+    pub fn entry(&self, key: &str) -> Value {
+        let body = self.body();
+        let map = body.as_map().expect("a map");
+        amqp::value::lookup(map, key)
+            .cloned()
+            .expect("the entry is there")
+    }
+}
+
+pub fn rules() -> AccessRules {
+    let rule = |name: &str, key: &str, rights| AccessRule {
+        name: name.to_owned(),
+        primary: Secret::new(key.to_owned()),
+        secondary: None,
+        rights,
+        entity: None,
+    };
+    AccessRules {
+        rules: vec![
+            rule("root", KEY, Rights::ALL),
+            rule(
+                "sender",
+                SEND_KEY,
+                Rights {
+                    send: true,
+                    ..Rights::NONE
+                },
+            ),
+            rule(
+                "listener",
+                LISTEN_KEY,
+                Rights {
+                    listen: true,
+                    ..Rights::NONE
+                },
+            ),
+        ],
+    }
+}
+
+fn client_config(login: Login) -> endpoint::Config {
+    let sasl = match login {
+        Login::Plain(name, password) => (
+            Symbol::new("PLAIN"),
+            format!("\0{name}\0{password}").into_bytes(),
+        ),
+        Login::Mechanism(mechanism) => (Symbol::new(mechanism), Vec::new()),
+    };
+    endpoint::Config {
+        container_id: "client".to_owned(),
+        hostname: Some("host".to_owned()),
+        client_sasl: Some(sasl),
+        idle_time_out: None,
+        ..endpoint::Config::default()
+    }
+}
+
+pub fn target(address: Option<&str>) -> TargetTerminus {
+    TargetTerminus::Node(Target {
+        address: address.map(Value::from),
+        ..Target::default()
+    })
+}
+
+fn blank(role: Role) -> Attach {
+    Attach {
+        name: String::new(),
+        handle: 0,
+        role,
+        snd_settle_mode: None,
+        rcv_settle_mode: None,
+        source: Some(Box::default()),
+        target: Some(Box::new(target(None))),
+        unsettled: None,
+        incomplete_unsettled: false,
+        initial_delivery_count: None,
+        max_message_size: None,
+        offered_capabilities: Vec::new(),
+        desired_capabilities: Vec::new(),
+        properties: None,
+    }
+}
+
+/// A sender as most SDKs attach it.
+pub fn sender(address: &str) -> Attach {
+    Attach {
+        name: format!("sender of {address}"),
+        target: Some(Box::new(target(Some(address)))),
+        source: Some(Box::new(Source {
+            address: Some(Value::from("client-side")),
+            ..Source::default()
+        })),
+        initial_delivery_count: Some(0),
+        ..blank(Role::Sender)
+    }
+}
+
+/// A receiver as most SDKs attach it: `Settled` for receive-and-delete.
+pub fn receiver(address: &str, mode: SenderSettleMode) -> Attach {
+    Attach {
+        name: format!("receiver of {address}"),
+        source: Some(Box::new(Source {
+            address: Some(Value::from(address)),
+            ..Source::default()
+        })),
+        target: Some(Box::new(target(Some("client-side")))),
+        snd_settle_mode: Some(mode),
+        rcv_settle_mode: Some(ReceiverSettleMode::Second),
+        ..blank(Role::Receiver)
+    }
+}
+
+/// A message with one data section.
+pub fn message(text: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    amqp::encode::descriptor(&mut out, 0x75);
+    amqp::encode::binary(&mut out, text.as_bytes());
+    out.freeze()
+}
+
+/// A token for `resource` under a key, valid until so many seconds after the start.
+pub fn token(resource: &str, name: &str, key: &str, seconds: u64) -> String {
+    use base64::Engine as _;
+    use hmac::Mac as _;
+    let expiry = START / 1_000 + seconds;
+    let resource =
+        percent_encoding::utf8_percent_encode(resource, percent_encoding::NON_ALPHANUMERIC)
+            .to_string();
+    let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(key.as_bytes()).expect("any length");
+    mac.update(format!("{resource}\n{expiry}").as_bytes());
+    let signature = base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes());
+    let signature =
+        percent_encoding::utf8_percent_encode(&signature, percent_encoding::NON_ALPHANUMERIC);
+    format!("SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn={name}")
+}
