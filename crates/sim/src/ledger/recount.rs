@@ -1,0 +1,172 @@
+//! Recount: the ledger against a full look at the store.
+
+use std::collections::BTreeMap;
+
+use broker::QueueInfo;
+use store::image::Image;
+use store::{Part, SequenceNumber};
+
+use super::{Entry, Ledger};
+use crate::message::{self, MessageId};
+use crate::violation::Violation;
+
+/// Where a full scan found a message.
+struct Found {
+    queue: usize,
+    part: Part,
+    number: SequenceNumber,
+    count: u32,
+    patched: bool,
+}
+
+impl Ledger {
+    /// Checks everything that is in `image` and everything that should be.
+    ///
+    /// # Errors
+    /// I1, I2, I6 or I9.
+    pub fn recount(&self, image: &Image) -> Result<(), Violation> {
+        if let Some(finding) = image.audit().first() {
+            return Err(Violation::new("I9", finding.to_string()));
+        }
+        let found = self.find_all(image)?;
+        for (id, entry) in &self.entries {
+            self.check_entry(*id, entry, found.get(id))?;
+        }
+        Ok(())
+    }
+
+    /// Checks a broker's own counters of one queue against a count of the rows.
+    ///
+    /// # Errors
+    /// I9, when they differ.
+    pub fn check_counters(&self, info: &QueueInfo, image: &Image) -> Result<(), Violation> {
+        let (mut active, mut dead, mut deferred, mut bytes) = (0, 0, 0, 0);
+        for ((entity, part, _), row) in &image.messages {
+            if *entity == info.id {
+                bytes += u64::from(row.size);
+                match part {
+                    Part::Active => active += 1,
+                    Part::DeadLetter | Part::DeadLetterDeferred => dead += 1,
+                    _ => deferred += 1,
+                }
+            }
+        }
+        let (counted, claimed) = (
+            (active, dead, deferred, bytes),
+            (info.active, info.dead_letter, info.deferred, info.bytes),
+        );
+        if counted == claimed {
+            return Ok(());
+        }
+        Err(Violation::new(
+            "I9",
+            format!(
+                "{} claims {claimed:?}, a recount finds {counted:?}",
+                info.path
+            ),
+        ))
+    }
+
+    /// Checks that nothing is left but what clients deferred or may have deferred, once all was drained.
+    ///
+    /// # Errors
+    /// I14, when something still waits.
+    pub fn nothing_waits(&self, image: &Image) -> Result<(), Violation> {
+        for (id, found) in self.find_all(image)? {
+            if matches!(found.part, Part::Active | Part::DeadLetter) {
+                return Err(Violation::new(
+                    "I14",
+                    format!("message {id} still waits in {:?}", found.part),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no message stands in its queue although its deadline is past. For a time when
+    /// nothing is locked and the sweep has had its second.
+    ///
+    /// # Errors
+    /// I6, when something was left.
+    pub fn nothing_expired(&self, image: &Image, wall_ms: u64) -> Result<(), Violation> {
+        for ((entity, part, number), row) in &image.messages {
+            if *part == Part::Active && row.expires_ms < wall_ms {
+                let late = wall_ms - row.expires_ms;
+                let what =
+                    format!("{number} of {entity:?} expired {late} ms ago and is still there");
+                return Err(Violation::new("I6", what));
+            }
+        }
+        Ok(())
+    }
+
+    fn find_all(&self, image: &Image) -> Result<BTreeMap<MessageId, Found>, Violation> {
+        let mut found = BTreeMap::new();
+        for ((entity, part, number), row) in &image.messages {
+            let body = image.bodies.get(&(row.body.home, row.body.number));
+            let id = body
+                .and_then(|body| message::id_of(body))
+                .ok_or_else(|| Violation::new("I12", format!("{number} has no body")))?;
+            let queue = self.queues.iter().position(|queue| queue.id == *entity);
+            let queue =
+                queue.ok_or_else(|| Violation::new("I9", format!("{entity:?} is no queue")))?;
+            let count = image
+                .delivery_counts
+                .get(&(*entity, *number))
+                .copied()
+                .unwrap_or(0);
+            let patched = image.patches.contains_key(&(*entity, *number));
+            let here = Found {
+                queue,
+                part: *part,
+                number: *number,
+                count,
+                patched,
+            };
+            if found.insert(id, here).is_some() {
+                return Err(Violation::new("I6", format!("message {id} is there twice")));
+            }
+        }
+        Ok(found)
+    }
+
+    fn check_entry(
+        &self,
+        id: MessageId,
+        entry: &Entry,
+        found: Option<&Found>,
+    ) -> Result<(), Violation> {
+        let queue = &self.queues[entry.queue];
+        let Some(found) = found else {
+            if entry.may_be_absent(queue, self.max_wall) {
+                return Ok(());
+            }
+            return Err(Violation::new(
+                "I1",
+                format!("message {id} was accepted and is not there"),
+            ));
+        };
+        let wrong = |invariant, what: &str| {
+            Err(Violation::new(
+                invariant,
+                format!("message {id}, {} of {}, {what}", found.number, queue.path),
+            ))
+        };
+        if found.queue != entry.queue {
+            return wrong("I6", "is in another queue");
+        }
+        if entry.must_not_be_in(found.part) {
+            return wrong("I2", &format!("is still in {:?}", found.part));
+        }
+        if matches!(found.part, Part::Active | Part::Deferred)
+            && found.count >= queue.max_delivery_count
+        {
+            return wrong("I6", "has used up its deliveries and is still there");
+        }
+        let is_dead = matches!(found.part, Part::DeadLetter | Part::DeadLetterDeferred);
+        if is_dead && !entry.dead_letter_asked && !found.patched {
+            return wrong("I6", "was dead-lettered without a reason");
+        }
+        Ok(())
+    }
+}

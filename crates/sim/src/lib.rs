@@ -1,0 +1,36 @@
+//! Whole brokers and clients in one thread under virtual time, with faults by seed.
+//!
+//! A [`World`] joins client endpoints, `servicebus` clients, a broker shard and the memory store.
+//! Chance decides what happens next: a client acts, bytes arrive in pieces, the shard takes a
+//! turn, the disk gets further, a read comes back late, time passes, something breaks. A
+//! [`Ledger`](ledger::Ledger) that knows nothing of the broker's insides writes down what clients
+//! were told and says when that can not be true any more. One seed replays one run exactly.
+
+pub mod actor;
+pub mod faults;
+pub mod ledger;
+pub mod line;
+pub mod manager;
+pub mod message;
+pub mod receiver;
+pub mod remote;
+pub mod rng;
+pub mod sender;
+pub mod server;
+pub mod violation;
+pub mod world;
+
+pub use faults::Faults;
+pub use violation::Violation;
+pub use world::{Plan, Report, World};
+
+/// Runs a plan to its end, the final drain included.
+///
+/// # Errors
+/// The first invariant that did not hold, with the seed that shows it again.
+pub fn run(plan: Plan) -> Result<Report, Violation> {
+    let seed = plan.seed;
+    World::new(plan)
+        .run()
+        .map_err(|violation| violation.with_seed(seed))
+}

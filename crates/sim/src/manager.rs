@@ -1,0 +1,315 @@
+//! Manager: a client that browses a queue, fetches deferred messages by number and settles or
+//! renews them, all through `$management`.
+
+use std::collections::BTreeMap;
+
+use amqp::encode;
+use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
+use amqp::value::{Map, lookup};
+use amqp::{Value, decode};
+use broker::Subqueue;
+use bytes::{Bytes, BytesMut};
+use endpoint::{Event, LinkId, Outgoing};
+use store::SequenceNumber;
+
+use crate::actor::Stage;
+use crate::ledger::{Ask, Ledger};
+use crate::message::MessageId;
+use crate::remote::Remote;
+use crate::violation::Violation;
+
+/// A request that waits for its response.
+enum Asked {
+    Peek,
+    Fetch(Vec<SequenceNumber>),
+    Renew,
+    Settle(Vec<MessageId>, Ask),
+}
+
+/// A managing client.
+pub struct Manager {
+    queue: usize,
+    node: String,
+    subqueue: Subqueue,
+    requests: Option<LinkId>,
+    asked: BTreeMap<u64, Asked>,
+    next: u64,
+    /// Locks that it holds on deferred messages.
+    held: Vec<([u8; 16], MessageId)>,
+    /// Asks nothing more once it has stopped.
+    pub stopped: bool,
+}
+
+impl Manager {
+    /// A manager of the queue of that index and path, or of its dead-letter subqueue.
+    #[must_use]
+    pub fn new(queue: usize, path: &'static str, subqueue: Subqueue) -> Self {
+        let node = match subqueue {
+            Subqueue::Main => format!("{path}/$management"),
+            _ => format!("{path}/$DeadLetterQueue/$management"),
+        };
+        let asked = BTreeMap::new();
+        Self {
+            queue,
+            node,
+            subqueue,
+            requests: None,
+            asked,
+            next: 1,
+            held: Vec::new(),
+            stopped: false,
+        }
+    }
+
+    pub(crate) fn connected(&mut self, remote: &mut Remote) {
+        self.requests = Some(remote.attach_sender("requests", &self.node));
+        let responses = remote.attach_receiver("responses", &self.node, true);
+        remote.endpoint.set_credit(responses, 1_000, false);
+    }
+
+    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+        let Some(link) = self
+            .requests
+            .filter(|_| !self.stopped && self.asked.len() < 5)
+        else {
+            return;
+        };
+        let (operation, body, asked) = match stage.rng.below(6) {
+            0 => peek(stage),
+            1..=2 => {
+                let numbers =
+                    stage
+                        .ledger
+                        .deferred(self.queue, self.subqueue, 1 + stage.rng.below(3));
+                if numbers.is_empty() {
+                    return;
+                }
+                fetch(numbers)
+            }
+            3 if !self.held.is_empty() => renew(&self.held),
+            4..=5 if !self.held.is_empty() => {
+                let held = vec![self.held.remove(stage.rng.below(self.held.len()))];
+                let ask = if stage.rng.chance(700) {
+                    Ask::Complete
+                } else {
+                    Ask::Abandon
+                };
+                stage.ledger.asked(held[0].1, ask);
+                settle(&held, ask)
+            }
+            _ => return,
+        };
+        self.next += 1;
+        let request = request(self.next, &self.node, operation, body);
+        let tag = self.next.to_be_bytes();
+        let outgoing = Outgoing {
+            tag: &tag,
+            settled: true,
+            ..Outgoing::default()
+        };
+        if remote.endpoint.send(link, &outgoing, &[&request]).is_ok() {
+            self.asked.insert(self.next, asked);
+        } else {
+            abandoned(stage.ledger, asked);
+        }
+    }
+
+    pub(crate) fn handle(
+        &mut self,
+        stage: &mut Stage<'_>,
+        _remote: &mut Remote,
+        event: Event,
+    ) -> Result<(), Violation> {
+        match event {
+            Event::Delivery { payload, .. } => {
+                let response = Response::decode(&payload).ok_or_else(|| {
+                    Violation::new("I12", "a response can not be understood".to_owned())
+                })?;
+                self.answered(stage, &response)
+            }
+            Event::Detached { .. } | Event::Closed { .. } => {
+                self.disconnected(stage.ledger);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn answered(&mut self, stage: &mut Stage<'_>, response: &Response) -> Result<(), Violation> {
+        let asked = self.asked.remove(&response.correlation);
+        let asked =
+            asked.ok_or_else(|| Violation::new("I12", "a response to no request".to_owned()))?;
+        match asked {
+            Asked::Peek => {
+                for (_, message) in response.messages() {
+                    stage.ledger.received(&message)?;
+                }
+            }
+            Asked::Fetch(numbers) => {
+                // Locked by another manager, or settled meanwhile: not found is right then.
+                if response.code != 200 {
+                    stage
+                        .ledger
+                        .forget_deferred(self.queue, self.subqueue, &numbers[..1]);
+                }
+                for (token, message) in response.messages() {
+                    let id = stage.ledger.received(&message)?;
+                    self.held.extend(token.map(|token| (token, id)));
+                }
+            }
+            Asked::Renew => {
+                if response.code != 200 {
+                    self.held.clear();
+                }
+            }
+            Asked::Settle(ids, ask) => {
+                for id in ids {
+                    stage
+                        .ledger
+                        .answered(id, self.subqueue, ask, response.code == 200);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn disconnected(&mut self, ledger: &mut Ledger) {
+        self.requests = None;
+        self.held.clear();
+        for asked in std::mem::take(&mut self.asked).into_values() {
+            abandoned(ledger, asked);
+        }
+    }
+}
+
+/// No answer will come.
+fn abandoned(ledger: &mut Ledger, asked: Asked) {
+    if let Asked::Settle(ids, ask) = asked {
+        for id in ids {
+            ledger.answer_lost(id, ask);
+        }
+    }
+}
+
+type Plan = (&'static str, Map, Asked);
+
+fn peek(stage: &mut Stage<'_>) -> Plan {
+    let from = Value::Long(stage.rng.below(200) as i64);
+    let count = Value::Int(1 + stage.rng.below(20) as i32);
+    let body = vec![
+        ("from-sequence-number".into(), from),
+        ("message-count".into(), count),
+    ];
+    ("com.microsoft:peek-message", body, Asked::Peek)
+}
+
+fn fetch(numbers: Vec<SequenceNumber>) -> Plan {
+    let array = numbers
+        .iter()
+        .map(|number| Value::Long(number.0 as i64))
+        .collect();
+    let body = vec![
+        ("sequence-numbers".into(), Value::Array(array)),
+        ("receiver-settle-mode".into(), Value::Uint(1)),
+    ];
+    (
+        "com.microsoft:receive-by-sequence-number",
+        body,
+        Asked::Fetch(numbers),
+    )
+}
+
+fn tokens(held: &[([u8; 16], MessageId)]) -> (Value, Value) {
+    (
+        "lock-tokens".into(),
+        Value::Array(held.iter().map(|(token, _)| Value::Uuid(*token)).collect()),
+    )
+}
+
+fn renew(held: &[([u8; 16], MessageId)]) -> Plan {
+    ("com.microsoft:renew-lock", vec![tokens(held)], Asked::Renew)
+}
+
+fn settle(held: &[([u8; 16], MessageId)], ask: Ask) -> Plan {
+    let status = if ask == Ask::Complete {
+        "completed"
+    } else {
+        "abandoned"
+    };
+    let body = vec![tokens(held), ("disposition-status".into(), status.into())];
+    let ids = held.iter().map(|(_, id)| *id).collect();
+    (
+        "com.microsoft:update-disposition",
+        body,
+        Asked::Settle(ids, ask),
+    )
+}
+
+fn request(id: u64, node: &str, operation: &str, body: Map) -> Bytes {
+    let mut out = BytesMut::new();
+    let properties = Properties {
+        message_id: Some(Value::Ulong(id)),
+        reply_to: Some(Value::String(node.to_owned())),
+        ..Properties::default()
+    };
+    properties.encode(&mut out);
+    encode_map_section(
+        &mut out,
+        descriptor::APPLICATION_PROPERTIES,
+        &[("operation".into(), operation.into())],
+    );
+    encode::value(
+        &mut out,
+        &Value::described(descriptor::VALUE, Value::Map(body)),
+    );
+    out.freeze()
+}
+
+struct Response {
+    correlation: u64,
+    code: i64,
+    body: Map,
+}
+
+impl Response {
+    fn decode(payload: &Bytes) -> Option<Self> {
+        let sections = Sections::scan(payload).ok()?;
+        let properties = Properties::decode(&payload.slice(sections.properties)).ok()?;
+        let application =
+            decode_map_section(&payload.slice(sections.application_properties)).ok()?;
+        let Some(Value::Ulong(correlation)) = properties.correlation_id else {
+            return None;
+        };
+        let code = lookup(&application, "statusCode")?.as_integer()?;
+        let body = match decode::value(&payload.slice(sections.body)).ok()? {
+            Value::Described(described) => described.1.as_map().cloned().unwrap_or_default(),
+            _ => return None,
+        };
+        Some(Self {
+            correlation,
+            code,
+            body,
+        })
+    }
+
+    /// Lock token, if there is one, and encoded message.
+    fn messages(&self) -> Vec<(Option<[u8; 16]>, Bytes)> {
+        let Some(Value::List(messages)) = lookup(&self.body, "messages") else {
+            return Vec::new();
+        };
+        messages
+            .iter()
+            .filter_map(Value::as_map)
+            .filter_map(|message| {
+                let token = match lookup(message, "lock-token") {
+                    Some(Value::Uuid(token)) => Some(*token),
+                    _ => None,
+                };
+                match lookup(message, "message") {
+                    Some(Value::Binary(bytes)) => Some((token, bytes.clone())),
+                    _ => None,
+                }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! Message: what simulated clients send, so that every copy can be told and checked.
+//!
+//! The last eight bytes of an encoded message are its id, so whoever sees a payload knows what
+//! it is without decoding it; the id and a random filling are all of the body.
+
+use amqp::encode;
+use amqp::message::{Header, Properties, Sections, descriptor, encode_map_section};
+use amqp::{Symbol, Value};
+use bytes::{Bytes, BytesMut};
+
+use crate::rng::Rng;
+
+/// Names one message of a run.
+pub type MessageId = u64;
+
+/// Builds the message named `id`.
+pub fn build(rng: &mut Rng, id: MessageId, ttl: Option<u32>, size: usize) -> Bytes {
+    let mut out = BytesMut::with_capacity(size + 256);
+    if ttl.is_some() || rng.chance(300) {
+        Header {
+            durable: Some(true),
+            ttl,
+            ..Header::default()
+        }
+        .encode(&mut out);
+    }
+    if rng.chance(300) {
+        let own = [(Value::Symbol(Symbol::new("x-opt-mine")), Value::Ulong(id))];
+        encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &own);
+    }
+    let properties = Properties {
+        message_id: Some(Value::Ulong(id)),
+        subject: Some("sim".to_owned()),
+        ..Properties::default()
+    };
+    properties.encode(&mut out);
+    let own = [(Value::String("id".to_owned()), Value::Ulong(id))];
+    encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &own);
+    let mut body = rng.bytes(size);
+    body.extend_from_slice(&id.to_be_bytes());
+    out.extend_from_slice(&[0x00, 0x53, 0x75]);
+    encode::binary(&mut out, &body);
+    out.freeze()
+}
+
+/// Whose payload this is.
+#[must_use]
+pub fn id_of(payload: &[u8]) -> Option<MessageId> {
+    let tail = payload.len().checked_sub(8)?;
+    Some(u64::from_be_bytes(payload[tail..].try_into().ok()?))
+}
+
+/// Whether `received` carries the bare message of `sent`. Where the broker may change the
+/// properties or application properties (a finite time to live, a modification), only what is left
+/// is compared. (Invariant I12)
+#[must_use]
+pub fn same_bare(sent: &[u8], received: &[u8], has_ttl: bool, changed: bool) -> bool {
+    let (Ok(theirs), Ok(ours)) = (Sections::scan(sent), Sections::scan(received)) else {
+        return false;
+    };
+    sent[theirs.body] == received[ours.body]
+        && (has_ttl || sent[theirs.properties] == received[ours.properties])
+        && (changed || sent[theirs.application_properties] == received[ours.application_properties])
+}

@@ -1,0 +1,108 @@
+//! Remote: the client's end of one simulated connection, with one session on it.
+
+use amqp::terminus::{Source, Target};
+use amqp::{Attach, Role, Symbol, TargetTerminus, Value};
+use broker::{ConnectionId, Now};
+use bytes::BytesMut;
+use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
+
+use crate::rng::Rng;
+
+/// A client's connection.
+pub struct Remote {
+    /// The name the broker's side has for it.
+    pub connection: ConnectionId,
+    /// The client's engine.
+    pub endpoint: Connection,
+    /// Its only session.
+    pub session: SessionId,
+    /// Bytes that arrived and are not a whole frame yet.
+    pub input: BytesMut,
+}
+
+impl Remote {
+    /// Opens a connection with everything pipelined.
+    #[must_use]
+    pub fn open(rng: &mut Rng, connection: ConnectionId, now: Now) -> Self {
+        let config = Config {
+            container_id: format!("sim-{}", connection.0),
+            client_sasl: Some((Symbol::new("PLAIN"), b"\0sim\0simkey".to_vec())),
+            max_frame_size: [512, 4_096, 65_536][rng.below(3)],
+            incoming_window: [4, 100, 5_000][rng.below(3)],
+            ..Config::default()
+        };
+        let mut endpoint = Connection::new(Side::Client, config, Mono(now.mono.0));
+        let session = endpoint.begin();
+        Self {
+            connection,
+            endpoint,
+            session,
+            input: BytesMut::new(),
+        }
+    }
+
+    /// Attaches a link that sends to `address`.
+    pub fn attach_sender(&mut self, name: &str, address: &str) -> LinkId {
+        let attach = Attach {
+            role: Role::Sender,
+            initial_delivery_count: Some(0),
+            ..link(name, address)
+        };
+        self.endpoint.attach(self.session, attach)
+    }
+
+    /// Attaches a link that receives from `address`; `settled` asks for receive-and-delete.
+    pub fn attach_receiver(&mut self, name: &str, address: &str, settled: bool) -> LinkId {
+        use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+        let snd = if settled {
+            SenderSettleMode::Settled
+        } else {
+            SenderSettleMode::Unsettled
+        };
+        let rcv = if settled {
+            ReceiverSettleMode::First
+        } else {
+            ReceiverSettleMode::Second
+        };
+        let attach = Attach {
+            snd_settle_mode: Some(snd),
+            rcv_settle_mode: Some(rcv),
+            ..link(name, address)
+        };
+        self.endpoint.attach(self.session, attach)
+    }
+
+    /// Takes in what has arrived and returns what it means.
+    pub fn events(&mut self, now: Now) -> Vec<Event> {
+        self.endpoint
+            .handle_input(Mono(now.mono.0), &mut self.input);
+        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
+    }
+}
+
+/// An attach with `address` at both ends; the receiver's role is the default.
+fn link(name: &str, address: &str) -> Attach {
+    let address = Some(Value::String(address.to_owned()));
+    Attach {
+        name: name.to_owned(),
+        handle: 0,
+        role: Role::Receiver,
+        snd_settle_mode: None,
+        rcv_settle_mode: None,
+        source: Some(Box::new(Source {
+            address: address.clone(),
+            ..Source::default()
+        })),
+        target: Some(Box::new(TargetTerminus::Node(Target {
+            address,
+            ..Target::default()
+        }))),
+        unsettled: None,
+        incomplete_unsettled: false,
+        initial_delivery_count: None,
+        max_message_size: None,
+        offered_capabilities: Vec::new(),
+        desired_capabilities: Vec::new(),
+        properties: None,
+    }
+}

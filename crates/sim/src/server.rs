@@ -1,0 +1,210 @@
+//! Server: the broker's side of a simulated machine, as one process that can die.
+//!
+//! It does what the real server does (batches of commands to the shard, outputs to connections,
+//! reads off the shard), only that chance decides when.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use broker::{
+    BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, ReadRequest, RequestId,
+    Shard,
+};
+use bytes::BytesMut;
+use endpoint::Mono;
+use servicebus::{
+    AccessRule, AccessRules, Client, Directory, Entity, Moment, Rights, Secret, Settings,
+};
+use store::memory::MemoryDisk;
+use store::{MemoryStore, NamespaceId, Reader};
+
+use crate::rng::Rng;
+
+/// One connection as the broker's side sees it.
+pub struct Served {
+    /// The dialect.
+    pub client: Client,
+    /// Bytes that arrived and are not a whole frame yet.
+    pub input: BytesMut,
+    /// What the shard said to it.
+    pub outputs: VecDeque<Output>,
+}
+
+/// A running broker.
+pub struct Server {
+    /// The deterministic core.
+    pub shard: Shard,
+    /// Commands that wait for the next turn.
+    pub inbox: Vec<Command>,
+    /// Reads that have not been answered.
+    pub reads: Vec<ReadRequest>,
+    /// Its connections.
+    pub served: BTreeMap<ConnectionId, Served>,
+    reader: Arc<dyn Reader>,
+    directory: Arc<Directory>,
+    rules: Arc<AccessRules>,
+    settings: Arc<Settings>,
+}
+
+/// Now, for a client: the simulator's real clock is the broker's.
+#[must_use]
+pub fn moment(now: Now) -> Moment {
+    Moment {
+        mono: Mono(now.mono.0),
+        wall: now.wall,
+    }
+}
+
+impl Server {
+    /// Starts a broker on what `store` holds and makes sure that `queues` exist.
+    ///
+    /// # Panics
+    /// When the store can not be recovered: the memory store always can.
+    #[must_use]
+    pub fn start(
+        settings: BrokerSettings,
+        store: MemoryStore,
+        disk: &MemoryDisk,
+        queues: &[(&'static str, QueueSettings)],
+        now: Now,
+    ) -> Self {
+        let reader = store::Store::reader(&store);
+        let mut shard =
+            Shard::open(settings, Box::new(store), now).expect("a memory store recovers");
+        let (directory, reads) = ensure_all(&mut shard, disk, queues, now);
+        let rule = AccessRule {
+            name: "sim".to_owned(),
+            primary: Secret::new("simkey".to_owned()),
+            secondary: None,
+            rights: Rights::ALL,
+            entity: None,
+        };
+        Self {
+            shard,
+            inbox: Vec::new(),
+            reads,
+            served: BTreeMap::new(),
+            reader,
+            directory: Arc::new(directory),
+            rules: Arc::new(AccessRules { rules: vec![rule] }),
+            settings: Arc::new(Settings::default()),
+        }
+    }
+
+    /// Accepts a connection.
+    pub fn accept(&mut self, id: ConnectionId, now: Now) {
+        let client = Client::new(
+            id,
+            Arc::clone(&self.settings),
+            Arc::clone(&self.directory),
+            Arc::clone(&self.rules),
+            moment(now),
+        );
+        self.served.insert(
+            id,
+            Served {
+                client,
+                input: BytesMut::new(),
+                outputs: VecDeque::new(),
+            },
+        );
+    }
+
+    /// Lets one connection act on its input and on some of its outputs.
+    pub fn serve(&mut self, rng: &mut Rng, id: ConnectionId, now: Now) {
+        let Some(served) = self.served.get_mut(&id) else {
+            return;
+        };
+        served.client.handle_input(moment(now), &mut served.input);
+        let some = match served.outputs.len() {
+            0 => 0,
+            waiting => 1 + rng.below(waiting),
+        };
+        for output in served.outputs.drain(..some) {
+            served.client.handle_output(moment(now), output);
+        }
+        self.inbox.append(served.client.commands());
+    }
+
+    /// The socket of a connection is gone.
+    pub fn cut(&mut self, id: ConnectionId, now: Now) {
+        if let Some(mut served) = self.served.remove(&id) {
+            served.client.handle_eof(moment(now));
+            self.inbox.append(served.client.commands());
+        }
+    }
+
+    /// Lets the clocks of all connections do what is due.
+    pub fn tick(&mut self, now: Now) {
+        for served in self.served.values_mut() {
+            if served
+                .client
+                .deadline()
+                .is_some_and(|deadline| deadline <= moment(now).mono)
+            {
+                served.client.handle_timeout(moment(now));
+                self.inbox.append(served.client.commands());
+            }
+        }
+    }
+
+    /// One turn of the shard. Returns what it said.
+    pub fn turn(&mut self, now: Now) -> Vec<Output> {
+        let mut said = Vec::new();
+        self.shard
+            .turn(now, &mut self.inbox, &mut said, &mut self.reads);
+        said
+    }
+
+    /// Answers one of the waiting reads, any of them.
+    pub fn answer_read(&mut self, rng: &mut Rng) {
+        if self.reads.is_empty() {
+            return;
+        }
+        let request = self.reads.swap_remove(rng.below(self.reads.len()));
+        let rows = self.reader.read(request.after, &request.query);
+        self.inbox.push(Command::Loaded {
+            read: request.read,
+            rows,
+        });
+    }
+}
+
+/// Creates the queues and waits for them, as the real server does before it listens. What a
+/// recovered broker asked for meanwhile is still to be answered.
+fn ensure_all(
+    shard: &mut Shard,
+    disk: &MemoryDisk,
+    queues: &[(&'static str, QueueSettings)],
+    now: Now,
+) -> (Directory, Vec<ReadRequest>) {
+    let mut directory = Directory::default();
+    let mut reads = Vec::new();
+    for (index, (path, settings)) in queues.iter().enumerate() {
+        let request = RequestId {
+            connection: ConnectionId(0),
+            token: index as u64,
+        };
+        let mut commands = vec![Command::EnsureQueue {
+            request,
+            namespace: NamespaceId(0),
+            path: (*path).to_owned(),
+            settings: settings.clone(),
+        }];
+        let mut said = Vec::new();
+        shard.turn(now, &mut commands, &mut said, &mut reads);
+        disk.sync_all();
+        shard.turn(now, &mut commands, &mut said, &mut reads);
+        let id = said.iter().find_map(|output| match output {
+            Output::Ensured { result: Ok(id), .. } => Some(*id),
+            _ => None,
+        });
+        let id = id.expect("a queue can be ensured");
+        directory.insert(Entity {
+            id,
+            path: (*path).to_owned(),
+            settings: settings.clone(),
+        });
+    }
+    (directory, reads)
+}

@@ -1,0 +1,487 @@
+//! World: everything of a run, and what happens next.
+//!
+//! One thread, one generator, one pair of clocks: the seed decides every interleaving.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use broker::{
+    BrokerSettings, Command, ConnectionId, Delivery, LocksOnDisconnect, Mono, Now, Output,
+    QueueSettings, Subqueue, Wall,
+};
+use store::memory::MemoryDisk;
+
+use crate::actor::{Actor, Stage};
+use crate::faults::Faults;
+use crate::ledger::{Ledger, Queue};
+use crate::line::Line;
+use crate::manager::Manager;
+use crate::receiver::Receiver;
+use crate::remote::Remote;
+use crate::rng::Rng;
+use crate::sender::Sender;
+use crate::server::Server;
+use crate::violation::Violation;
+
+mod drain;
+mod queues;
+mod trouble;
+
+/// A run to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    /// Commands that the broker handles before the final drain.
+    pub operations: u64,
+    pub faults: Faults,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Report {
+    pub operations: u64,
+    pub steps: u64,
+    pub accepted: u64,
+    pub deliveries: u64,
+    pub crashes: u64,
+    pub cuts: u64,
+    pub recounts: u64,
+}
+
+/// The wires of one connection.
+struct Wires {
+    to_server: Line,
+    to_client: Line,
+    /// The client reads nothing before this.
+    stalled_until: u64,
+}
+
+/// A client with its connection, if it has one.
+struct Player {
+    actor: Actor,
+    remote: Option<(Remote, Wires)>,
+}
+
+/// A simulated machine, its clients, and the clock over all of them.
+pub struct World {
+    plan: Plan,
+    rng: Rng,
+    now: Now,
+    disk: MemoryDisk,
+    server: Server,
+    players: Vec<Player>,
+    ledger: Ledger,
+    report: Report,
+    next_connection: u64,
+    /// Nothing becomes durable before this.
+    slow_until: u64,
+    nearly_full_until: u64,
+    /// The last moment at which no output was held back: whatever is released now was decided later.
+    last_quiet: u64,
+    locks_on_disconnect: LocksOnDisconnect,
+    definitions: Vec<(&'static str, QueueSettings)>,
+    /// Connections that the broker was told are gone.
+    gone: BTreeSet<ConnectionId>,
+    /// Nothing breaks any more.
+    calm: bool,
+}
+
+impl World {
+    /// A world at its beginning.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let mut rng = Rng::new(plan.seed);
+        let now = Now {
+            wall: Wall(1_700_000_000_000),
+            mono: Mono(1_000),
+        };
+        let disk = MemoryDisk::new();
+        let definitions = queues::definitions();
+        let locks_on_disconnect = if rng.chance(300) {
+            LocksOnDisconnect::Drop
+        } else {
+            LocksOnDisconnect::Keep
+        };
+        let settings = small_memory(&mut rng, locks_on_disconnect);
+        let server = Server::start(settings, disk.open(), &disk, &definitions, now);
+        let ledger = Ledger::new(ledger_queues(&server));
+        Self {
+            plan,
+            rng,
+            now,
+            disk,
+            server,
+            players: players(),
+            ledger,
+            report: Report::default(),
+            next_connection: 1,
+            slow_until: 0,
+            nearly_full_until: 0,
+            last_quiet: now.mono.0,
+            locks_on_disconnect,
+            definitions,
+            gone: BTreeSet::new(),
+            calm: false,
+        }
+    }
+
+    /// Runs the plan to its end.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn run(mut self) -> Result<Report, Violation> {
+        let done = self.run_all();
+        let step = self.report.steps;
+        done.map_err(|violation| violation.with_step(step))?;
+        self.report.accepted = self.ledger.accepted;
+        self.report.deliveries = self.ledger.deliveries;
+        Ok(self.report)
+    }
+
+    fn run_all(&mut self) -> Result<(), Violation> {
+        let mut recounted = 0;
+        while self.report.operations < self.plan.operations {
+            self.step()?;
+            if self.report.operations >= recounted + 1_000 {
+                recounted = self.report.operations;
+                self.recount()?;
+            }
+        }
+        self.drain()
+    }
+
+    /// One thing happens.
+    fn step(&mut self) -> Result<(), Violation> {
+        self.report.steps += 1;
+        let player = self.rng.below(self.players.len());
+        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6]) {
+            0 => self.act(player),
+            1 => self.bytes_to_server(player),
+            2 => self.serve(player),
+            3 => self.bytes_to_client(player)?,
+            4 => self.turn()?,
+            5 => self.disk_progress(),
+            6 => self.server.answer_read(&mut self.rng),
+            _ => self.pass_time(),
+        }
+        if !self.calm {
+            self.break_something()?;
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, player: usize) {
+        if self.players[player].remote.is_none() {
+            return self.connect(player);
+        }
+        let Player {
+            actor,
+            remote: Some((remote, _)),
+        } = &mut self.players[player]
+        else {
+            return;
+        };
+        let mut stage = Stage {
+            rng: &mut self.rng,
+            ledger: &mut self.ledger,
+            now: self.now,
+        };
+        let stays = actor.act(&mut stage, remote);
+        if !stays && !self.calm {
+            remote.endpoint.close(None);
+        }
+    }
+
+    fn connect(&mut self, player: usize) {
+        let id = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        let mut remote = Remote::open(&mut self.rng, id, self.now);
+        let player = &mut self.players[player];
+        let mut stage = Stage {
+            rng: &mut self.rng,
+            ledger: &mut self.ledger,
+            now: self.now,
+        };
+        player.actor.connected(&mut stage, &mut remote);
+        let wires = Wires {
+            to_server: Line::default(),
+            to_client: Line::default(),
+            stalled_until: 0,
+        };
+        player.remote = Some((remote, wires));
+        self.server.accept(id, self.now);
+    }
+
+    fn bytes_to_server(&mut self, player: usize) {
+        let Some((remote, wires)) = &mut self.players[player].remote else {
+            return;
+        };
+        wires
+            .to_server
+            .push(remote.endpoint.output(endpoint::Mono(self.now.mono.0)));
+        if let Some(served) = self.server.served.get_mut(&remote.connection) {
+            wires.to_server.arrive(&mut self.rng, &mut served.input);
+        }
+        self.serve(player);
+    }
+
+    fn serve(&mut self, player: usize) {
+        let Some((remote, _)) = &self.players[player].remote else {
+            return;
+        };
+        let before = self.server.inbox.len();
+        self.server
+            .serve(&mut self.rng, remote.connection, self.now);
+        self.note_commands(before);
+    }
+
+    /// From here on these locks may end.
+    fn note_commands(&mut self, from: usize) {
+        for command in &self.server.inbox[from..] {
+            match command {
+                Command::Settle { token, .. } => self.ledger.lock_ends(*token),
+                Command::SettleMany { tokens, .. } => {
+                    tokens
+                        .iter()
+                        .for_each(|token| self.ledger.lock_ends(*token));
+                }
+                Command::Disconnect { connection } => {
+                    self.gone.insert(*connection);
+                    if self.locks_on_disconnect == LocksOnDisconnect::Drop {
+                        self.ledger.all_locks_end();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn bytes_to_client(&mut self, player: usize) -> Result<(), Violation> {
+        let Player {
+            actor,
+            remote: Some((remote, wires)),
+        } = &mut self.players[player]
+        else {
+            return Ok(());
+        };
+        if let Some(served) = self.server.served.get_mut(&remote.connection) {
+            wires
+                .to_client
+                .push(served.client.output(crate::server::moment(self.now)));
+            if wires.to_client.is_empty() {
+                served.client.written();
+                self.server.inbox.append(served.client.commands());
+            }
+        }
+        if wires.stalled_until > self.now.mono.0 && !self.calm {
+            return Ok(());
+        }
+        wires.to_client.arrive(&mut self.rng, &mut remote.input);
+        let mut stage = Stage {
+            rng: &mut self.rng,
+            ledger: &mut self.ledger,
+            now: self.now,
+        };
+        let mut over = false;
+        for event in remote.events(self.now) {
+            over |= matches!(event, endpoint::Event::Closed { .. });
+            let relink = matches!(event, endpoint::Event::Detached { .. });
+            actor.handle(&mut stage, remote, event)?;
+            // A client whose link was detached starts afresh.
+            over |= relink;
+        }
+        if over {
+            self.hang_up(player);
+        }
+        Ok(())
+    }
+
+    /// The connection is gone on both sides.
+    fn hang_up(&mut self, player: usize) {
+        let player = &mut self.players[player];
+        if let Some((remote, _)) = player.remote.take() {
+            let before = self.server.inbox.len();
+            self.server.cut(remote.connection, self.now);
+            player.actor.disconnected(&mut self.ledger);
+            self.note_commands(before);
+        }
+    }
+
+    fn turn(&mut self) -> Result<(), Violation> {
+        if self.server.shard.deadline().is_some_and(|deadline| {
+            deadline.mono.is_some_and(|at| at <= self.now.mono)
+                || deadline.wall.is_some_and(|at| at <= self.now.wall)
+        }) {
+            self.server.inbox.push(Command::Tick);
+        }
+        let commands = self
+            .server
+            .inbox
+            .iter()
+            .filter(|command| !matches!(command, Command::Tick));
+        self.report.operations += commands.count() as u64;
+        let said = self.server.turn(self.now);
+        for output in said {
+            self.tap(&output)?;
+            if let Some(served) = self.server.served.get_mut(&output.connection()) {
+                served.outputs.push_back(output);
+            }
+        }
+        if self.disk.durable() == self.disk.submitted() {
+            self.last_quiet = self.now.mono.0;
+        }
+        Ok(())
+    }
+
+    /// Shows the ledger what leaves the shard.
+    fn tap(&mut self, output: &Output) -> Result<(), Violation> {
+        match output {
+            Output::Deliver { delivery, receiver } => {
+                self.tap_delivery(receiver.connection, delivery, false)
+            }
+            Output::Deferred {
+                request,
+                result: Ok(deliveries),
+            } => deliveries
+                .iter()
+                .try_for_each(|delivery| self.tap_delivery(request.connection, delivery, true)),
+            _ => Ok(()),
+        }
+    }
+
+    fn tap_delivery(
+        &mut self,
+        to: ConnectionId,
+        delivery: &Delivery,
+        by_number: bool,
+    ) -> Result<(), Violation> {
+        self.ledger
+            .left_shard(delivery, by_number, self.now, self.last_quiet)?;
+        // Decided before the broker learnt that the connection is gone: the lock may be over already.
+        if self.gone.contains(&to) && self.locks_on_disconnect == LocksOnDisconnect::Drop {
+            self.ledger.lock_ends(delivery.token);
+        }
+        Ok(())
+    }
+
+    fn disk_progress(&mut self) {
+        if self.slow_until > self.now.mono.0 && !self.calm {
+            return;
+        }
+        let (durable, submitted) = (self.disk.durable().0, self.disk.submitted().0);
+        if durable < submitted {
+            let reached = self.rng.between(durable + 1, submitted);
+            self.disk.sync_to(store::CommitId(reached));
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let milliseconds = match self.rng.below(100) {
+            // Locks outlast a slow turn of everybody, so that the drain gets somewhere.
+            _ if self.calm => self.rng.between(0, 5),
+            0..=79 => self.rng.between(0, 5),
+            80..=97 => self.rng.between(5, 300),
+            _ => self.rng.between(300, 4_000),
+        };
+        self.advance(milliseconds);
+    }
+
+    fn advance(&mut self, milliseconds: u64) {
+        self.now.mono.0 += milliseconds;
+        self.now.wall.0 += milliseconds;
+        self.ledger.clock(self.now.wall, false);
+        let before = self.server.inbox.len();
+        self.server.tick(self.now);
+        self.note_commands(before);
+        for player in &mut self.players {
+            if let Some((remote, _)) = &mut player.remote {
+                let mono = endpoint::Mono(self.now.mono.0);
+                if remote
+                    .endpoint
+                    .deadline()
+                    .is_some_and(|deadline| deadline <= mono)
+                {
+                    remote.endpoint.handle_timeout(mono);
+                }
+            }
+        }
+    }
+
+    fn recount(&mut self) -> Result<(), Violation> {
+        self.report.recounts += 1;
+        if let Some(breach) = self.disk.breaches().first() {
+            return Err(Violation::new("I9", breach.to_string()));
+        }
+        for info in self.server.shard.broker.queues() {
+            self.disk
+                .with_current(|image| self.ledger.check_counters(&info, image))?;
+        }
+        self.disk.with_current(|image| self.ledger.recount(image))
+    }
+}
+
+/// Windows of 2 to 8, so that everything spills.
+fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> BrokerSettings {
+    BrokerSettings {
+        seed: rng.seed(),
+        locks_on_disconnect,
+        window: 2 + rng.below(7),
+        body_bytes: [0, 500, 100_000][rng.below(3)],
+        outlet_bytes: [2_000, 100_000][rng.below(2)],
+        turn_work: 2 + rng.below(20),
+        ..BrokerSettings::default()
+    }
+}
+
+fn ledger_queues(server: &Server) -> Vec<Queue> {
+    let mut queues: Vec<Queue> = server
+        .shard
+        .broker
+        .queues()
+        .map(|info| Queue {
+            path: queues::path_of(&info.path),
+            id: info.id,
+            max_delivery_count: info.settings.max_delivery_count,
+            default_ttl: info.settings.default_message_time_to_live,
+            dead_letters_expired: info.settings.dead_lettering_on_message_expiration,
+            receive_and_delete: info.path == queues::FAST,
+        })
+        .collect();
+    queues.sort_by_key(|queue| queues::index_of(queue.path));
+    queues
+}
+
+fn players() -> Vec<Player> {
+    let mut actors = Vec::new();
+    for (index, (path, _)) in queues::definitions().into_iter().enumerate() {
+        let fast = path == queues::FAST;
+        actors.push(Actor::Sender(Sender::new(index, path)));
+        actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, fast)));
+        actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, fast)));
+        if !fast {
+            actors.push(Actor::Receiver(Receiver::new(
+                path,
+                Subqueue::DeadLetter,
+                false,
+            )));
+            actors.push(Actor::Manager(Manager::new(index, path, Subqueue::Main)));
+        }
+    }
+    actors
+        .into_iter()
+        .map(|actor| Player {
+            actor,
+            remote: None,
+        })
+        .collect()
+}
+
+/// The next number of every queue, as a crash leaves it.
+fn next_numbers(disk: &MemoryDisk) -> BTreeMap<store::EntityId, store::SequenceNumber> {
+    disk.with_durable(|image| {
+        image
+            .heads
+            .iter()
+            .map(|(id, head)| (*id, head.next_number))
+            .collect()
+    })
+}

@@ -1,0 +1,106 @@
+//! Drain: the end of every run. Faults are over, locks run out, everything is taken and counted.
+
+use broker::Subqueue;
+use store::Part;
+
+use super::{Player, World, queues};
+use crate::actor::Actor;
+use crate::receiver::Receiver;
+use crate::violation::Violation;
+
+/// Steps without progress after which a broker counts as stuck.
+const PATIENCE: u64 = 200_000;
+
+impl World {
+    /// Takes everything out and checks that nothing is missing and nothing is stuck.
+    pub(super) fn drain(&mut self) -> Result<(), Violation> {
+        self.calm = true;
+        self.disk.set_nearly_full(false);
+        self.let_locks_end()?;
+        self.recount()?;
+        self.take_everything()?;
+        self.settle_down()?;
+        self.recount()?;
+        self.ledger.all_taken()?;
+        self.disk
+            .with_current(|image| self.ledger.nothing_waits(image))
+    }
+
+    /// Everybody leaves, and time passes until no lock is left and the sweep has had its second.
+    fn let_locks_end(&mut self) -> Result<(), Violation> {
+        for player in 0..self.players.len() {
+            self.hang_up(player);
+        }
+        for _ in 0..40 {
+            self.advance(500);
+            self.settle_down()?;
+        }
+        let wall = self.now.wall.0 - 1_000;
+        self.disk
+            .with_current(|image| self.ledger.nothing_expired(image, wall))
+    }
+
+    /// Lets the broker finish what it has begun, without time passing.
+    fn settle_down(&mut self) -> Result<(), Violation> {
+        for _ in 0..PATIENCE {
+            self.turn()?;
+            self.disk.sync_all();
+            self.server.answer_read(&mut self.rng);
+            let deadline = self.server.shard.deadline().unwrap_or_default();
+            let due = deadline.mono.is_some_and(|at| at <= self.now.mono)
+                || deadline.wall.is_some_and(|at| at <= self.now.wall);
+            if !due && self.server.inbox.is_empty() && self.server.reads.is_empty() {
+                self.turn()?;
+                return Ok(());
+            }
+        }
+        Err(Violation::new(
+            "I14",
+            "the broker never comes to rest".to_owned(),
+        ))
+    }
+
+    fn take_everything(&mut self) -> Result<(), Violation> {
+        self.players = queues::definitions()
+            .into_iter()
+            .flat_map(|(path, _)| {
+                let fast = path == queues::FAST;
+                [Subqueue::Main, Subqueue::DeadLetter].map(|subqueue| {
+                    let mut receiver =
+                        Receiver::new(path, subqueue, fast && subqueue == Subqueue::Main);
+                    receiver.diligent = true;
+                    Player {
+                        actor: Actor::Receiver(receiver),
+                        remote: None,
+                    }
+                })
+            })
+            .collect();
+        let mut patience = PATIENCE;
+        let mut left = self.waiting();
+        while left > 0 {
+            self.step()?;
+            patience -= 1;
+            let now_left = self.waiting();
+            if now_left < left {
+                (left, patience) = (now_left, PATIENCE);
+            }
+            if patience == 0 {
+                let queues: Vec<_> = self.server.shard.broker.queues().collect();
+                let what = format!("{left} messages wait for receivers with credit: {queues:?}");
+                return Err(Violation::new("I14", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many messages a plain receiver could still get.
+    fn waiting(&self) -> usize {
+        self.disk.with_current(|image| {
+            let parts = image.messages.keys().map(|(_, part, _)| *part);
+            parts
+                .filter(|part| matches!(part, Part::Active | Part::DeadLetter))
+                .count()
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Queues: the entities of every simulated broker.
+
+use broker::QueueSettings;
+
+/// Its receivers take messages without a lock.
+pub const FAST: &str = "fast";
+
+const SETTINGS: [&str; 4] = ["plain", "expires-to-dead-letter", "expires-away", FAST];
+
+/// Paths and settings, in the order of the ledger's indices.
+#[must_use]
+pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
+    let plain = QueueSettings {
+        lock_duration: 5_000,
+        max_delivery_count: 5,
+        ..QueueSettings::default()
+    };
+    let dead = QueueSettings {
+        default_message_time_to_live: 15_000,
+        dead_lettering_on_message_expiration: true,
+        lock_duration: 10_000,
+        max_delivery_count: 3,
+        ..QueueSettings::default()
+    };
+    let away = QueueSettings {
+        default_message_time_to_live: 8_000,
+        lock_duration: 5_000,
+        ..QueueSettings::default()
+    };
+    SETTINGS
+        .into_iter()
+        .zip([plain, dead, away, QueueSettings::default()])
+        .collect()
+}
+
+/// Where a path stands among the definitions.
+#[must_use]
+pub fn index_of(path: &str) -> usize {
+    SETTINGS
+        .iter()
+        .position(|known| *known == path)
+        .expect("only these queues exist")
+}
+
+/// The path as a constant.
+#[must_use]
+pub fn path_of(path: &str) -> &'static str {
+    SETTINGS[index_of(path)]
+}
