@@ -12,6 +12,7 @@ use crate::sender::Sender;
 use crate::violation::Violation;
 
 /// What an actor needs to act.
+#[allow(missing_docs, reason = "named for what they are")]
 pub struct Stage<'a> {
     pub rng: &'a mut Rng,
     pub ledger: &'a mut Ledger,
@@ -19,6 +20,7 @@ pub struct Stage<'a> {
 }
 
 /// Any kind of client.
+#[allow(missing_docs, reason = "named for what they are")]
 pub enum Actor {
     Sender(Sender),
     Receiver(Receiver),

@@ -17,6 +17,7 @@ mod recount;
 
 /// What holds for the messages of one simulated queue.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
 pub struct Queue {
     pub path: &'static str,
     pub id: EntityId,
@@ -30,6 +31,7 @@ pub struct Queue {
 
 /// How a client asked to end a lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "named for what they are")]
 pub enum Ask {
     Complete,
     Abandon,

@@ -28,6 +28,7 @@ mod trouble;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
 pub struct Plan {
     pub seed: u64,
     /// Commands that the broker handles before the final drain.
@@ -37,6 +38,7 @@ pub struct Plan {
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "named for what they are")]
 pub struct Report {
     pub operations: u64,
     pub steps: u64,

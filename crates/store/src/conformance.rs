@@ -5,9 +5,11 @@
 //! of sends, settlements and moves between parts, with crashes, and compares every state with a
 //! naive model. Nothing here knows keys, files or threads.
 
-mod behaviours;
+mod bodies;
+mod commits;
 mod model;
 mod random;
+mod reads;
 
 pub use random::random_log;
 
@@ -43,23 +45,39 @@ pub trait Harness {
 
 /// Every named behaviour, each on a store of its own.
 pub fn run(harness: &mut impl Harness) {
-    behaviours::commits_are_numbered_from_one_and_become_durable_in_order(harness);
-    behaviours::a_read_sees_every_commit_up_to_the_one_it_names(harness);
-    behaviours::a_range_keeps_to_its_bounds_its_part_and_its_entity(harness);
-    behaviours::a_range_stops_at_its_limit_of_rows_and_of_bytes(harness);
-    behaviours::points_come_in_order_and_leave_out_what_is_not_there(harness);
-    behaviours::bodies_of_every_size_come_back_byte_for_byte(harness);
-    behaviours::removing_a_row_keeps_its_body_and_the_body_goes_by_itself(harness);
-    behaviours::a_large_body_leaves_nothing_behind(harness);
-    behaviours::a_message_sent_and_settled_at_once_leaves_nothing(harness);
-    behaviours::delivery_counts_and_patches_come_with_their_message(harness);
-    behaviours::rows_come_back_as_they_were_written(harness);
-    behaviours::the_last_head_of_an_entity_holds(harness);
-    behaviours::definitions_and_expiries_are_recovered(harness);
-    behaviours::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);
-    behaviours::everything_is_there_after_reopening(harness);
-    behaviours::what_was_durable_is_there_after_a_crash(harness);
-    behaviours::ten_thousand_settled_neighbours_leave_the_others_alone(harness);
+    commits::commits_are_numbered_from_one_and_become_durable_in_order(harness);
+    reads::a_read_sees_every_commit_up_to_the_one_it_names(harness);
+    reads::a_range_keeps_to_its_bounds_its_part_and_its_entity(harness);
+    reads::a_range_stops_at_its_limit_of_rows_and_of_bytes(harness);
+    reads::points_come_in_order_and_leave_out_what_is_not_there(harness);
+    bodies::bodies_of_every_size_come_back_byte_for_byte(harness);
+    bodies::removing_a_row_keeps_its_body_and_the_body_goes_by_itself(harness);
+    bodies::a_large_body_leaves_nothing_behind(harness);
+    bodies::a_message_sent_and_settled_at_once_leaves_nothing(harness);
+    reads::delivery_counts_and_patches_come_with_their_message(harness);
+    reads::rows_come_back_as_they_were_written(harness);
+    commits::the_last_head_of_an_entity_holds(harness);
+    commits::definitions_and_expiries_are_recovered(harness);
+    commits::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);
+    commits::everything_is_there_after_reopening(harness);
+    commits::what_was_durable_is_there_after_a_crash(harness);
+    bodies::ten_thousand_settled_neighbours_leave_the_others_alone(harness);
+}
+
+/// The entity that most behaviours use.
+const A: EntityId = EntityId(7);
+/// Its neighbour.
+const B: EntityId = EntityId(8);
+const MIB: usize = 1 << 20;
+
+fn set(fill: impl FnOnce(&mut WriteSet)) -> WriteSet {
+    let mut writes = WriteSet::default();
+    fill(&mut writes);
+    writes
+}
+
+fn submit(store: &mut impl Store, fill: impl FnOnce(&mut WriteSet)) -> CommitId {
+    store.submit(set(fill))
 }
 
 /// A body that tells whose it is: no two messages have the same bytes.

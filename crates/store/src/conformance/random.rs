@@ -7,12 +7,10 @@
 use bytes::Bytes;
 
 use super::model::Model;
-use super::{Harness, range, read};
+use super::{Harness, MIB, range, read};
 use crate::Store;
 use crate::id::{CommitId, EntityId, Part};
 use crate::write::WriteSet;
-
-const MIB: usize = 1 << 20;
 
 /// Runs one operation per word against a fresh store and against the model.
 ///
