@@ -1,0 +1,159 @@
+//! Audit: everything the database holds, as an image.
+//!
+//! Walks over every row of every family, so it is for tests and for checks of a backup, not for a
+//! running broker. Chunks without a first one, a large body without its index and the reverse are
+//! damage; orphans among whole bodies are for the image's own audit to find.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rocksdb::ColumnFamily;
+use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
+
+use crate::chunk::{self, Chunk};
+use crate::database::Database;
+use crate::key::{self, Kind};
+use crate::scan::Scan;
+use crate::value::{self, damaged};
+
+/// Scans all families; `recovery` is what was read of the small ones.
+pub(crate) fn image(database: &Database, recovery: Recovery) -> Result<Image, StoreError> {
+    let mut image = Image {
+        entities: recovery
+            .entities
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        last_entity: recovery.last_entity,
+        heads: recovery.heads.into_iter().collect(),
+        ..Image::default()
+    };
+    for row in recovery.expiries {
+        image
+            .expiries
+            .insert((row.entity, row.part, row.block), row.due_ms);
+    }
+    let families = database.families();
+    each(database, families.message, |key, value| {
+        let (entity, part, number) = key::parse_message(key)?;
+        let row = value::decode_row(entity, number, value);
+        Some(row.map(|row| {
+            image.messages.insert((entity, part, number), row);
+        }))
+    })?;
+    each_of(database, Kind::DeliveryCount, |key, value| {
+        let count = value::decode_u32("a delivery count", value);
+        let key = key::parse_of_number(Kind::DeliveryCount, key)?;
+        Some(count.map(|count| {
+            image.delivery_counts.insert(key, count);
+        }))
+    })?;
+    each_of(database, Kind::Patch, |key, value| {
+        let key = key::parse_of_number(Kind::Patch, key)?;
+        image.patches.insert(key, Bytes::copy_from_slice(value));
+        Some(Ok(()))
+    })?;
+    image.bodies = bodies(database)?;
+    Ok(image)
+}
+
+fn bodies(database: &Database) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
+    let families = database.families();
+    let mut whole = BTreeMap::new();
+    let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
+    each(database, families.body, |key, value| {
+        let (pointer, index) = key::parse_body(key)?;
+        Some(
+            chunk::decode(pointer, index, value).map(|chunk| match chunk {
+                Chunk::Whole(body) => {
+                    whole.insert((pointer.home, pointer.number), Bytes::copy_from_slice(body));
+                }
+                Chunk::First { chunks, bytes, .. } => {
+                    pieces.entry(pointer).or_default().add(index, bytes).chunks = chunks;
+                }
+                Chunk::Further(bytes) => drop(pieces.entry(pointer).or_default().add(index, bytes)),
+            }),
+        )
+    })?;
+    let mut indexed = BTreeMap::new();
+    each_of(database, Kind::LargeBody, |key, value| {
+        let (home, number) = key::parse_of_number(Kind::LargeBody, key)?;
+        let chunks = value::decode_u32("the index of large bodies", value);
+        let pointer = BodyPointer { home, number };
+        Some(chunks.map(|chunks| {
+            indexed.insert(pointer, chunks);
+        }))
+    })?;
+    for (pointer, pieces) in pieces {
+        if indexed.remove(&pointer) != Some(pieces.found) || pieces.chunks != pieces.found {
+            return Err(damaged(
+                "a large body",
+                format!("{pointer:?} and its index disagree"),
+            ));
+        }
+        whole.insert((pointer.home, pointer.number), Bytes::from(pieces.bytes));
+    }
+    match indexed.first_key_value() {
+        Some((pointer, _)) => Err(damaged(
+            "a large body",
+            format!("{pointer:?} has no chunks"),
+        )),
+        None => Ok(whole),
+    }
+}
+
+/// The chunks of a large body found so far.
+#[derive(Default)]
+struct Pieces {
+    /// What the first chunk says.
+    chunks: u32,
+    found: u32,
+    bytes: Vec<u8>,
+}
+
+impl Pieces {
+    fn add(&mut self, index: u32, bytes: &[u8]) -> &mut Self {
+        // Out of turn means that one is missing, which the comparison of the counts finds.
+        if index == self.found {
+            self.found += 1;
+            self.bytes.extend_from_slice(bytes);
+        }
+        self
+    }
+}
+
+/// What is done with a row. Nothing is returned for a key that is not understood.
+type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
+
+/// Every row of a family of its own.
+fn each(
+    database: &Database,
+    family: &ColumnFamily,
+    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+) -> Result<(), StoreError> {
+    walk(
+        Scan::new(&database.db, family, [0], [u8::MAX; 21]),
+        &mut take,
+    )
+}
+
+/// Every row of a kind.
+fn each_of(
+    database: &Database,
+    kind: Kind,
+    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+) -> Result<(), StoreError> {
+    let (from, until) = kind.bounds();
+    walk(
+        Scan::new(&database.db, database.families().state, from, until),
+        &mut take,
+    )
+}
+
+fn walk(mut scan: Scan<'_>, take: Take<'_>) -> Result<(), StoreError> {
+    while let Some((key, value)) = scan.next()? {
+        let taken = take(key, value);
+        taken.ok_or_else(|| damaged("a key", format!("{key:02x?}")))??;
+    }
+    Ok(())
+}

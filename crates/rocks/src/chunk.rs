@@ -1,0 +1,163 @@
+//! Chunk: a body, or a piece of a large one, as a value of the `body` family.
+//!
+//! A body of at most 1 MiB is one chunk. A larger one is several, written in batches of their
+//! own before the set they belong to, so that a message of 100 MiB never makes one huge commit;
+//! the first says how many there are. Each has a CRC32C over its key, its header and its bytes.
+
+use store::{BodyPointer, StoreError};
+
+use crate::key;
+use crate::value::{Fields, damaged};
+
+/// The most bytes of a body in one chunk.
+pub(crate) const CHUNK: usize = 1 << 20;
+
+const WHOLE: u8 = 0;
+const FIRST: u8 = 1;
+const FURTHER: u8 = 2;
+
+/// A decoded chunk.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Chunk<'a> {
+    Whole(&'a [u8]),
+    /// The first of several.
+    First {
+        chunks: u32,
+        total: u64,
+        bytes: &'a [u8],
+    },
+    Further(&'a [u8]),
+}
+
+/// How many chunks a body of `len` bytes takes.
+pub(crate) fn chunks_of(len: usize) -> u32 {
+    u32::try_from(len.div_ceil(CHUNK).max(1)).expect("a body is smaller than 4 PiB")
+}
+
+/// Encodes a body that is one chunk into `value`.
+pub(crate) fn encode_whole(pointer: BodyPointer, body: &[u8], value: &mut Vec<u8>) {
+    encode(&key::body(pointer, 0), &[WHOLE], body, value);
+}
+
+/// Encodes chunk number `index` of a large body into `value`.
+pub(crate) fn encode_piece(pointer: BodyPointer, body: &[u8], index: u32, value: &mut Vec<u8>) {
+    let start = index as usize * CHUNK;
+    let bytes = &body[start..body.len().min(start + CHUNK)];
+    let key = key::body(pointer, index);
+    if index > 0 {
+        return encode(&key, &[FURTHER], bytes, value);
+    }
+    let mut header = [FIRST; 13];
+    header[1..5].copy_from_slice(&chunks_of(body.len()).to_be_bytes());
+    header[5..].copy_from_slice(&(body.len() as u64).to_be_bytes());
+    encode(&key, &header, bytes, value);
+}
+
+fn encode(key: &[u8], header: &[u8], bytes: &[u8], value: &mut Vec<u8>) {
+    value.clear();
+    value.extend_from_slice(&checksum(key, header, bytes).to_be_bytes());
+    value.extend_from_slice(header);
+    value.extend_from_slice(bytes);
+}
+
+fn checksum(key: &[u8], header: &[u8], bytes: &[u8]) -> u32 {
+    let crc = crc32c::crc32c_append(crc32c::crc32c(key), header);
+    crc32c::crc32c_append(crc, bytes)
+}
+
+/// Decodes and verifies a chunk.
+pub(crate) fn decode<'a>(
+    pointer: BodyPointer,
+    index: u32,
+    value: &'a [u8],
+) -> Result<Chunk<'a>, StoreError> {
+    parse(pointer, index, value).ok_or_else(|| {
+        damaged(
+            "a body",
+            format!("{pointer:?} chunk {index} fails its checksum"),
+        )
+    })
+}
+
+fn parse(pointer: BodyPointer, index: u32, value: &[u8]) -> Option<Chunk<'_>> {
+    let mut fields = Fields(value);
+    let expected = fields.u32()?;
+    // The three pieces of the checksum lie next to each other: header and bytes in one go.
+    if checksum(&key::body(pointer, index), &[], fields.0) != expected {
+        return None;
+    }
+    match fields.u8()? {
+        WHOLE if index == 0 => Some(Chunk::Whole(fields.0)),
+        FIRST if index == 0 => {
+            let (chunks, total) = (fields.u32()?, fields.u64()?);
+            let bytes = fields.0;
+            Some(Chunk::First {
+                chunks,
+                total,
+                bytes,
+            })
+        }
+        FURTHER if index > 0 => Some(Chunk::Further(fields.0)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{EntityId, SequenceNumber};
+
+    use super::*;
+
+    const POINTER: BodyPointer = BodyPointer {
+        home: EntityId(1),
+        number: SequenceNumber(2),
+    };
+
+    #[test]
+    fn a_whole_body_comes_back() {
+        let mut value = Vec::new();
+        encode_whole(POINTER, b"hello", &mut value);
+        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Whole(b"hello")));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut value = Vec::new();
+        encode_whole(POINTER, b"a body of some bytes", &mut value);
+        for bit in 0..value.len() * 8 {
+            let mut flipped = value.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(POINTER, 0, &flipped).is_err(), "bit {bit}");
+        }
+        for len in 0..value.len() {
+            assert!(decode(POINTER, 0, &value[..len]).is_err(), "cut to {len}");
+        }
+    }
+
+    #[test]
+    fn a_body_under_a_foreign_key_is_refused() {
+        let mut value = Vec::new();
+        encode_whole(POINTER, b"mine", &mut value);
+        let foreign = BodyPointer {
+            number: SequenceNumber(3),
+            ..POINTER
+        };
+        assert!(decode(foreign, 0, &value).is_err());
+    }
+
+    #[test]
+    fn the_first_piece_tells_of_the_others() {
+        let body = vec![7; 2 * CHUNK + 1];
+        let mut value = Vec::new();
+        encode_piece(POINTER, &body, 0, &mut value);
+        let total = body.len() as u64;
+        let expected = Chunk::First {
+            chunks: 3,
+            total,
+            bytes: &body[..CHUNK],
+        };
+        assert_eq!(decode(POINTER, 0, &value), Ok(expected));
+        encode_piece(POINTER, &body, 2, &mut value);
+        assert_eq!(decode(POINTER, 2, &value), Ok(Chunk::Further(&body[..1])));
+    }
+}

@@ -1,0 +1,217 @@
+//! Committer: the one thread that makes decisions durable, in groups.
+//!
+//! It takes whatever was submitted while it was syncing, merges it into one batch, writes and
+//! syncs that, lets the witness know, raises the watermark and wakes those who wait. There is no
+//! timer and nothing to tune: the slower the disk, the larger the groups. After the first failure
+//! it acknowledges nothing more.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use store::{CommitId, StoreError, Write, WriteSet};
+
+use crate::database::refused;
+use crate::log::{CommitLog, Sync};
+use crate::merge::{GiveBack, Merger};
+use crate::options::Durability;
+use crate::progress::Progress;
+use crate::space::Space;
+use crate::statistics::Statistics;
+use crate::witness::Witness;
+
+/// A group ends at this many bytes of bodies: a batch is never split between memtables.
+const GROUP_BYTES: usize = 8 << 20;
+/// A group ends at this many sets.
+const GROUP_SETS: usize = 16_384;
+/// How often the witness is synced and the file system asked.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// A write set on its way.
+pub(crate) type Submission = (CommitId, WriteSet);
+
+/// Called whenever there is something new to see at the store.
+pub(crate) type Wake = Arc<dyn Fn() + Send + std::marker::Sync>;
+
+/// Everything the thread owns.
+pub(crate) struct Committer {
+    pub log: CommitLog,
+    pub merger: Merger,
+    pub witness: Witness,
+    pub space: Space,
+    pub durability: Durability,
+    /// How many groups the store has had since it was made.
+    pub position: u64,
+    pub progress: Arc<Progress>,
+    pub statistics: Arc<Statistics>,
+    pub wake: Wake,
+}
+
+/// What was taken from the queue.
+#[derive(Default)]
+struct Group {
+    sets: Vec<WriteSet>,
+    last: CommitId,
+    writes: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn add(&mut self, (id, set): Submission) {
+        self.writes += set.as_slice().len();
+        self.bytes += set.as_slice().iter().map(body_bytes).sum::<usize>();
+        self.last = id;
+        self.sets.push(set);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= GROUP_BYTES || self.sets.len() >= GROUP_SETS
+    }
+
+    fn clear(&mut self) {
+        self.sets.clear();
+        self.writes = 0;
+        self.bytes = 0;
+    }
+}
+
+fn body_bytes(write: &Write) -> usize {
+    match write {
+        Write::PutBody { body, .. } => body.len(),
+        _ => 0,
+    }
+}
+
+impl Committer {
+    /// Works until the last sender is gone and everything submitted is durable.
+    pub fn run(mut self, submissions: &Receiver<Submission>) {
+        let watch = PanicWatch {
+            progress: self.progress.clone(),
+            wake: self.wake.clone(),
+        };
+        if let Err(failure) = self.work(submissions) {
+            tracing::error!(%failure, "the store stops: nothing more will be acknowledged");
+            self.progress.fail(failure);
+            (self.wake)();
+        }
+        drop(watch);
+        // Whoever still submits is never answered, and must not fail over a missing thread.
+        submissions.iter().for_each(drop);
+    }
+
+    fn work(&mut self, submissions: &Receiver<Submission>) -> Result<(), StoreError> {
+        let mut group = Group::default();
+        let mut kept_at = Instant::now();
+        loop {
+            match submissions.recv_timeout(HOUSEKEEPING) {
+                Ok(submission) => {
+                    group.add(submission);
+                    while !group.is_full()
+                        && let Ok(submission) = submissions.try_recv()
+                    {
+                        group.add(submission);
+                    }
+                    self.commit(&mut group)?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.keep_house(),
+            }
+            if kept_at.elapsed() >= HOUSEKEEPING {
+                self.keep_house()?;
+                kept_at = Instant::now();
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &mut Group) -> Result<(), StoreError> {
+        let started = Instant::now();
+        self.position += 1;
+        let merged = self
+            .merger
+            .merge(&group.sets, self.position, &mut self.log)?;
+        let bytes = merged.batch.size_in_bytes();
+        match self.durability {
+            Durability::Synced => {
+                self.log.append(merged.batch, Sync::Now)?;
+                self.witness
+                    .record(self.position)
+                    .map_err(|error| witness_error(&error))?;
+            }
+            Durability::Buffered => self.log.append(merged.batch, Sync::Later)?,
+        }
+        self.progress.advance(group.last);
+        self.statistics
+            .count_group(group.sets.len(), group.writes, bytes, started.elapsed());
+        // In the log now, in a table later: counted twice.
+        let asked = self.space.spend(2 * (bytes.max(group.bytes) as u64));
+        self.publish_space(asked);
+        (self.wake)();
+        group.clear();
+        self.give_back(&merged.give_back)
+    }
+
+    /// Drops files of which a durable range deletion says that nothing in them is needed.
+    fn give_back(&self, ranges: &[GiveBack]) -> Result<(), StoreError> {
+        if self.durability == Durability::Buffered {
+            // The range deletion is not durable yet, so compaction has to do it.
+            return Ok(());
+        }
+        let db = &self.log.database().db;
+        let families = self.log.database().families();
+        for range in ranges {
+            let dropped = match range {
+                GiveBack::Rows(from, to) => db.delete_file_in_range_cf(families.message, from, to),
+                GiveBack::Bodies(from, to) => db.delete_file_in_range_cf(families.body, from, to),
+            };
+            dropped.map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// About once a second, and at the end.
+    fn keep_house(&mut self) -> Result<(), StoreError> {
+        if self.witness.position() < self.position {
+            self.log.sync()?;
+            self.witness
+                .record(self.position)
+                .map_err(|error| witness_error(&error))?;
+        }
+        self.witness.sync().map_err(|error| witness_error(&error))?;
+        let asked = self.space.ask();
+        if self.publish_space(asked) {
+            (self.wake)();
+        }
+        Ok(())
+    }
+
+    /// Tells whether the disk is nearly full, and returns whether that is news. A file system
+    /// that does not answer is no reason to stop: the last answer holds.
+    fn publish_space(&self, asked: io::Result<()>) -> bool {
+        if let Err(error) = asked {
+            tracing::warn!(%error, "the file system does not say how much is free");
+        }
+        self.progress.set_nearly_full(self.space.is_nearly_full())
+    }
+}
+
+fn witness_error(error: &io::Error) -> StoreError {
+    StoreError::Io(format!("writing the witness: {error}"))
+}
+
+/// Tells the others when the thread dies of a bug.
+struct PanicWatch {
+    progress: Arc<Progress>,
+    wake: Wake,
+}
+
+impl Drop for PanicWatch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.progress
+                .fail(StoreError::Poisoned("the committer panicked".into()));
+            (self.wake)();
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Database: RocksDB with our column families and options, opened.
+//!
+//! Everything that was decided about RocksDB by measurement stands here. Writing happens through
+//! [`CommitLog`](crate::log::CommitLog) only, reading through [`Scan`](crate::scan::Scan) and
+//! point reads.
+
+use std::path::Path;
+
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
+    DBCompressionType, DBRecoveryMode, ErrorKind, LogLevel, WriteBufferManager,
+};
+use store::StoreError;
+
+use crate::options::Options;
+
+/// Bodies of at least this size go to blob files: compaction then moves pointers, not bodies.
+const BLOB_FROM: u64 = 16 << 10;
+/// Flushed after so many range deletions, since reads of a memtable walk over all of them.
+const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
+/// Small enough that a settled stretch holds whole files, which can be dropped.
+const TABLE_FILE: u64 = 16 << 20;
+/// Open tables at a time; the rest of the descriptors is for connections.
+const OPEN_FILES: i32 = 512;
+/// What flushes and compactions may write per second at most; tuned down by RocksDB itself.
+const BACKGROUND_BYTES_PER_SECOND: i64 = 1 << 30;
+const MIB: u64 = 1 << 20;
+
+/// The column families by name. Each costs a sync when a store is made and a table when one is
+/// opened again, so the small tables share one and differ in the first byte of their keys.
+mod family {
+    /// The one that every RocksDB has.
+    pub const STATE: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
+    pub const MESSAGE: &str = "msg";
+    pub const BODY: &str = "body";
+    pub const ALL: [&str; 3] = [STATE, MESSAGE, BODY];
+}
+
+/// Handles of all families, looked up once per use.
+#[derive(Clone, Copy)]
+pub(crate) struct Families<'a> {
+    /// Everything by [`Kind`](crate::key::Kind), and what there is one of.
+    pub state: &'a ColumnFamily,
+    /// Messages' rows.
+    pub message: &'a ColumnFamily,
+    /// Chunks of bodies.
+    pub body: &'a ColumnFamily,
+}
+
+/// An open RocksDB.
+pub(crate) struct Database {
+    pub db: DB,
+}
+
+impl Database {
+    pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        let cache = Cache::new_lru_cache(to_usize(options.block_cache()));
+        let families = family::ALL
+            .map(|name| ColumnFamilyDescriptor::new(name, family_options(name, options, &cache)));
+        let db = DB::open_cf_descriptors(&database_options(options), path, families);
+        Ok(Self {
+            db: db.map_err(refused)?,
+        })
+    }
+
+    pub fn families(&self) -> Families<'_> {
+        let handle = |name| self.db.cf_handle(name).expect("every family was opened");
+        Families {
+            state: handle(family::STATE),
+            message: handle(family::MESSAGE),
+            body: handle(family::BODY),
+        }
+    }
+
+    /// A value of which there is one.
+    pub fn single(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.db.get_cf(self.families().state, key).map_err(refused)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // Without this, closing waits for compactions that nobody needs any more.
+        self.db.cancel_all_background_work(true);
+    }
+}
+
+/// RocksDB's errors in the contract's terms.
+pub(crate) fn refused(error: rocksdb::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::Corruption => StoreError::Corrupt {
+            what: "the database".into(),
+            detail: error.into_string(),
+        },
+        _ => StoreError::Io(error.into_string()),
+    }
+}
+
+fn database_options(options: &Options) -> rocksdb::Options {
+    // Another file to sync at the start, for an identity that the manifest has too.
+    let mut db = parsed("write_identity_file=false");
+    db.set_write_dbid_to_manifest(true);
+    db.create_if_missing(true);
+    db.create_missing_column_families(true);
+    // The witness tells whether the point in time is the right one.
+    db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+    db.set_max_total_wal_size(options.log_cap());
+    db.set_wal_bytes_per_sync(MIB);
+    db.set_bytes_per_sync(MIB);
+    db.set_enable_pipelined_write(false);
+    db.set_unordered_write(false);
+    db.set_manual_wal_flush(false);
+    let memtables = to_usize(options.memtables());
+    db.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager(
+        memtables, false,
+    ));
+    db.set_max_background_jobs(2);
+    db.set_auto_tuned_ratelimiter(BACKGROUND_BYTES_PER_SECOND, 100_000, 10);
+    db.set_max_open_files(OPEN_FILES);
+    db.set_max_file_opening_threads(2);
+    db.set_skip_stats_update_on_db_open(true);
+    db.set_stats_dump_period_sec(0);
+    db.set_stats_persist_period_sec(0);
+    db.set_log_level(LogLevel::Warn);
+    db.set_keep_log_file_num(4);
+    db.set_max_log_file_size(to_usize(4 * MIB));
+    db
+}
+
+fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Options {
+    let mut family = parsed(&format!(
+        "memtable_max_range_deletions={MEMTABLE_RANGE_DELETIONS}"
+    ));
+    family.set_compression_type(DBCompressionType::Lz4);
+    family.set_block_based_table_factory(&table_options(name, cache));
+    // Those that wait for a slow flush become one file, so they must not be large.
+    family.set_max_write_buffer_number(4);
+    family.set_target_file_size_base(TABLE_FILE);
+    let memtables = options.memtables();
+    match name {
+        family::BODY => {
+            family.set_write_buffer_size(to_usize(memtables / 4));
+            family.set_enable_blob_files(true);
+            family.set_min_blob_size(BLOB_FROM);
+            family.set_blob_file_size(64 * MIB);
+            family.set_blob_compression_type(DBCompressionType::Lz4);
+            family.set_enable_blob_gc(true);
+        }
+        _ => family.set_write_buffer_size(to_usize(memtables / 8)),
+    }
+    family
+}
+
+/// Default options but for one that has no setter.
+fn parsed(option: &str) -> rocksdb::Options {
+    let parsed = rocksdb::Options::default().get_options_from_string(option);
+    parsed.expect("RocksDB knows its own options")
+}
+
+fn table_options(name: &str, cache: &Cache) -> BlockBasedOptions {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(cache);
+    table.set_format_version(6);
+    // The index of a large backlog must not sit in memory: only what is used is in the cache.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    match name {
+        family::BODY => table.set_block_size(32 << 10),
+        // Asked for delivery counts and patches that are not there.
+        family::STATE => table.set_bloom_filter(10.0, false),
+        _ => table.set_block_size(8 << 10),
+    }
+    table
+}
+
+fn to_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

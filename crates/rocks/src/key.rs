@@ -1,0 +1,211 @@
+//! Keys: fixed-width and big-endian, so that their order is the order of the numbers.
+//!
+//! Every key is built on the stack. A scan needs the keys at both of its ends, so there is a
+//! function for each kind of end and none for an entity's bare prefix.
+
+use store::{BodyPointer, EntityId, Part, SequenceNumber};
+
+/// Keys of which there is one in the `state` family.
+pub(crate) mod single {
+    /// The position of the newest group in the log.
+    pub const POSITION: &[u8] = b"c";
+    /// The version of the layout.
+    pub const FORMAT: &[u8] = b"f";
+    /// The greatest entity id ever given out.
+    pub const LAST_ENTITY: &[u8] = b"l";
+}
+
+/// What a row of the `state` family is about: its key's first byte.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Properties changed since arrival, by entity and number.
+    Patch = b'a',
+    /// How many chunks a body has, for those that have more than one, by home and number.
+    LargeBody = b'b',
+    /// By entity and number.
+    DeliveryCount = b'd',
+    /// By entity.
+    Head = b'h',
+    /// A definition, by entity.
+    Entity = b'i',
+    /// A body whose chunks are written, but not the set it belongs to, by home and number.
+    PendingBody = b'p',
+    /// The least deadline of a block, by entity, part and block.
+    Expiry = b'x',
+}
+
+impl Kind {
+    /// Both ends of all rows of this kind.
+    pub const fn bounds(self) -> ([u8; 1], [u8; 1]) {
+        ([self as u8], [self as u8 + 1])
+    }
+}
+
+/// The key of what an entity has one of: a definition, a head.
+pub(crate) fn of_entity(kind: Kind, entity: EntityId) -> [u8; 9] {
+    let mut key = [kind as u8; 9];
+    key[1..].copy_from_slice(&entity.0.to_be_bytes());
+    key
+}
+
+/// The entity in such a key.
+pub(crate) fn parse_of_entity(kind: Kind, key: &[u8]) -> Option<EntityId> {
+    let entity = key.strip_prefix(&[kind as u8])?.try_into().ok()?;
+    Some(EntityId(u64::from_be_bytes(entity)))
+}
+
+/// The key of what belongs to a number: a patch, a delivery count, a note about a body.
+pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
+    let mut key = [kind as u8; 17];
+    key[1..9].copy_from_slice(&entity.0.to_be_bytes());
+    key[9..].copy_from_slice(&number.0.to_be_bytes());
+    key
+}
+
+/// Both ends of what belongs to any number of an entity.
+pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
+    let first = SequenceNumber(0);
+    (
+        of_number(kind, entity, first),
+        of_number(kind, after(entity), first),
+    )
+}
+
+/// What such a key says.
+pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
+    let (entity, rest) = split_u64(key.strip_prefix(&[kind as u8])?)?;
+    let (number, rest) = split_u64(rest)?;
+    rest.is_empty()
+        .then_some((EntityId(entity), SequenceNumber(number)))
+}
+
+/// The key of a message's row.
+pub(crate) fn message(entity: EntityId, part: Part, number: SequenceNumber) -> [u8; 17] {
+    let mut key = [part as u8; 17];
+    key[..8].copy_from_slice(&entity.0.to_be_bytes());
+    key[9..].copy_from_slice(&number.0.to_be_bytes());
+    key
+}
+
+/// What a message's key says.
+pub(crate) fn parse_message(key: &[u8]) -> Option<(EntityId, Part, SequenceNumber)> {
+    let (entity, rest) = split_u64(key)?;
+    let (part, rest) = rest.split_first()?;
+    let (number, rest) = split_u64(rest)?;
+    rest.is_empty()
+        .then_some((EntityId(entity), parse_part(*part)?, SequenceNumber(number)))
+}
+
+/// The key of one chunk of a body.
+pub(crate) fn body(pointer: BodyPointer, chunk: u32) -> [u8; 20] {
+    let mut key = [0; 20];
+    key[..8].copy_from_slice(&pointer.home.0.to_be_bytes());
+    key[8..16].copy_from_slice(&pointer.number.0.to_be_bytes());
+    key[16..].copy_from_slice(&chunk.to_be_bytes());
+    key
+}
+
+/// What a chunk's key says.
+pub(crate) fn parse_body(key: &[u8]) -> Option<(BodyPointer, u32)> {
+    let (home, rest) = split_u64(key)?;
+    let (number, rest) = split_u64(rest)?;
+    let chunk = u32::from_be_bytes(rest.try_into().ok()?);
+    let pointer = BodyPointer {
+        home: EntityId(home),
+        number: SequenceNumber(number),
+    };
+    Some((pointer, chunk))
+}
+
+/// The key of a block's least deadline.
+pub(crate) fn expiry(entity: EntityId, part: Part, block: u64) -> [u8; 18] {
+    let mut key = [Kind::Expiry as u8; 18];
+    key[1..9].copy_from_slice(&entity.0.to_be_bytes());
+    key[9] = part as u8;
+    key[10..].copy_from_slice(&block.to_be_bytes());
+    key
+}
+
+/// Both ends of one entity's expiries.
+pub(crate) fn expiries_of(entity: EntityId) -> ([u8; 18], [u8; 18]) {
+    (
+        expiry(entity, Part::Active, 0),
+        expiry(after(entity), Part::Active, 0),
+    )
+}
+
+/// What an expiry's key says.
+pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
+    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Expiry as u8])?)?;
+    let (part, rest) = rest.split_first()?;
+    let (block, rest) = split_u64(rest)?;
+    rest.is_empty()
+        .then_some((EntityId(entity), parse_part(*part)?, block))
+}
+
+/// The id after an entity's; ids are given out one by one and never reach the last.
+pub(crate) fn after(entity: EntityId) -> EntityId {
+    EntityId(entity.0.saturating_add(1))
+}
+
+/// The number after a message's; the last is above every number in use.
+pub(crate) fn after_number(number: SequenceNumber) -> SequenceNumber {
+    SequenceNumber(number.0.saturating_add(1))
+}
+
+fn parse_part(part: u8) -> Option<Part> {
+    Part::ALL.get(usize::from(part)).copied()
+}
+
+fn split_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((u64::from_be_bytes(*word), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part() -> impl Strategy<Value = Part> {
+        (0..Part::ALL.len()).prop_map(|index| Part::ALL[index])
+    }
+
+    proptest! {
+        #[test]
+        fn message_keys_sort_as_what_they_say(
+            one in (any::<u64>(), part(), any::<u64>()),
+            two in (any::<u64>(), part(), any::<u64>()),
+        ) {
+            let key = |(entity, part, number)| message(EntityId(entity), part, SequenceNumber(number));
+            prop_assert_eq!(key(one).cmp(&key(two)), one.cmp(&two));
+            let parsed = parse_message(&key(one));
+            prop_assert_eq!(parsed, Some((EntityId(one.0), one.1, SequenceNumber(one.2))));
+        }
+
+        #[test]
+        fn other_keys_say_what_they_were_made_of(home: u64, n: u64, chunk: u32, part in part()) {
+            let pointer = BodyPointer { home: EntityId(home), number: SequenceNumber(n) };
+            prop_assert_eq!(parse_body(&body(pointer, chunk)), Some((pointer, chunk)));
+            let key = of_number(Kind::Patch, pointer.home, pointer.number);
+            prop_assert_eq!(parse_of_number(Kind::Patch, &key), Some((pointer.home, pointer.number)));
+            prop_assert_eq!(parse_of_number(Kind::DeliveryCount, &key), None);
+            let key = of_entity(Kind::Head, pointer.home);
+            prop_assert_eq!(parse_of_entity(Kind::Head, &key), Some(pointer.home));
+            prop_assert_eq!(parse_of_entity(Kind::Entity, &key), None);
+            prop_assert_eq!(parse_expiry(&expiry(pointer.home, part, n)), Some((pointer.home, part, n)));
+        }
+
+        #[test]
+        fn foreign_bytes_are_not_taken_for_keys(key in prop::collection::vec(any::<u8>(), 0..30)) {
+            if let Some((entity, part, number)) = parse_message(&key) {
+                prop_assert_eq!(&message(entity, part, number)[..], &key[..]);
+            }
+            if let Some((entity, part, block)) = parse_expiry(&key) {
+                prop_assert_eq!(&expiry(entity, part, block)[..], &key[..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Options: what the owner of a store decides about it.
+
+/// When a write set counts as durable.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Durability {
+    /// After it is on stable storage. Survives a power cut.
+    #[default]
+    Synced,
+    /// After it is with the operating system, synced about once a second. Survives the death of
+    /// the process, but not a power cut.
+    Buffered,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Options {
+    /// When a write set counts as durable.
+    pub durability: Durability,
+    /// What RocksDB may use for memtables (two thirds) and block cache (one third), in bytes. The
+    /// log is capped at as much, so this also bounds how long a restart takes.
+    pub memory_bytes: u64,
+    /// Below this much free space the store says that it is nearly full. By default the log cap,
+    /// the memtables and one compaction: what settling everything could still need.
+    pub reserve_bytes: Option<u64>,
+    /// Opens a store whose log lost acknowledged commits, with what is left. For operators who
+    /// have seen [`StoreError::LostCommits`](store::StoreError::LostCommits) and decided.
+    pub accept_data_loss: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            memory_bytes: 96 << 20,
+            reserve_bytes: None,
+            accept_data_loss: false,
+        }
+    }
+}
+
+impl Options {
+    /// Less than this and RocksDB would do nothing but flush.
+    const LEAST_MEMORY: u64 = 12 << 20;
+
+    /// The least mark of a nearly full disk unless told otherwise.
+    const LEAST_RESERVE: u64 = 64 << 20;
+
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory_bytes.max(Self::LEAST_MEMORY)
+    }
+
+    /// All memtables together.
+    pub(crate) fn memtables(&self) -> u64 {
+        self.memory() / 3 * 2
+    }
+
+    pub(crate) fn block_cache(&self) -> u64 {
+        self.memory() / 3
+    }
+
+    /// The log before old memtables are flushed to let go of it.
+    pub(crate) fn log_cap(&self) -> u64 {
+        self.memory()
+    }
+
+    /// Free space below which the store is nearly full.
+    pub(crate) fn reserve(&self) -> u64 {
+        let one_compaction = self.memtables();
+        let default = self.log_cap() + self.memtables() + one_compaction;
+        self.reserve_bytes
+            .unwrap_or(default.max(Self::LEAST_RESERVE))
+    }
+}

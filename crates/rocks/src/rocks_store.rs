@@ -1,0 +1,218 @@
+//! The store itself: one shard's door to the committer and to the readers.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use store::{
+    CommitId, EntityId, EntityRow, ExpiryRow, Head, Image, Reader, Recovery, Store, StoreError,
+    WriteSet,
+};
+
+use crate::audit;
+use crate::committer::{Committer, Submission, Wake};
+use crate::database::Database;
+use crate::directory::io_error;
+use crate::key::{self, Kind};
+use crate::log::CommitLog;
+use crate::merge::Merger;
+use crate::opened::{self, Opened};
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::reader::RocksReader;
+use crate::scan::Scan;
+use crate::space::Space;
+use crate::statistics::Statistics;
+use crate::value;
+use crate::witness::Witness;
+
+/// A durable store in a directory of its own.
+///
+/// Dropping it makes everything submitted durable and closes the directory;
+/// [`close`](Self::close) does the same and tells of failures. A [`Reader`] keeps the directory
+/// open until it is dropped too.
+pub struct RocksStore {
+    opened: Arc<Opened>,
+    progress: Arc<Progress>,
+    statistics: Arc<Statistics>,
+    /// None once the store is being closed.
+    submissions: Option<Sender<Submission>>,
+    committer: Option<JoinHandle<()>>,
+    last: CommitId,
+    #[cfg(test)]
+    hooks: Arc<crate::hooks::Hooks>,
+}
+
+impl RocksStore {
+    /// Opens the store at `path`, or makes one. `wake` is called from the committer's thread when
+    /// the watermark has risen, the store has failed, or the disk is no longer nearly full.
+    ///
+    /// # Errors
+    /// When the directory is locked, was written by a newer program, is damaged, or lost
+    /// commits that had been acknowledged.
+    pub fn open(path: &Path, options: Options, wake: Wake) -> Result<Self, StoreError> {
+        let opened = Arc::new(opened::open(path, &options)?);
+        let witness = Witness::open(&opened.directory.witness(), opened.position)?;
+        let asking = |error| io_error("asking for free space at", path, &error);
+        let space = Space::new(opened.directory.root(), options.reserve()).map_err(asking)?;
+        let progress = Arc::new(Progress::default());
+        progress.set_nearly_full(space.is_nearly_full());
+        let statistics = Arc::new(Statistics::default());
+        let log = CommitLog::new(opened.database.clone());
+        #[cfg(test)]
+        let hooks = log.hooks.clone();
+        let committer = Committer {
+            log,
+            merger: Merger::new(opened.last_entity, opened.large_bodies),
+            witness,
+            space,
+            durability: options.durability,
+            position: opened.position,
+            progress: progress.clone(),
+            statistics: statistics.clone(),
+            wake,
+        };
+        let (submissions, queue) = mpsc::channel();
+        let thread = thread::Builder::new().name("committer".into());
+        let thread = thread.spawn(move || committer.run(&queue));
+        let thread =
+            thread.map_err(|error| StoreError::Io(format!("starting a thread: {error}")))?;
+        Ok(Self {
+            opened,
+            progress,
+            statistics,
+            submissions: Some(submissions),
+            committer: Some(thread),
+            last: CommitId::default(),
+            #[cfg(test)]
+            hooks,
+        })
+    }
+
+    /// Makes everything submitted durable and closes the store.
+    ///
+    /// # Errors
+    /// When the store has failed, now or before.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.finish();
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    /// How groups and commits have been going.
+    #[must_use]
+    pub fn statistics(&self) -> Arc<Statistics> {
+        self.statistics.clone()
+    }
+
+    /// Everything that was submitted, by a full scan that verifies every checksum. For audits.
+    ///
+    /// # Errors
+    /// When something is damaged, or chunks and their index disagree.
+    pub fn image(&self) -> Result<Image, StoreError> {
+        self.progress.wait_for(self.last)?;
+        let recovery = self.load_recovery()?;
+        audit::image(&self.opened.database, recovery)
+    }
+
+    fn load_recovery(&self) -> Result<Recovery, StoreError> {
+        let database = &self.opened.database;
+        Ok(Recovery {
+            entities: load_entities(database)?,
+            heads: load_heads(database)?,
+            expiries: load_expiries(database)?,
+            last_entity: opened::last_entity(database)?,
+        })
+    }
+
+    fn finish(&mut self) {
+        self.submissions = None;
+        if let Some(committer) = self.committer.take() {
+            // It reports a panic of its own as a failure.
+            drop(committer.join());
+        }
+    }
+}
+
+impl Store for RocksStore {
+    fn submit(&mut self, writes: WriteSet) -> CommitId {
+        self.last = self.last.next();
+        if let Some(submissions) = &self.submissions {
+            // Fails only when the committer panicked, which is reported as a failure.
+            drop(submissions.send((self.last, writes)));
+        }
+        self.last
+    }
+
+    fn durable(&self) -> CommitId {
+        self.progress.durable()
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        self.progress.failure()
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        self.progress.is_nearly_full()
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        let (opened, progress) = (self.opened.clone(), self.progress.clone());
+        Arc::new(RocksReader { opened, progress })
+    }
+
+    fn recover(&mut self) -> Result<Recovery, StoreError> {
+        self.progress.wait_for(self.last)?;
+        self.load_recovery()
+    }
+}
+
+impl Drop for RocksStore {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
+    let (from, until) = Kind::Entity.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut entities = Vec::new();
+    while let Some((key, value)) = scan.next()? {
+        entities.push(value::decode_entity(key, value)?);
+    }
+    Ok(entities)
+}
+
+fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> {
+    let (from, until) = Kind::Head.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut heads = Vec::new();
+    while let Some((key, value)) = scan.next()? {
+        let entity = key::parse_of_entity(Kind::Head, key);
+        let entity = entity.ok_or_else(|| value::damaged("a head's key", format!("{key:02x?}")))?;
+        heads.push((entity, value::decode_head(entity, value)?));
+    }
+    Ok(heads)
+}
+
+fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
+    let (from, until) = Kind::Expiry.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut expiries = Vec::new();
+    while let Some((key, value)) = scan.next()? {
+        let parsed = key::parse_expiry(key);
+        let (entity, part, block) =
+            parsed.ok_or_else(|| value::damaged("an expiry's key", format!("{key:02x?}")))?;
+        let due_ms = value::decode_u64("an expiry", value)?;
+        expiries.push(ExpiryRow {
+            entity,
+            part,
+            block,
+            due_ms,
+        });
+    }
+    Ok(expiries)
+}
+
+#[cfg(test)]
+mod tests;

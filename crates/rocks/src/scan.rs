@@ -1,0 +1,75 @@
+//! Scan: an iterator that can not be made without both of its bounds.
+//!
+//! From an entity's bare prefix a seek walks over every tombstone of what was ever deleted there:
+//! seconds after a million settlements. So nothing in this crate touches RocksDB's own iterators
+//! but this type, and whoever scans says from which remembered key and up to which one.
+
+use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
+use store::StoreError;
+
+use crate::database::refused;
+
+/// A key and its value, valid until the next one is asked for.
+pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// Rows with `from <= key < until`, ascending.
+pub(crate) struct Scan<'a> {
+    iterator: DBRawIterator<'a>,
+    state: State,
+}
+
+enum State {
+    Fresh,
+    Running,
+    Ended,
+}
+
+impl<'a> Scan<'a> {
+    /// A scan of one family as it is now.
+    pub fn new(
+        db: &'a DB,
+        family: &ColumnFamily,
+        from: impl Into<Vec<u8>>,
+        until: impl Into<Vec<u8>>,
+    ) -> Self {
+        Self::with(db, family, from, until, ReadOptions::default())
+    }
+
+    /// A scan with read options of its own, such as a snapshot.
+    pub fn with(
+        db: &'a DB,
+        family: &ColumnFamily,
+        from: impl Into<Vec<u8>>,
+        until: impl Into<Vec<u8>>,
+        mut options: ReadOptions,
+    ) -> Self {
+        let (from, until) = (from.into(), until.into());
+        let state = if from < until {
+            State::Fresh
+        } else {
+            State::Ended
+        };
+        options.set_iterate_lower_bound(from);
+        options.set_iterate_upper_bound(until);
+        Self {
+            iterator: db.raw_iterator_cf_opt(family, options),
+            state,
+        }
+    }
+
+    /// The next row, or nothing at the end.
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
+        match self.state {
+            State::Fresh => self.iterator.seek_to_first(),
+            State::Running => self.iterator.next(),
+            State::Ended => return Ok(None),
+        }
+        if self.iterator.valid() {
+            self.state = State::Running;
+            return Ok(self.iterator.item());
+        }
+        self.state = State::Ended;
+        self.iterator.status().map_err(refused)?;
+        Ok(None)
+    }
+}

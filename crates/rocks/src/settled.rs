@@ -1,0 +1,144 @@
+//! Settled numbers: which whole stretches can give their files back.
+//!
+//! Deleted rows take space until compaction meets them. Here the numbers that were removed one
+//! by one grow into stretches; once one has grown by 65,536 numbers or about 64 MiB, it is
+//! deleted as a whole once more and files that lie inside are dropped at once.
+//!
+//! Why this is safe for bodies whose row moved to another part, number or entity: a stretch holds
+//! only numbers whose body itself was removed, and a body is never put again. A dead letter's
+//! body ends a stretch instead of being inside it. Nothing is derived from heads.
+
+use std::collections::BTreeMap;
+
+/// A stretch is given back when it has grown by this much.
+const RIPE_NUMBERS: u64 = 65_536;
+const RIPE_BYTES: u64 = 64 << 20;
+/// More stretches of one scope than this are not followed; compaction takes care of the rest.
+const MAX_STRETCHES: usize = 16;
+
+/// The settled stretches of every scope. Forgotten when the process ends.
+#[derive(Debug)]
+pub(crate) struct Settled<S> {
+    scopes: BTreeMap<S, Vec<Stretch>>,
+}
+
+/// All numbers from `first` to `last` are removed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Stretch {
+    first: u64,
+    last: u64,
+    /// Added since it was given back.
+    fresh: u64,
+    fresh_bytes: u64,
+}
+
+impl<S: Copy + Ord> Settled<S> {
+    pub fn new() -> Self {
+        Self {
+            scopes: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a run that was removed. Returns the stretch to give back if that made it ripe.
+    pub fn add(&mut self, scope: S, first: u64, last: u64, bytes: u64) -> Option<(u64, u64)> {
+        let stretches = self.scopes.entry(scope).or_default();
+        let fresh = (last - first).saturating_add(1);
+        let index = join(
+            stretches,
+            Stretch {
+                first,
+                last,
+                fresh,
+                fresh_bytes: bytes,
+            },
+        );
+        let stretch = &mut stretches[index];
+        if stretch.fresh >= RIPE_NUMBERS || stretch.fresh_bytes >= RIPE_BYTES {
+            stretch.fresh = 0;
+            stretch.fresh_bytes = 0;
+            return Some((stretch.first, stretch.last));
+        }
+        forget_smallest(stretches);
+        None
+    }
+
+    /// Forgets the scopes that a removed entity had.
+    pub fn forget(&mut self, belongs: impl Fn(S) -> bool) {
+        self.scopes.retain(|scope, _| !belongs(*scope));
+    }
+}
+
+/// Joins `new` with its neighbours and returns where it is now.
+fn join(stretches: &mut Vec<Stretch>, new: Stretch) -> usize {
+    let from = stretches.partition_point(|stretch| stretch.last.saturating_add(1) < new.first);
+    let until = stretches.partition_point(|stretch| stretch.first <= new.last.saturating_add(1));
+    let joined = stretches[from..until].iter().fold(new, |one, two| Stretch {
+        first: one.first.min(two.first),
+        last: one.last.max(two.last),
+        fresh: one.fresh.saturating_add(two.fresh),
+        fresh_bytes: one.fresh_bytes.saturating_add(two.fresh_bytes),
+    });
+    stretches.splice(from..until, [joined]);
+    from
+}
+
+fn forget_smallest(stretches: &mut Vec<Stretch>) {
+    if stretches.len() > MAX_STRETCHES {
+        let smallest = (0..stretches.len()).min_by_key(|index| stretches[*index].fresh);
+        stretches.remove(smallest.expect("there are many"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretches(settled: &Settled<u8>) -> Vec<(u64, u64)> {
+        settled.scopes[&1]
+            .iter()
+            .map(|stretch| (stretch.first, stretch.last))
+            .collect()
+    }
+
+    #[test]
+    fn runs_grow_together_and_never_over_a_gap() {
+        let mut settled = Settled::new();
+        for (first, last) in [(10, 19), (30, 39), (1, 5), (20, 25), (27, 29), (6, 9)] {
+            assert_eq!(settled.add(1, first, last, 0), None);
+        }
+        assert_eq!(stretches(&settled), [(1, 25), (27, 39)]);
+        settled.add(1, 26, 26, 0);
+        assert_eq!(stretches(&settled), [(1, 39)]);
+    }
+
+    #[test]
+    fn a_stretch_is_given_back_each_time_it_has_grown_enough() {
+        let mut settled = Settled::new();
+        assert_eq!(settled.add(1, 1, 65_535, 0), None);
+        assert_eq!(settled.add(1, 65_536, 65_536, 0), Some((1, 65_536)));
+        assert_eq!(settled.add(1, 65_537, 65_540, 0), None);
+        assert_eq!(
+            settled.add(1, 65_541, 65_541, RIPE_BYTES),
+            Some((1, 65_541))
+        );
+    }
+
+    #[test]
+    fn only_so_many_stretches_are_followed() {
+        let mut settled = Settled::new();
+        settled.add(1, 1_000_000, 1_000_100, 0);
+        for number in 0..100 {
+            settled.add(1, number * 2, number * 2, 0);
+        }
+        assert_eq!(stretches(&settled).len(), MAX_STRETCHES);
+        assert!(stretches(&settled).contains(&(1_000_000, 1_000_100)));
+    }
+
+    #[test]
+    fn the_last_numbers_do_not_overflow() {
+        let mut settled = Settled::new();
+        settled.add(1, u64::MAX, u64::MAX, 0);
+        settled.add(1, 0, 0, u64::MAX);
+        assert_eq!(settled.add(1, 1, u64::MAX - 1, 0), Some((0, u64::MAX)));
+    }
+}

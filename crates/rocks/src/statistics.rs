@@ -1,0 +1,84 @@
+//! Statistics: how groups and commits have been going, for metrics.
+//!
+//! Plain counters that only the committer raises; reading them costs nothing and is not exact
+//! while a commit runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Buckets of a histogram by powers of two.
+pub const BUCKETS: usize = 32;
+
+/// Counters since the store was opened.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    groups: AtomicU64,
+    sets: AtomicU64,
+    writes: AtomicU64,
+    bytes: AtomicU64,
+    commit_us: [AtomicU64; BUCKETS],
+    group_sets: [AtomicU64; BUCKETS],
+}
+
+/// One look at [`Statistics`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Snapshot {
+    /// Groups committed: one write to the log each.
+    pub groups: u64,
+    /// Write sets in them.
+    pub sets: u64,
+    /// Writes in those.
+    pub writes: u64,
+    /// Bytes given to RocksDB.
+    pub bytes: u64,
+    /// How many commits took less than 2^n microseconds and not less than half of that, by n.
+    pub commit_us: [u64; BUCKETS],
+    /// How many groups had less than 2^n sets and not less than half of that, by n.
+    pub group_sets: [u64; BUCKETS],
+}
+
+impl Statistics {
+    /// Looks at all counters.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Snapshot {
+            groups: load(&self.groups),
+            sets: load(&self.sets),
+            writes: load(&self.writes),
+            bytes: load(&self.bytes),
+            commit_us: std::array::from_fn(|bucket| load(&self.commit_us[bucket])),
+            group_sets: std::array::from_fn(|bucket| load(&self.group_sets[bucket])),
+        }
+    }
+
+    pub(crate) fn count_group(&self, sets: usize, writes: usize, bytes: usize, took: Duration) {
+        let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Ordering::Relaxed);
+        add(&self.groups, 1);
+        add(&self.sets, sets as u64);
+        add(&self.writes, writes as u64);
+        add(&self.bytes, bytes as u64);
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        add(&self.commit_us[bucket(us)], 1);
+        add(&self.group_sets[bucket(sets as u64)], 1);
+    }
+}
+
+fn bucket(value: u64) -> usize {
+    let bits = (u64::BITS - value.leading_zeros()) as usize;
+    bits.min(BUCKETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_below_its_power_of_two() {
+        assert_eq!(
+            [0, 1, 2, 3, 4, 1_023, 1_024].map(bucket),
+            [0, 1, 2, 2, 3, 10, 11]
+        );
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+}

@@ -1,0 +1,164 @@
+//! Witness: remembers outside the log how far the log was acknowledged.
+//!
+//! RocksDB ends its recovery at the first damaged record of the log and opens without what lies
+//! behind it. The position of each commit is therefore also written here, into one of two slots
+//! in turn, each with a CRC32C; a torn write leaves the other slot. The file is synced about once
+//! a second only: a power cut may bring back an older position, never one that was not durable.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use store::StoreError;
+
+use crate::directory::{io_error, sync_directory};
+
+/// Slots lie in pages of their own, so that they are not torn together.
+const SLOT_OFFSETS: [u64; 2] = [0, 4_096];
+const SLOT: usize = 12;
+
+/// An open witness file.
+pub(crate) struct Witness {
+    file: File,
+    /// Where the file's name still has to be made durable.
+    folder: Option<PathBuf>,
+    position: u64,
+    next_slot: usize,
+    synced: bool,
+}
+
+/// What the file says at opening.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Testimony {
+    /// There is no file: a new store.
+    Nothing,
+    Position(u64),
+    /// Neither slot is readable.
+    Unreadable,
+}
+
+impl Witness {
+    /// Reads what the witness of an earlier opening says.
+    pub fn read(path: &Path) -> Result<Testimony, StoreError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Testimony::Nothing),
+            Err(error) => return Err(io_error("opening", path, &error)),
+        };
+        let slots = SLOT_OFFSETS.map(|offset| read_slot(&file, offset));
+        Ok(match slots.into_iter().flatten().max() {
+            Some(position) => Testimony::Position(position),
+            None => Testimony::Unreadable,
+        })
+    }
+
+    /// Opens the file and makes it say `position`.
+    pub fn open(path: &Path, position: u64) -> Result<Self, StoreError> {
+        Self::try_open(path, position).map_err(|error| io_error("writing", path, &error))
+    }
+
+    fn try_open(path: &Path, position: u64) -> io::Result<Self> {
+        let folder = path.parent().map(Path::to_path_buf);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        let mut witness = Self {
+            file,
+            folder,
+            position,
+            next_slot: 0,
+            synced: false,
+        };
+        // Both slots, since an accepted loss must not be found again in the other one.
+        witness.record(position)?;
+        witness.record(position)?;
+        Ok(witness)
+    }
+
+    /// Remembers `position`, without waiting for the disk.
+    pub fn record(&mut self, position: u64) -> io::Result<()> {
+        let mut slot = [0; SLOT];
+        let bytes = position.to_be_bytes();
+        slot[..8].copy_from_slice(&bytes);
+        slot[8..].copy_from_slice(&crc32c::crc32c(&bytes).to_be_bytes());
+        self.file
+            .write_all_at(&slot, SLOT_OFFSETS[self.next_slot])?;
+        self.next_slot = 1 - self.next_slot;
+        self.position = position;
+        self.synced = false;
+        Ok(())
+    }
+
+    /// What was recorded last.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Makes the recorded position durable.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if !self.synced {
+            self.file.sync_data()?;
+            if let Some(folder) = self.folder.take() {
+                sync_directory(&folder)?;
+            }
+            self.synced = true;
+        }
+        Ok(())
+    }
+}
+
+fn read_slot(file: &File, offset: u64) -> Option<u64> {
+    let mut slot = [0; SLOT];
+    file.read_exact_at(&mut slot, offset).ok()?;
+    let (position, crc) = slot.split_first_chunk()?;
+    let crc = u32::from_be_bytes(crc.try_into().ok()?);
+    (crc32c::crc32c(position) == crc).then_some(u64::from_be_bytes(*position))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_position_is_read_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("witness");
+        assert_eq!(Witness::read(&path), Ok(Testimony::Nothing));
+        let mut witness = Witness::open(&path, 5).expect("opened");
+        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        for position in 6..12 {
+            witness.record(position).expect("recorded");
+            assert_eq!(Witness::read(&path), Ok(Testimony::Position(position)));
+        }
+        witness.sync().expect("synced");
+    }
+
+    #[test]
+    fn a_damaged_slot_leaves_the_other_and_two_leave_nothing() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("witness");
+        let mut witness = Witness::open(&path, 5).expect("opened");
+        witness.record(6).expect("recorded");
+        let mut content = fs::read(&path).expect("read");
+        content[3] ^= 1;
+        fs::write(&path, &content).expect("written");
+        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        content[4_100] ^= 1;
+        fs::write(&path, &content).expect("written");
+        assert_eq!(Witness::read(&path), Ok(Testimony::Unreadable));
+    }
+
+    #[test]
+    fn an_accepted_loss_is_forgotten_in_both_slots() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("witness");
+        drop(Witness::open(&path, 500).expect("opened"));
+        drop(Witness::open(&path, 20).expect("opened"));
+        assert_eq!(Witness::read(&path), Ok(Testimony::Position(20)));
+    }
+}
