@@ -70,7 +70,9 @@ impl Broker {
             effects,
         };
         if went_back {
-            directory.iter_mut().for_each(|queue| queue.clock_went_back(cx));
+            directory
+                .iter_mut()
+                .for_each(|queue| queue.clock_went_back(cx));
         }
         dispatch(directory, command, cx);
         cx.shared.bodies.trim();

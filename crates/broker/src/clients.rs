@@ -170,7 +170,12 @@ impl Clients {
         std::mem::take(&mut self.connections[index]).places
     }
 
-    /// A connection took a message by number, so it may hold locks there.
+    /// Whether a connection is known: it has a receiver, or asked for a message by number.
+    pub(crate) fn is_connected(&self, id: ConnectionId) -> bool {
+        self.by_connection.contains_key(&id)
+    }
+
+    /// A connection asks for a message by number, so it may hold locks there.
     pub(crate) fn note_place(&mut self, id: ConnectionId, place: Place) {
         let connection = self.connect(id);
         self.connections[connection].places.insert(place);

@@ -81,6 +81,8 @@ impl Queue {
         if let Some(number) = retrieval.numbers.iter().find(|n| locks.contains(**n)) {
             return Err(RequestError::MessageNotFound(*number));
         }
+        let connection = retrieval.request.connection;
+        cx.shared.clients.note_place(connection, retrieval.place);
         let read = cx.ask(query, Purpose::Deferred(Box::new(retrieval)));
         self.journal.begin(read);
         Ok(())
@@ -90,14 +92,18 @@ impl Queue {
     pub(crate) fn deferred_loaded(
         &mut self,
         read: ReadId,
-        retrieval: Retrieval,
+        retrieval: &Retrieval,
         rows: Rows,
         cx: &mut Context<'_>,
     ) {
         let touched = self.journal.finish(read);
+        if !cx.shared.clients.is_connected(retrieval.request.connection) {
+            // Nobody is there any more to take them.
+            return;
+        }
         let result = self
-            .check_retrieval(&retrieval, rows, &touched, cx)
-            .map(|messages| self.hand_over(&retrieval, messages, cx));
+            .check_retrieval(retrieval, rows, &touched, cx)
+            .map(|messages| self.hand_over(retrieval, messages, cx));
         cx.say(Output::Deferred {
             request: retrieval.request,
             result,
@@ -137,8 +143,6 @@ impl Queue {
         messages: Vec<(StoredMessage, Body)>,
         cx: &mut Context<'_>,
     ) -> Vec<Delivery> {
-        let connection = retrieval.request.connection;
-        cx.shared.clients.note_place(connection, retrieval.place);
         messages
             .into_iter()
             .map(|(stored, body)| self.hand_over_one(retrieval, &stored, body, cx))

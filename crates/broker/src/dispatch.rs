@@ -4,12 +4,12 @@
 //! number, and to one receiver only. In receive-and-delete mode its removal is decided only then.
 //! A drain is answered when nothing more can come, after the last delivery.
 
+use bytes::Bytes;
 use store::{MessageRow, Part, SequenceNumber};
 
-use crate::bodies::Body;
 use crate::clients::{Readiness, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
-use crate::id::{LockToken, Subqueue};
+use crate::id::{LockToken, ReceiverId, Subqueue};
 use crate::lock::{Holder, Lock, Origin};
 use crate::output::{Browsed, Delivery, MessageState, Output};
 use crate::patch::Patch;
@@ -18,11 +18,19 @@ use crate::shared::Context;
 use crate::time::{Mono, Wall};
 use crate::window::Entry;
 
+/// A receiver whose turn it is.
+#[derive(Clone, Copy, Debug)]
+struct Taker {
+    slot: ReceiverSlot,
+    id: ReceiverId,
+    mode: ReceiveMode,
+}
+
 impl Queue {
     /// Hands out what can be handed out now.
     pub(crate) fn dispatch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        while let Some(slot) = self.next_taker(subqueue, cx) {
-            if !self.hand_out_next(subqueue, slot, cx) {
+        while let Some(taker) = self.next_taker(subqueue, cx) {
+            if !self.hand_out_next(subqueue, taker, cx) {
                 break;
             }
         }
@@ -30,32 +38,28 @@ impl Queue {
     }
 
     /// Whose turn it is. Who can not take anything now leaves the ring.
-    fn next_taker(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> Option<ReceiverSlot> {
+    fn next_taker(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> Option<Taker> {
         let outlet_bytes = cx.shared.settings.outlet_bytes;
         let clients = &mut cx.shared.clients;
         let takers = &mut self.sub_mut(subqueue).takers;
         loop {
             let slot = *takers.front()?;
-            match clients.readiness(slot, outlet_bytes) {
-                Readiness::Ready => return Some(slot),
-                Readiness::OutletFull => clients.block(slot),
-                Readiness::NoCredit => {
-                    if let Some(receiver) = clients.get_mut(slot) {
-                        receiver.standing = Standing::Idle;
-                    }
+            let readiness = clients.readiness(slot, outlet_bytes);
+            match clients.get_mut(slot) {
+                Some(receiver) if readiness == Readiness::Ready => {
+                    let (id, mode) = (receiver.id, receiver.mode);
+                    return Some(Taker { slot, id, mode });
                 }
+                Some(_) if readiness == Readiness::OutletFull => clients.block(slot),
+                Some(receiver) => receiver.standing = Standing::Idle,
+                None => {}
             }
             takers.pop_front();
         }
     }
 
     /// Deals with the next message. Returns whether it is worth going on.
-    fn hand_out_next(
-        &mut self,
-        subqueue: Subqueue,
-        slot: ReceiverSlot,
-        cx: &mut Context<'_>,
-    ) -> bool {
+    fn hand_out_next(&mut self, subqueue: Subqueue, taker: Taker, cx: &mut Context<'_>) -> bool {
         let sub = &self.subs[subqueue as usize];
         let full = sub.locks.len() >= cx.shared.settings.max_locked;
         let Some((number, entry)) = sub.window.first().filter(|_| !full) else {
@@ -63,9 +67,8 @@ impl Queue {
             return false;
         };
         let entry = *entry;
-        if Self::is_expired(subqueue, &entry.row, cx.now.wall)
-            && self.can_expire_at_once(&entry, cx)
-        {
+        let expired = Self::is_expired(subqueue, &entry.row, cx.now.wall);
+        if expired && self.can_expire_at_once(&entry, cx) {
             return self.expire_first(number, &entry, cx);
         }
         let Some(body) = cx.shared.bodies.take(entry.body) else {
@@ -75,7 +78,8 @@ impl Queue {
         let sub = self.sub_mut(subqueue);
         sub.window.take_first();
         sub.takers.rotate_left(1);
-        self.hand_out(subqueue, slot, number, entry, body, cx);
+        let message = Message::available(subqueue.part(), number, &entry, body.patch);
+        self.hand_out(subqueue, taker, message, body.payload, cx);
         self.refill(subqueue, cx);
         true
     }
@@ -98,30 +102,19 @@ impl Queue {
     fn hand_out(
         &mut self,
         subqueue: Subqueue,
-        slot: ReceiverSlot,
-        number: SequenceNumber,
-        entry: Entry,
-        body: Body,
+        taker: Taker,
+        message: Message,
+        payload: Bytes,
         cx: &mut Context<'_>,
     ) {
-        let Some(receiver) = cx.shared.clients.get(slot) else {
-            return;
-        };
-        let (id, mode) = (receiver.id, receiver.mode);
-        let token = cx.shared.tokens.next(number);
-        let message = Message {
-            number,
-            part: subqueue.part(),
-            row: entry.row,
-            delivery_count: entry.delivery_count,
-            patch: body.patch,
-        };
-        let shown = message.shown(MessageState::Active, body.payload);
-        let lock_ms = match mode {
+        let receiver = taker.id;
+        let token = cx.shared.tokens.next(message.number);
+        let shown = message.shown(MessageState::Active, payload);
+        let lock_ms = match taker.mode {
             ReceiveMode::PeekLock => {
                 let holder = Some(Holder {
-                    connection: id.connection,
-                    link: Some(id.link),
+                    connection: receiver.connection,
+                    link: Some(receiver.link),
                 });
                 Some(self.lock(subqueue, message, token, holder, Origin::Available, cx))
             }
@@ -136,11 +129,10 @@ impl Queue {
             token,
             lock_ms,
         });
-        cx.shared.clients.count_delivery(slot, delivery.size());
-        cx.say(Output::Deliver {
-            receiver: id,
-            delivery,
-        });
+        cx.shared
+            .clients
+            .count_delivery(taker.slot, delivery.size());
+        cx.say(Output::Deliver { receiver, delivery });
     }
 
     /// Lends a message for the queue's lock duration, which is returned.
@@ -219,7 +211,7 @@ impl Message {
     }
 
     /// As a receiver or browser sees it.
-    pub(crate) fn shown(&self, state: MessageState, payload: bytes::Bytes) -> Browsed {
+    pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
         let MessageRow {
             enqueued_ms,
             ttl_ms,

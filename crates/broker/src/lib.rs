@@ -15,6 +15,7 @@ mod attach;
 mod bodies;
 mod broker;
 mod clients;
+mod dead_letter;
 mod deferred;
 mod directory;
 mod dispatch;

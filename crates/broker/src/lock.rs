@@ -69,7 +69,7 @@ impl Locks {
     }
 
     /// Locks on messages that stand among the available ones on disk.
-    pub(crate) fn from_available(&self) -> usize {
+    pub(crate) fn on_available(&self) -> usize {
         self.held.len() - self.deferred
     }
 

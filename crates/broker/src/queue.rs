@@ -7,7 +7,6 @@
 
 use store::{BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
 
-use crate::bodies::BodyRef;
 use crate::clients::Place;
 use crate::expiry::ExpiryIndex;
 use crate::id::Subqueue;
@@ -90,13 +89,14 @@ impl Queue {
 
     /// Bytes of all messages, subqueues included.
     pub(crate) fn bytes(&self) -> u64 {
-        self.head.parts.iter().map(|part| part.bytes).sum()
+        let parts = self.head.parts.iter();
+        parts.fold(0, |sum, part| part.bytes.saturating_add(sum))
     }
 
     /// How many of a subqueue's messages are on disk only.
     pub(crate) fn beyond(&self, subqueue: Subqueue) -> u64 {
         let sub = self.sub(subqueue);
-        let known = sub.window.len() + sub.locks.from_available();
+        let known = sub.window.len() + sub.locks.on_available();
         let count = self.head.part(subqueue.part()).count;
         count.saturating_sub(known as u64)
     }
@@ -185,8 +185,8 @@ impl Queue {
         if head.count == 0 || number.0 < head.resume {
             head.resume = number.0;
         }
-        head.count += 1;
-        head.bytes += u64::from(row.size);
+        head.count = head.count.saturating_add(1);
+        head.bytes = head.bytes.saturating_add(u64::from(row.size));
         cx.write(Write::PutMessage {
             entity: self.id,
             part,
@@ -205,8 +205,9 @@ impl Queue {
     ) {
         self.touch(cx);
         let head = self.head.part_mut(part);
-        head.count -= 1;
-        head.bytes -= u64::from(row.size);
+        // Saturating, since a head comes from the disk and this must not bring the broker down.
+        head.count = head.count.saturating_sub(1);
+        head.bytes = head.bytes.saturating_sub(u64::from(row.size));
         cx.write(Write::RemoveMessage {
             entity: self.id,
             part,
@@ -230,34 +231,6 @@ impl Queue {
         }
         if patched {
             cx.write(Write::RemovePatch { entity, number });
-        }
-    }
-
-    /// Moves a message to the dead-letter subqueue, its body left where it is.
-    pub(crate) fn dead_letter(&mut self, message: &Message, patch: &Patch, cx: &mut Context<'_>) {
-        self.remove_row(message.part, message.number, &message.row, cx);
-        self.put_patch(message.number, patch, cx);
-        let entry = Entry {
-            row: message.row,
-            delivery_count: message.delivery_count,
-            body: BodyRef::NONE,
-        };
-        self.enter(Subqueue::DeadLetter, message.number, entry, cx);
-    }
-
-    /// Writes a message's patch, if there is anything in it.
-    pub(crate) fn put_patch(
-        &mut self,
-        number: SequenceNumber,
-        patch: &Patch,
-        cx: &mut Context<'_>,
-    ) {
-        if !patch.is_empty() {
-            cx.write(Write::PutPatch {
-                entity: self.id,
-                number,
-                patch: patch.encode(),
-            });
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn loaded(directory: &mut Directory, read: ReadId, rows: Rows, cx: &m
         Purpose::Sweep(_) => queue.sweep_loaded(read, rows, cx),
         Purpose::SweepPatches(_, numbers) => queue.sweep_patches_loaded(read, &numbers, rows, cx),
         Purpose::Peek(peek) => queue.peek_loaded(*peek, rows, cx),
-        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, *retrieval, rows, cx),
+        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows, cx),
     }
     queue.run(cx);
 }

@@ -83,7 +83,7 @@ pub struct BrokerSettings {
     pub body_bytes: usize,
     /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked for it.
     pub outlet_bytes: usize,
-    /// Units of background work (expiry) in one turn.
+    /// Units of background work (expiry) in one turn; at least 2.
     pub turn_work: usize,
     /// Most messages locked at once in one subqueue.
     pub max_locked: usize,

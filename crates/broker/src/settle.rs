@@ -4,7 +4,7 @@
 //! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
 //! run out, not released, not deferred (wire contract 4.4). In a dead-letter queue it never does.
 
-use store::{EntityId, SequenceNumber, Write};
+use store::{EntityId, SequenceNumber};
 
 use crate::bodies::BodyRef;
 use crate::command::Outcome;
@@ -12,7 +12,7 @@ use crate::directory::Directory;
 use crate::id::{LockToken, ReceiverId, RequestId, Subqueue};
 use crate::lock::{Lock, Origin};
 use crate::output::{Output, SettleError};
-use crate::patch::{Changes, Patch};
+use crate::patch::Changes;
 use crate::queue::{Message, Queue};
 use crate::shared::Context;
 use crate::window::Entry;
@@ -252,84 +252,11 @@ impl Queue {
             && Self::is_expired(subqueue, &lock.row, cx.now.wall)
             && self.may_expire(cx)
     }
-
-    /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
-    /// it, or are ignored if it is a dead letter already. Returns whether it is still there.
-    fn change(
-        &mut self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-        lock: &mut Lock,
-        changes: Changes,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        if changes.is_empty() {
-            return true;
-        }
-        match Patch::merged(lock.patch.as_deref(), changes) {
-            Ok(patch) => {
-                self.put_patch(number, &patch, cx);
-                lock.patch = Some(Box::new(patch));
-                true
-            }
-            Err(_) if subqueue != Subqueue::Main => true,
-            Err(_) => {
-                let message = lock.message(subqueue, number);
-                self.put_delivery_count(number, message.delivery_count, cx);
-                self.dead_letter_outgrown(&message, cx);
-                false
-            }
-        }
-    }
-
-    /// Dead-letters a message because its receiver says so.
-    fn reject(&mut self, message: &Message, changes: Changes, cx: &mut Context<'_>) {
-        match Patch::merged(message.patch.as_deref(), changes) {
-            Ok(patch) => self.dead_letter(message, &patch, cx),
-            Err(_) => self.dead_letter_outgrown(message, cx),
-        }
-    }
-
-    fn dead_letter_outgrown(&mut self, message: &Message, cx: &mut Context<'_>) {
-        let description = "The size quota for this stream has been exceeded.";
-        let old = message.patch.as_deref();
-        let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
-        self.dead_letter(message, &patch, cx);
-    }
-
-    /// Dead-letters a message that was delivered too often.
-    fn give_up(&mut self, message: &Message, cx: &mut Context<'_>) {
-        let most = self.settings.max_delivery_count.max(1);
-        let description = format!("Message could not be consumed after {most} delivery attempts.");
-        let old = message.patch.as_deref();
-        let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
-        self.put_delivery_count(message.number, message.delivery_count, cx);
-        self.dead_letter(message, &patch, cx);
-    }
-
-    /// A message past its deadline expires as its lock ends.
-    fn expire_unlocked(&mut self, message: &Message, cx: &mut Context<'_>) {
-        if self.settings.dead_lettering_on_message_expiration {
-            self.put_delivery_count(message.number, message.delivery_count, cx);
-        }
-        let patched = message.patch.is_some();
-        self.expire(message, patched, cx);
-    }
-
-    fn put_delivery_count(&mut self, number: SequenceNumber, count: u32, cx: &mut Context<'_>) {
-        if count > 0 {
-            cx.write(Write::PutDeliveryCount {
-                entity: self.id,
-                number,
-                count,
-            });
-        }
-    }
 }
 
 impl Lock {
     /// The message that was lent.
-    fn message(&self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+    pub(crate) fn message(&self, subqueue: Subqueue, number: SequenceNumber) -> Message {
         let part = match self.origin {
             Origin::Deferred => subqueue.deferred_part(),
             Origin::Available | Origin::Unreadable => subqueue.part(),

@@ -33,6 +33,11 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: BrokerSettings) -> Self {
+        // Looking at what is due costs one unit, so one alone would never get anything done.
+        let settings = BrokerSettings {
+            turn_work: settings.turn_work.max(2),
+            ..settings
+        };
         Self {
             tokens: Tokens::new(settings.seed),
             bodies: Bodies::new(settings.body_bytes),

@@ -4,8 +4,8 @@
 //! they came in. Nothing is trusted: an item that does not end within its section ends the walk
 //! with an error.
 
-use amqp::DecodeError;
-use amqp::validate;
+use amqp::{DecodeError, decode, validate};
+use bytes::Bytes;
 
 const DESCRIBED: u8 = 0x00;
 /// An encoded null.
@@ -51,7 +51,10 @@ impl<'a> Items<'a> {
     /// The next item.
     pub(crate) fn next(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         if self.left == 0 {
-            return Ok(None);
+            return match self.rest.len() {
+                0 => Ok(None),
+                rest => Err(DecodeError::Trailing(rest)),
+            };
         }
         let (item, rest) = self
             .rest
@@ -110,19 +113,17 @@ pub(crate) fn extent(input: &[u8]) -> Result<usize, DecodeError> {
     Ok(size)
 }
 
-/// Checks an item all the way down. Plain values cost next to nothing.
+/// Checks an item all the way down. Plain values and texts cost next to nothing.
 pub(crate) fn check(item: &[u8]) -> Result<(), DecodeError> {
     match *item {
-        [0xa1 | 0xb1 | 0xa3 | 0xb3, ..] => text(item).map(|_| ()).ok_or(DecodeError::NotUtf8),
-        [code @ 0x40..=0xbf, ..] if is_plain(code) => Ok(()),
-        _ => {
-            let size = validate::value(item, amqp::decode::MAX_ELEMENTS)?;
-            if size == item.len() {
-                Ok(())
-            } else {
-                Err(DecodeError::Trailing(item.len() - size))
-            }
-        }
+        [0xa1 | 0xb1, ..] => text(item).map(|_| ()).ok_or(DecodeError::NotUtf8),
+        [0xa3 | 0xb3, ..] => match text(item) {
+            Some(name) if name.is_ascii() => Ok(()),
+            _ => Err(DecodeError::NotAscii),
+        },
+        [code, ..] if is_plain(code) => Ok(()),
+        // The rest is rare, so it may be decoded to see whether it can be.
+        _ => decode::value(&Bytes::copy_from_slice(item)).map(drop),
     }
 }
 
@@ -130,7 +131,8 @@ pub(crate) fn check(item: &[u8]) -> Result<(), DecodeError> {
 const fn is_plain(code: u8) -> bool {
     matches!(
         code,
-        0x40..=0x45 | 0x50..=0x55 | 0x60 | 0x61 | 0x70..=0x72 | 0x74 | 0x80..=0x84 | 0x94 | 0x98 | 0xa0 | 0xb0
+        0x40..=0x45 | 0x50..=0x55 | 0x60 | 0x61 | 0x70..=0x72
+            | 0x74 | 0x80..=0x84 | 0x94 | 0x98 | 0xa0 | 0xb0
     )
 }
 

@@ -227,7 +227,13 @@ fn a_message_beyond_the_limit_is_refused_by_size() {
 
 #[test]
 fn malformed_sections_are_decode_errors() {
-    let cases: [&[u8]; 9] = [
+    let cases: [&[u8]; 13] = [
+        // Properties with a byte behind their last field, and with a field too many.
+        b"\x00\x53\x73\xc0\x03\x01\x40\x40",
+        b"\x00\x53\x73\xc0\x0f\x0e\x40\x40\x40\x40\x40\x40\x40\x40\x40\x40\x40\x40\x40\x40",
+        // A character that is none, and a symbol that is not ASCII.
+        b"\x00\x53\x72\xc1\x09\x02\xa3\x01a\x73\xff\xff\xff\xff",
+        b"\x00\x53\x72\xc1\x06\x02\xa3\x02\xc3\xbc\x40",
         b"\x00\x53\x99\x40",
         b"\x00\x53\x75\xa0\x05hi",
         b"\x00\x53\x72\xc1\x03\x02\xa3\x05",

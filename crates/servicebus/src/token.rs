@@ -12,7 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::address;
 use crate::rights::{AccessRule, AccessRules, Rights, Secret};
 
-const PREFIX: &str = "SharedAccessSignature ";
+pub(crate) const PREFIX: &str = "SharedAccessSignature ";
 /// Longest token that is looked at: the work of checking grows with its length.
 const MAX_TOKEN: usize = 8 << 10;
 

@@ -145,7 +145,11 @@ impl Model {
 
     fn lock_first(&mut self) {
         if let Some((number, entry)) = self.window.first() {
-            assert_eq!(Some(number), self.least_free(), "the least number comes first");
+            assert_eq!(
+                Some(number),
+                self.least_free(),
+                "the least number comes first"
+            );
             assert_eq!(entry.delivery_count, self.live[&number]);
             assert_eq!(self.window.take_first().map(|(n, _)| n), Some(number));
             self.locked.insert(number);
@@ -177,7 +181,8 @@ impl Model {
         self.read();
         if let Some((read, _, _, Some(rows))) = self.asked.take() {
             let locked = &self.locked;
-            self.window.loaded(read, rows, |number| locked.contains(&number));
+            self.window
+                .loaded(read, rows, |number| locked.contains(&number));
         }
     }
 
@@ -200,7 +205,11 @@ impl Model {
         }
         for number in self.live.keys().filter(|n| !self.locked.contains(n)) {
             let known = available.contains_key(number) || self.window.is_straggler(*number);
-            assert_eq!(known, *number < self.window.end(), "{number} is known or beyond");
+            assert_eq!(
+                known,
+                *number < self.window.end(),
+                "{number} is known or beyond"
+            );
         }
     }
 
@@ -212,7 +221,11 @@ impl Model {
             self.lock_first();
             self.check();
         }
-        assert_eq!(self.least_free(), None, "everything is handed out in the end");
+        assert_eq!(
+            self.least_free(),
+            None,
+            "everything is handed out in the end"
+        );
     }
 }
 

@@ -22,8 +22,14 @@ enum Op {
     Send(usize),
     Attach(u64),
     Credit(u64, u32),
-    Settle { which: usize, verb: usize },
-    Fetch { which: usize, delete: bool },
+    Settle {
+        which: usize,
+        verb: usize,
+    },
+    Fetch {
+        which: usize,
+        delete: bool,
+    },
     Answer(usize),
     Wait(u64),
     /// So many more commits become durable.
@@ -175,7 +181,11 @@ impl Listener {
         self.turn(Command::ReceiveDeferred {
             request,
             entity: QUEUE,
-            subqueue: if dead { Subqueue::DeadLetter } else { Subqueue::Main },
+            subqueue: if dead {
+                Subqueue::DeadLetter
+            } else {
+                Subqueue::Main
+            },
             numbers,
             mode: mode(delete),
         });
@@ -206,7 +216,11 @@ impl Listener {
                     let Asked::Send(count) = self.about(request) else {
                         panic!("it was a send");
                     };
-                    assert_eq!(result, Ok(SequenceNumber(self.next)), "numbers have no gaps");
+                    assert_eq!(
+                        result,
+                        Ok(SequenceNumber(self.next)),
+                        "numbers have no gaps"
+                    );
                     for _ in 0..count {
                         let heard = Heard {
                             part: Part::Active,
@@ -223,12 +237,18 @@ impl Listener {
                     assert_eq!(self.messages[&number].part, subqueue.part());
                     self.taken(number, delivery.token, mode);
                 }
-                Output::Settled { request, result: Ok(()) } => {
+                Output::Settled {
+                    request,
+                    result: Ok(()),
+                } => {
                     if let Asked::Settle(number, verb) = self.about(request) {
                         self.settled(number, verb);
                     }
                 }
-                Output::Deferred { request, result: Ok(deliveries) } => {
+                Output::Deferred {
+                    request,
+                    result: Ok(deliveries),
+                } => {
                     let Asked::Fetch { delete } = self.about(request) else {
                         panic!("it was a fetch");
                     };
@@ -281,12 +301,19 @@ impl Listener {
             let rows = image.messages.keys().map(|(_, part, n)| (n.0, *part));
             let rows: Vec<_> = rows.collect::<BTreeMap<_, _>>().into_iter().collect();
             let heard = self.messages.iter().map(|(n, heard)| (*n, heard.part));
-            assert_eq!(rows, heard.collect::<Vec<_>>(), "what was said is what is there");
+            assert_eq!(
+                rows,
+                heard.collect::<Vec<_>>(),
+                "what was said is what is there"
+            );
             for (number, heard) in &self.messages {
                 let key = (QUEUE, SequenceNumber(*number));
                 let count = image.delivery_counts.get(&key).copied().unwrap_or(0);
                 let range = heard.abandoned..=heard.deliveries;
-                assert!(range.contains(&count), "{number} was delivered {count} times");
+                assert!(
+                    range.contains(&count),
+                    "{number} was delivered {count} times"
+                );
             }
             let next = image.heads.get(&QUEUE).map_or(1, |head| head.next_number.0);
             assert_eq!(next, self.next, "numbers go on");
@@ -306,9 +333,10 @@ impl Listener {
                 self.apply(&Op::Answer(0));
             }
         }
-        let left = self.messages.values().filter(|m| {
-            matches!(m.part, Part::Active | Part::DeadLetter)
-        });
+        let left = self
+            .messages
+            .values()
+            .filter(|m| matches!(m.part, Part::Active | Part::DeadLetter));
         assert_eq!(left.count(), 0, "everything comes");
     }
 }

@@ -201,3 +201,38 @@ fn a_full_outlet_holds_back_its_connection_and_no_other() {
         "#]],
     );
 }
+
+#[test]
+fn a_blocked_receiver_that_goes_leaves_nothing_behind() {
+    let settings = BrokerSettings {
+        outlet_bytes: 1_000,
+        ..BrokerSettings::default()
+    };
+    check_with(
+        settings,
+        "
+        0s send a*5
+        0s attach r1
+        0s limit r1 9
+        1s detach r1
+        1s attach r2
+        1s attach r3
+        1s limit r3 9
+        1s limit r2 9
+        2s written r1 1028
+        3s send b*3
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 a until 30s
+            0s r1 gets #3 a until 30s
+            0s r1 gets #4 a until 30s
+            1s r3 gets #5 a until 31s
+            3s sent from #6
+            3s r3 gets #6 b until 33s
+            3s r2 gets #7 b until 33s
+            3s r3 gets #8 b until 33s
+        "#]],
+    );
+}

@@ -185,3 +185,79 @@ fn a_deferred_message_survives_a_restart() {
         "#]],
     );
 }
+
+#[test]
+fn a_fetch_for_a_connection_that_is_gone_takes_nothing() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s reads late
+        1s fetch r2 #1 delete
+        1s disconnect r2
+        2s answer
+        3s fetch r3 #1
+        3s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            3s fetch r3 #1: #1 a Deferred until 33s
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_was_locked_and_given_back_while_a_fetch_waits_is_not_there() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s reads late
+        1s fetch r2 #1
+        1s fetch r3 #1
+        2s answer first
+        2s abandon r2 #1 x=1
+        3s answer first
+        4s fetch r3 #1
+        4s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            2s fetch r2 #1: #1 a Deferred until 32s
+            2s abandon r2 #1 x=1: done
+            3s fetch r3 #1: message #1 is not there
+            4s fetch r3 #1: #1 a count 1 Deferred x="1" until 34s
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_was_taken_while_a_fetch_waits_is_not_there() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s reads late
+        1s fetch r2 #1 delete
+        1s fetch r3 #1 delete
+        2s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            2s fetch r2 #1 delete: #1 a Deferred
+            2s fetch r3 #1 delete: message #1 is not there
+        "#]],
+    );
+}

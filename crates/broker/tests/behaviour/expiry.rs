@@ -330,3 +330,90 @@ fn a_restart_forgets_no_deadline() {
         "#]],
     );
 }
+
+#[test]
+fn a_message_that_is_settled_while_its_block_is_read_is_left_alone() {
+    check_with(
+        tiny(2),
+        "
+        0s queue dead-letter-expired
+        0s send ttl=5s a b c d e f
+        0s attach r1
+        0s limit r1 6
+        0s release r1 #1
+        0s release r1 #2
+        0s release r1 #3
+        0s reads late
+        5s asked
+        5s complete r1 #4
+        5s defer r1 #5
+        5s abandon r1 #6
+        6s answer
+        6s answer
+        6s answer
+        7s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            0s r1 gets #2 b expires 5s until 30s
+            0s r1 gets #3 c expires 5s until 30s
+            0s r1 gets #4 d expires 5s until 30s
+            0s r1 gets #5 e expires 5s until 30s
+            0s r1 gets #6 f expires 5s until 30s
+            0s release r1 #1: done
+            0s release r1 #2: done
+            0s release r1 #3: done
+            5s asked for 4 of Active #0..#1024
+            5s complete r1 #4: done
+            5s defer r1 #5: done
+            5s abandon r1 #6: done
+            7s active 0 dead 4 deferred 1 bytes 5
+        "#]],
+    );
+}
+
+#[test]
+fn in_cloud_mode_a_message_that_was_locked_when_due_expires_for_the_next_receiver() {
+    check(
+        "
+        0s queue cloud
+        0s send ttl=5s a
+        0s attach r1
+        0s limit r1 1
+        10s detach r1
+        31s counters
+        40s attach r1
+        40s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            31s active 1 dead 0 deferred 0 bytes 1
+            40s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_block_whose_last_message_was_settled_late_is_forgotten() {
+    check(
+        "
+        0s send ttl=5s a
+        0s attach r1
+        0s limit r1 1
+        6s blocks
+        10s complete r1 #1
+        10s blocks
+        70s blocks
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            6s blocks with a deadline: 1
+            10s complete r1 #1: done
+            10s blocks with a deadline: 1
+            70s blocks with a deadline: 0
+        "#]],
+    );
+}

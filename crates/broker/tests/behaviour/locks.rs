@@ -218,3 +218,22 @@ fn many_locks_that_run_out_at_once_are_ended_over_several_turns() {
         "#]],
     );
 }
+
+#[test]
+fn a_lock_is_over_when_its_time_is_whether_or_not_that_was_noticed() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        !30s complete r1 #1
+        31s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            30s complete r1 #1: the lock is not held
+            31s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}

@@ -197,3 +197,92 @@ fn nothing_is_said_after_the_store_has_failed() {
         "#]],
     );
 }
+
+#[test]
+fn a_read_that_failed_is_tried_again_after_a_second() {
+    check_with(
+        tiny(2, 0),
+        "
+        0s send a b c
+        0s attach r1
+        0s reads late
+        0s limit r1 9
+        0s answer broken
+        0s asked
+        1s asked
+        1s answer
+        2s asked
+        2s answer broken
+        2s limit r1 9 drain
+        3s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s asked for 
+            1s asked for Active #1 #2
+            1s r1 gets #1 a until 31s
+            1s r1 gets #2 b until 31s
+            2s asked for 2 of Active #3..#4
+            2s r1 drained
+            3s asked for 
+        "#]],
+    );
+}
+
+#[test]
+fn a_damaged_message_is_set_aside_and_those_behind_it_are_delivered() {
+    check_with(
+        tiny(2, 0),
+        "
+        0s send a b c
+        0s attach r1
+        0s reads late
+        0s limit r1 9
+        0s answer damaged
+        0s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s reads now
+        1s answer
+        5s complete r1 #2
+        31s wait
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s asked for Active #1
+            1s asked for Active #2
+            1s r1 gets #2 b until 31s
+            1s r1 gets #3 c until 31s
+            5s complete r1 #2: done
+            31s r1 gets #1 a until 61s
+            31s r1 gets #3 c count 1 until 61s
+        "#]],
+    );
+}
+
+#[test]
+fn a_peek_or_fetch_that_can_not_be_read_says_so() {
+    check(
+        "
+        0s send a b
+        0s attach r1
+        0s limit r1 1
+        0s defer r1 #1
+        0s reads late
+        1s peek 1 9
+        1s fetch r2 #1
+        2s answer damaged
+        3s fetch r2 #1
+        3s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            2s peek: a body is damaged: its checksum is wrong
+            2s fetch r2 #1: a body is damaged: its checksum is wrong
+            3s fetch r2 #1: #1 a Deferred until 33s
+        "#]],
+    );
+}

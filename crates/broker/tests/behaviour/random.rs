@@ -21,15 +21,28 @@ const RECEIVERS: u64 = 6;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Send { count: usize, ttl_ms: Option<u64> },
+    Send {
+        count: usize,
+        ttl_ms: Option<u64>,
+    },
     Attach(u64),
-    Credit { receiver: u64, more: u32, drain: bool },
+    Credit {
+        receiver: u64,
+        more: u32,
+        drain: bool,
+    },
     Detach(u64),
     Disconnect(u64),
     /// Settles one of the tokens ever given out.
-    Settle { which: usize, verb: usize },
+    Settle {
+        which: usize,
+        verb: usize,
+    },
     Renew(usize),
-    Fetch { which: usize, delete: bool },
+    Fetch {
+        which: usize,
+        delete: bool,
+    },
     Answer(usize),
     AnswerAll,
     Wait(u64),
@@ -122,7 +135,11 @@ impl Model {
                     ..Taker::default()
                 };
             }
-            Op::Credit { receiver, more, drain } => self.credit(receiver, more, drain),
+            Op::Credit {
+                receiver,
+                more,
+                drain,
+            } => self.credit(receiver, more, drain),
             Op::Detach(index) => {
                 self.taker(index).attached = false;
                 self.hear_turn(Command::Detach {
@@ -187,7 +204,11 @@ impl Model {
             Output::Sent { result, .. } => Some(result.clone()),
             _ => None,
         });
-        assert_eq!(sent, Some(Ok(SequenceNumber(first))), "numbers have no gaps");
+        assert_eq!(
+            sent,
+            Some(Ok(SequenceNumber(first))),
+            "numbers have no gaps"
+        );
         self.hear(said);
     }
 
@@ -258,7 +279,11 @@ impl Model {
             }
             Outcome::Defer { changes } => {
                 message.changes.extend(changes.iter().cloned());
-                message.part = if dead { Part::DeadLetterDeferred } else { Part::Deferred };
+                message.part = if dead {
+                    Part::DeadLetterDeferred
+                } else {
+                    Part::Deferred
+                };
             }
             Outcome::DeadLetter { changes } => {
                 message.changes.extend(changes.iter().cloned());
@@ -300,7 +325,9 @@ impl Model {
     fn dead_letter(&mut self, number: u64) {
         let message = self.messages.get_mut(&number).unwrap();
         message.part = Part::DeadLetter;
-        message.changes.insert("DeadLetterReason".into(), Bytes::new());
+        message
+            .changes
+            .insert("DeadLetterReason".into(), Bytes::new());
     }
 
     fn renew(&mut self, which: usize) {
@@ -321,7 +348,9 @@ impl Model {
             subqueue: Subqueue::Main,
             tokens: vec![token],
         });
-        let renewed = said.iter().any(|output| matches!(output, Output::Renewed { result: Ok(_), .. }));
+        let renewed = said
+            .iter()
+            .any(|output| matches!(output, Output::Renewed { result: Ok(_), .. }));
         assert_eq!(renewed, expected, "renewing {number}");
         self.hear(said);
     }
@@ -332,12 +361,23 @@ impl Model {
             return;
         };
         let (&number, message) = self.messages.iter().nth(index).unwrap();
-        let subqueue = if is_dead(message.part) { Subqueue::DeadLetter } else { Subqueue::Main };
+        let subqueue = if is_dead(message.part) {
+            Subqueue::DeadLetter
+        } else {
+            Subqueue::Main
+        };
         let part = subqueue.deferred_part();
-        let others = self.messages.iter().filter(|(n, m)| m.part == part && **n > number);
+        let others = self
+            .messages
+            .iter()
+            .filter(|(n, m)| m.part == part && **n > number);
         let mut numbers = vec![SequenceNumber(number)];
         numbers.extend(others.map(|(n, _)| SequenceNumber(*n)).next());
-        let mode = if delete { ReceiveMode::ReceiveAndDelete } else { ReceiveMode::PeekLock };
+        let mode = if delete {
+            ReceiveMode::ReceiveAndDelete
+        } else {
+            ReceiveMode::PeekLock
+        };
         self.hear_turn(Command::ReceiveDeferred {
             request: request(u64::from(delete)),
             entity: QUEUE,
@@ -377,7 +417,12 @@ impl Model {
     fn expire_locks(&mut self) {
         let now = self.now();
         let expired = |m: &Message| m.lock.is_some_and(|(_, until)| until <= now);
-        let numbers: Vec<_> = self.messages.iter().filter(|(_, m)| expired(m)).map(|(n, _)| *n).collect();
+        let numbers: Vec<_> = self
+            .messages
+            .iter()
+            .filter(|(_, m)| expired(m))
+            .map(|(n, _)| *n)
+            .collect();
         for number in numbers {
             self.messages.get_mut(&number).unwrap().lock = None;
             self.failed(number);
@@ -395,7 +440,10 @@ impl Model {
                 Output::Deliver { receiver, delivery } => {
                     self.delivered(receiver.connection.0, &delivery);
                 }
-                Output::Deferred { request, result: Ok(deliveries) } => {
+                Output::Deferred {
+                    request,
+                    result: Ok(deliveries),
+                } => {
                     for delivery in &deliveries {
                         self.fetched(request.token == 1, delivery);
                     }
@@ -414,17 +462,27 @@ impl Model {
         let taker = self.taker(index);
         taker.delivered += 1;
         assert!(taker.attached, "r{index} is there");
-        assert!(taker.delivered <= taker.limit, "r{index} is given no more than it asked for");
+        assert!(
+            taker.delivered <= taker.limit,
+            "r{index} is given no more than it asked for"
+        );
         if subqueue == Subqueue::DeadLetter {
             // It may have expired without a word.
             self.expire_if_due(number);
         }
         if self.in_order {
-            assert_eq!(self.least(subqueue), Some(number), "the least number comes first");
+            assert_eq!(
+                self.least(subqueue),
+                Some(number),
+                "the least number comes first"
+            );
         }
         let message = &self.messages[&number];
         assert_eq!(message.part, subqueue.part());
-        assert!(subqueue != Subqueue::Main || self.now() < message.expires, "{number} has expired");
+        assert!(
+            subqueue != Subqueue::Main || self.now() < message.expires,
+            "{number} has expired"
+        );
         assert_eq!(delivery.message.state, MessageState::Active);
         self.taken(mode, delivery);
     }
@@ -433,7 +491,11 @@ impl Model {
         let part = self.messages[&delivery.message.number.0].part;
         assert!(matches!(part, Part::Deferred | Part::DeadLetterDeferred));
         assert_eq!(delivery.message.state, MessageState::Deferred);
-        let mode = if delete { ReceiveMode::ReceiveAndDelete } else { ReceiveMode::PeekLock };
+        let mode = if delete {
+            ReceiveMode::ReceiveAndDelete
+        } else {
+            ReceiveMode::PeekLock
+        };
         self.taken(mode, delivery);
     }
 
@@ -444,7 +506,10 @@ impl Model {
         assert_eq!(message.lock, None, "{number} has one holder at a time");
         assert_eq!(delivery.message.payload, message.payload);
         assert_eq!(delivery.message.delivery_count, message.count);
-        assert_eq!(keys(&delivery.message), message.changes.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(
+            keys(&delivery.message),
+            message.changes.keys().cloned().collect::<Vec<_>>()
+        );
         match mode {
             ReceiveMode::PeekLock => {
                 assert_eq!(delivery.lock_ms, Some(LOCK_MS));
@@ -462,7 +527,10 @@ impl Model {
             let expired = subqueue == Subqueue::Main && m.expires <= now;
             m.part == subqueue.part() && m.lock.is_none() && !expired
         };
-        self.messages.iter().find(|(_, m)| available(m)).map(|(n, _)| *n)
+        self.messages
+            .iter()
+            .find(|(_, m)| available(m))
+            .map(|(n, _)| *n)
     }
 
     fn drained(&mut self, index: u64) {
@@ -492,23 +560,33 @@ impl Model {
             self.wait(0);
         }
         let numbers: Vec<_> = self.messages.keys().copied().collect();
-        numbers.into_iter().for_each(|number| self.expire_if_due(number));
+        numbers
+            .into_iter()
+            .for_each(|number| self.expire_if_due(number));
         self.compare_with_store();
         self.take_everything();
     }
 
     fn compare_with_store(&self) {
         self.world.disk.with_current(|image| {
-            let rows: Vec<_> = image.messages.keys().map(|(_, part, n)| (n.0, *part)).collect();
+            let rows: Vec<_> = image
+                .messages
+                .keys()
+                .map(|(_, part, n)| (n.0, *part))
+                .collect();
             let rows: BTreeMap<_, _> = rows.into_iter().collect();
-            let expected: BTreeMap<_, _> = self.messages.iter().map(|(n, m)| (*n, m.part)).collect();
+            let expected: BTreeMap<_, _> =
+                self.messages.iter().map(|(n, m)| (*n, m.part)).collect();
             assert_eq!(rows, expected, "every message is where it should be");
             for (number, message) in &self.messages {
                 let key = (QUEUE, SequenceNumber(*number));
                 let count = image.delivery_counts.get(&key).copied().unwrap_or(0);
                 assert_eq!(count, message.count, "the delivery count of {number}");
                 assert_eq!(image.bodies[&key], message.payload);
-                assert_eq!(image.patches.contains_key(&key), !message.changes.is_empty());
+                assert_eq!(
+                    image.patches.contains_key(&key),
+                    !message.changes.is_empty()
+                );
             }
         });
     }
@@ -521,14 +599,22 @@ impl Model {
             self.apply(&Op::Attach(index));
             // Locks run out and messages return to whoever takes them.
             for _ in 0..3 {
-                self.apply(&Op::Credit { receiver: index, more: 1_000, drain: false });
+                self.apply(&Op::Credit {
+                    receiver: index,
+                    more: 1_000,
+                    drain: false,
+                });
                 self.answer_all();
                 self.wait(LOCK_MS);
                 self.answer_all();
             }
         }
         for subqueue in [Subqueue::Main, Subqueue::DeadLetter] {
-            assert_eq!(self.least(subqueue), None, "nothing is left in {subqueue:?}");
+            assert_eq!(
+                self.least(subqueue),
+                None,
+                "nothing is left in {subqueue:?}"
+            );
         }
     }
 }

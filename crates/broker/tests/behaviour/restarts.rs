@@ -3,7 +3,7 @@
 use broker::BrokerSettings;
 use expect_test::expect;
 
-use crate::script::{check, check_after};
+use crate::script::{check, check_after, run};
 
 #[test]
 fn locks_do_not_survive_and_numbers_go_on() {
@@ -117,4 +117,32 @@ fn a_queue_that_is_declared_again_keeps_its_messages_and_takes_the_new_settings(
             2s queue: requires-session can not be changed after the queue was created
         "#]],
     );
+}
+
+#[test]
+fn a_locked_message_behind_many_fetched_ones_is_found_again() {
+    let deferred: Vec<String> = (1..=70).map(|number| format!("#{number}")).collect();
+    let deferred = deferred.join(" ");
+    let script = format!(
+        "
+        0s send a*72
+        0s attach r1
+        0s limit r1 70
+        0s defer r1 {deferred}
+        0s fetch r1 {deferred}
+        0s limit r1 71
+        0s send b
+        1s restart
+        1s attach r2
+        1s limit r2 9
+        "
+    );
+    let said = run(BrokerSettings::default(), &script);
+    let last: Vec<&str> = said.lines().rev().take(3).collect();
+    let expected = [
+        "1s r2 gets #73 b until 31s",
+        "1s r2 gets #72 a until 31s",
+        "1s r2 gets #71 a until 31s",
+    ];
+    assert_eq!(last, expected);
 }

@@ -1,7 +1,8 @@
 //! Scripts: one shard on a memory store, driven by lines of text under virtual time.
 //!
-//! Each line is a time and a command; what the shard says comes out as lines. Reads are answered
-//! at once unless the script says `reads late`. At the end the store must be in good order.
+//! Each line is a time and a command; what the shard says comes out as lines. A time with a `!`
+//! comes before the shard has noticed it. Reads are made at once and answered at once, unless the
+//! script says `reads late`. At the end the store must be in good order.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,26 +14,35 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{EntityId, MemoryDisk, NamespaceId, SequenceNumber};
+use store::{EntityId, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
 
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 
 /// Runs a script with the default settings.
-#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written in place"
+)]
 pub fn check(script: &str, expected: Expect) {
     check_with(BrokerSettings::default(), script, expected);
 }
 
 /// Runs a script.
-#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written in place"
+)]
 pub fn check_with(settings: BrokerSettings, script: &str, expected: Expect) {
     expected.assert_eq(&run(settings, script));
 }
 
 /// Runs a script and leaves out the first lines of what was said.
-#[allow(clippy::needless_pass_by_value, reason = "an expectation is written in place")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written in place"
+)]
 pub fn check_after(settings: BrokerSettings, script: &str, skip: usize, expected: Expect) {
     let said = run(settings, script);
     let rest: String = said.split_inclusive('\n').skip(skip).collect();
@@ -56,7 +66,8 @@ struct Stage {
     mono: u64,
     wall_offset: i64,
     late_reads: bool,
-    waiting: Vec<ReadRequest>,
+    /// Reads that were made and not answered.
+    waiting: Vec<(Query, Command)>,
     tokens: BTreeMap<(String, u64), LockToken>,
     requests: Vec<String>,
     said: String,
@@ -94,8 +105,11 @@ impl Stage {
 
     fn line(&mut self, line: &str) {
         let mut words = line.split_whitespace();
-        let at = millis(words.next().unwrap());
-        self.advance(at);
+        let at = words.next().unwrap();
+        match at.strip_prefix('!') {
+            Some(at) => self.mono = millis(at),
+            None => self.advance(millis(at)),
+        }
         let words: Vec<&str> = words.collect();
         if self.shard.broker.queues().next().is_none() && words[0] != "queue" {
             self.ensure(&[]);
@@ -119,7 +133,12 @@ impl Stage {
             let ahead = wall.0.saturating_sub(self.now().wall.0);
             self.mono.saturating_add(ahead)
         });
-        deadline.mono.map(|mono| mono.0).into_iter().chain(wall).min()
+        deadline
+            .mono
+            .map(|mono| mono.0)
+            .into_iter()
+            .chain(wall)
+            .min()
     }
 
     fn command(&mut self, verb: &str, args: &[&str]) {
@@ -148,8 +167,9 @@ impl Stage {
             "counters" => self.counters(),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => self.late_reads = args == ["late"],
-            "answer" => self.answer(),
+            "answer" => self.answer(args),
             "asked" => self.asked(),
+            "blocks" => self.blocks(),
             "disk" => self.disk.set_nearly_full(args == ["full"]),
             "sync" => self.sync(args),
             "fail" => self.disk.fail("the disk is on fire"),
@@ -303,40 +323,69 @@ impl Stage {
 
     fn turn(&mut self, mut commands: Vec<Command>) {
         loop {
-            let mut said = Vec::new();
+            let (mut said, mut asked) = (Vec::new(), Vec::new());
             self.shard
-                .turn(self.now(), &mut commands, &mut said, &mut self.waiting);
+                .turn(self.now(), &mut commands, &mut said, &mut asked);
             for output in said {
                 self.hear(output);
+            }
+            for request in asked {
+                self.read(request);
             }
             if self.late_reads || self.waiting.is_empty() {
                 return;
             }
-            commands = self.read_all();
+            commands = self.answers();
         }
     }
 
-    fn read_all(&mut self) -> Vec<Command> {
+    /// Reads at once: the answer may be old when it is given.
+    fn read(&mut self, request: ReadRequest) {
         let reader = self.shard.store().reader();
-        let waiting = std::mem::take(&mut self.waiting);
-        waiting
-            .into_iter()
-            .map(|request| Command::Loaded {
-                read: request.read,
-                rows: reader.read(request.after, &request.query),
-            })
-            .collect()
+        let rows = reader.read(request.after, &request.query);
+        let loaded = Command::Loaded {
+            read: request.read,
+            rows,
+        };
+        self.waiting.push((request.query, loaded));
+    }
+
+    fn answers(&mut self) -> Vec<Command> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting.map(|(_, answer)| answer).collect()
     }
 
     /// Answers the reads that wait, and not those which that causes.
-    fn answer(&mut self) {
-        let commands = self.read_all();
+    fn answer(&mut self, args: &[&str]) {
+        let mut commands = match args {
+            ["first"] => vec![self.waiting.remove(0).1],
+            _ => self.answers(),
+        };
+        let error = match args {
+            ["damaged"] => Some(StoreError::Corrupt {
+                what: "a body".to_owned(),
+                detail: "its checksum is wrong".to_owned(),
+            }),
+            ["broken"] => Some(StoreError::Io("no answer".to_owned())),
+            _ => None,
+        };
+        for command in &mut commands {
+            if let (Command::Loaded { rows, .. }, Some(error)) = (command, &error) {
+                *rows = Err(error.clone());
+            }
+        }
         self.turn(commands);
     }
 
     fn asked(&mut self) {
-        let asked: Vec<String> = self.waiting.iter().map(|r| asked(&r.query)).collect();
+        let asked: Vec<String> = self.waiting.iter().map(|(query, _)| asked(query)).collect();
         self.tell(&format!("asked for {}", asked.join(", ")));
+    }
+
+    /// How many blocks have a deadline in the store.
+    fn blocks(&mut self) {
+        let blocks = self.disk.with_current(|image| image.expiries.len());
+        self.tell(&format!("blocks with a deadline: {blocks}"));
     }
 
     fn request(&mut self, what: &str) -> RequestId {
@@ -402,7 +451,8 @@ impl Stage {
 
     fn remember(&mut self, name: &str, delivery: &Delivery) {
         let number = delivery.message.number.0;
-        self.tokens.insert((name.to_owned(), number), delivery.token);
+        self.tokens
+            .insert((name.to_owned(), number), delivery.token);
     }
 
     fn delivery(&self, delivery: &Delivery) -> String {
@@ -420,7 +470,7 @@ impl Stage {
     fn finish(&mut self) {
         if self.late_reads {
             self.late_reads = false;
-            self.answer();
+            self.answer(&[]);
         }
         self.audit();
     }
@@ -441,7 +491,10 @@ pub fn audit_expiries(disk: &MemoryDisk) {
                 let block = number.0 / store::record::EXPIRY_BLOCK;
                 let due = image.expiries.get(&(*entity, *part, block));
                 let due = due.copied().unwrap_or(u64::MAX);
-                assert!(due <= row.expires_ms, "{number} is in no block that is due in time");
+                assert!(
+                    due <= row.expires_ms,
+                    "{number} is in no block that is due in time"
+                );
             }
         }
     });
@@ -455,14 +508,25 @@ fn a_shard_can_be_sent_to_another_thread() {
     check::<Broker>();
 }
 
-fn asked(query: &store::Query) -> String {
+fn asked(query: &Query) -> String {
     match query {
-        store::Query::Range { part, from, until, limit, bodies, .. } => {
+        Query::Range {
+            part,
+            from,
+            until,
+            limit,
+            bodies,
+            ..
+        } => {
             let bodies = if *bodies { " with bodies" } else { "" };
-            let until = if *until == SequenceNumber::MAX { "max".to_owned() } else { until.to_string() };
+            let until = if *until == SequenceNumber::MAX {
+                "max".to_owned()
+            } else {
+                until.to_string()
+            };
             format!("{limit} of {part:?} {from}..{until}{bodies}")
         }
-        store::Query::Points { part, numbers, .. } => {
+        Query::Points { part, numbers, .. } => {
             let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
             format!("{part:?} {}", numbers.join(" "))
         }
@@ -470,7 +534,11 @@ fn asked(query: &store::Query) -> String {
 }
 
 fn browsed(message: &Browsed) -> String {
-    let mut text = format!("{} {}", message.number, String::from_utf8_lossy(&message.payload));
+    let mut text = format!(
+        "{} {}",
+        message.number,
+        String::from_utf8_lossy(&message.payload)
+    );
     if message.delivery_count > 0 {
         write!(text, " count {}", message.delivery_count).unwrap();
     }

@@ -4,9 +4,11 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Mono, Now, Output, QueueSettings, ReadRequest,
     ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
 };
-use store::{EntityId, MemoryDisk, NamespaceId};
+use store::{EntityId, MemoryDisk, NamespaceId, StoreError, StoredMessage};
 
 use crate::script::START;
+
+type Rows = Result<Vec<StoredMessage>, StoreError>;
 
 /// The only queue.
 pub const QUEUE: EntityId = EntityId(1);
@@ -16,7 +18,8 @@ pub struct World {
     pub disk: MemoryDisk,
     pub shard: Shard,
     pub mono: u64,
-    pub waiting: Vec<ReadRequest>,
+    /// Reads that were asked for; some of them were made then and wait to be answered.
+    pub waiting: Vec<(ReadRequest, Option<Rows>)>,
     settings: BrokerSettings,
 }
 
@@ -48,10 +51,15 @@ impl World {
 
     /// One turn.
     pub fn turn_with(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
-        let mut said = Vec::new();
-        let now = now(self.mono);
+        let (mut said, mut asked) = (Vec::new(), Vec::new());
         self.shard
-            .turn(now, &mut commands, &mut said, &mut self.waiting);
+            .turn(now(self.mono), &mut commands, &mut said, &mut asked);
+        for request in asked {
+            // Every other one sees the store as it is now, the others as it is when they are answered.
+            let early = request.read.0.is_multiple_of(2);
+            let rows = early.then(|| self.read(&request));
+            self.waiting.push((request, rows));
+        }
         said
     }
 
@@ -70,12 +78,15 @@ impl World {
     /// The answer to one of the reads that wait.
     pub fn answer(&mut self, which: usize) -> Option<Command> {
         let index = which.checked_rem(self.waiting.len())?;
-        let request = self.waiting.remove(index);
+        let (request, rows) = self.waiting.remove(index);
+        let rows = rows.unwrap_or_else(|| self.read(&request));
+        let read = request.read;
+        Some(Command::Loaded { read, rows })
+    }
+
+    fn read(&self, request: &ReadRequest) -> Rows {
         let reader = self.shard.store().reader();
-        Some(Command::Loaded {
-            read: request.read,
-            rows: reader.read(request.after, &request.query),
-        })
+        reader.read(request.after, &request.query)
     }
 
     /// The process ends, losing what is not durable, and another one starts.

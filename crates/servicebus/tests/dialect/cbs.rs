@@ -266,6 +266,15 @@ fn a_json_web_token_is_refused() {
 }
 
 #[test]
+fn a_shared_access_signature_that_calls_itself_a_json_web_token_is_accepted() {
+    let (mut world, pair) = anonymous();
+    let mut request = Request::put_token(ORDERS, &token(ORDERS, "root", KEY, 60));
+    request.properties[1].1 = Value::from("jwt");
+    assert_eq!(world.call(&pair, &request).expect("an answer").code(), 202);
+    world.sender("orders");
+}
+
+#[test]
 fn a_request_that_makes_no_sense_is_answered_400_or_501() {
     let (mut world, pair) = anonymous();
     let good = Request::put_token(ORDERS, &token(ORDERS, "root", KEY, 60));

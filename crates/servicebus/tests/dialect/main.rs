@@ -3,6 +3,8 @@
 //! Time is moved by hand, nothing sleeps and nothing opens a port. Tests whose names begin with
 //! `rule_NN_` show the rule of that number in the wire contract's section 0.1.
 
+mod draft;
+mod received;
 mod world;
 
 mod attach;

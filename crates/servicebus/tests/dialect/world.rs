@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use amqp::message::{Sections, descriptor, encode_map_section};
-use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
-use amqp::{
-    Attach, DeliveryState, Error, Map, Role, Source, Symbol, Target, TargetTerminus, Value,
-};
+use amqp::performative::SenderSettleMode;
+use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
     BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
 };
-use bytes::{Bytes, BytesMut};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{
-    AccessRule, AccessRules, Client, Directory, Entity, Moment, Rights, Secret, Settings,
-};
+use servicebus::{Client, Directory, Entity, Moment, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
+
+pub use crate::draft::{Pair, Request, message, receiver, rules, sender, target, token};
+pub use crate::received::{Received, Response};
 
 pub const KEY: &str = "a2V5LW9mLXJvb3Q=";
 pub const SEND_KEY: &str = "a2V5LW9mLXNlbmRlcg==";
@@ -49,51 +46,6 @@ pub struct World {
     elapsed: u64,
     names: u32,
     waiting: Vec<Command>,
-}
-
-/// A message as the client got it.
-#[derive(Clone, Debug)]
-pub struct Received {
-    pub session: SessionId,
-    pub delivery_id: u32,
-    pub tag: Bytes,
-    pub settled: bool,
-    pub payload: Bytes,
-}
-
-impl Received {
-    pub fn sections(&self) -> Sections {
-        Sections::scan(&self.payload).expect("the broker sends sound messages")
-    }
-
-    pub fn body(&self) -> Bytes {
-        self.payload.slice(self.sections().body)
-    }
-
-    pub fn header(&self) -> amqp::message::Header {
-        amqp::message::Header::decode(&self.payload[self.sections().header]).expect("a header")
-    }
-
-    /// A message annotation.
-    pub fn annotation(&self, key: &str) -> Option<Value> {
-        map_of(&self.payload, self.sections().message_annotations, key)
-    }
-
-    pub fn delivery_annotation(&self, key: &str) -> Option<Value> {
-        map_of(&self.payload, self.sections().delivery_annotations, key)
-    }
-
-    pub fn application_property(&self, key: &str) -> Option<Value> {
-        map_of(&self.payload, self.sections().application_properties, key)
-    }
-}
-
-fn map_of(payload: &Bytes, range: std::ops::Range<usize>, key: &str) -> Option<Value> {
-    if range.is_empty() {
-        return None;
-    }
-    let map = amqp::message::decode_map_section(&payload.slice(range)).expect("a map");
-    amqp::value::lookup(&map, key).cloned()
 }
 
 impl World {
@@ -529,152 +481,6 @@ impl World {
     }
 }
 
-/// A pair of links to a node.
-pub struct Pair {
-    pub request: LinkId,
-    pub response: LinkId,
-}
-
-/// A request in the making.
-#[derive(Clone)]
-pub struct Request {
-    pub message_id: Option<Value>,
-    pub reply_to: Option<&'static str>,
-    pub properties: Map,
-    pub body: Value,
-}
-
-impl Request {
-    pub fn operation(operation: &str, body: Vec<(&str, Value)>) -> Self {
-        Self {
-            message_id: Some(Value::Ulong(1)),
-            reply_to: Some("reply-here"),
-            properties: vec![(Value::from("operation"), Value::from(operation))],
-            body: Value::Map(
-                body.into_iter()
-                    .map(|(key, value)| (Value::from(key), value))
-                    .collect(),
-            ),
-        }
-    }
-
-    pub fn put_token(audience: &str, token: &str) -> Self {
-        let properties = [
-            ("operation", "put-token"),
-            ("type", "servicebus.windows.net:sastoken"),
-            ("name", audience),
-        ];
-        Self {
-            message_id: Some(Value::Ulong(1)),
-            reply_to: Some("reply-here"),
-            properties: properties
-                .map(|(key, value)| (Value::from(key), Value::from(value)))
-                .to_vec(),
-            body: Value::from(token),
-        }
-    }
-
-    pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::new();
-        let properties = amqp::message::Properties {
-            message_id: self.message_id.clone(),
-            reply_to: self.reply_to.map(Value::from),
-            ..Default::default()
-        };
-        properties.encode(&mut out);
-        encode_map_section(
-            &mut out,
-            descriptor::APPLICATION_PROPERTIES,
-            &self.properties,
-        );
-        amqp::encode::descriptor(&mut out, 0x77);
-        amqp::encode::value(&mut out, &self.body);
-        out.freeze()
-    }
-}
-
-/// An answer of a node.
-pub struct Response(pub Received);
-
-impl Response {
-    pub fn field(&self, key: &str) -> Option<Value> {
-        self.0.application_property(key)
-    }
-
-    /// The status code of a management node.
-    pub fn code(&self) -> i32 {
-        match self
-            .field("statusCode")
-            .or_else(|| self.field("status-code"))
-        {
-            Some(Value::Int(code)) => code,
-            other => panic!("a status code is an int, not {other:?}"),
-        }
-    }
-
-    pub fn condition(&self) -> String {
-        match self.field("errorCondition") {
-            Some(Value::Symbol(condition)) => condition.to_string(),
-            other => panic!("a condition is a symbol, not {other:?}"),
-        }
-    }
-
-    pub fn correlation(&self) -> Option<Value> {
-        let properties = self.0.payload.slice(self.0.sections().properties);
-        amqp::message::Properties::decode(&properties)
-            .expect("properties")
-            .correlation_id
-    }
-
-    /// The body's value.
-    pub fn body(&self) -> Value {
-        let mut body = self.0.body();
-        match amqp::decode::take_value(&mut body).expect("a value") {
-            Value::Described(pair) => pair.1,
-            other => panic!("a body section is described, not {other:?}"),
-        }
-    }
-
-    pub fn entry(&self, key: &str) -> Value {
-        let body = self.body();
-        let map = body.as_map().expect("a map");
-        amqp::value::lookup(map, key)
-            .cloned()
-            .expect("the entry is there")
-    }
-}
-
-pub fn rules() -> AccessRules {
-    let rule = |name: &str, key: &str, rights| AccessRule {
-        name: name.to_owned(),
-        primary: Secret::new(key.to_owned()),
-        secondary: None,
-        rights,
-        entity: None,
-    };
-    AccessRules {
-        rules: vec![
-            rule("root", KEY, Rights::ALL),
-            rule(
-                "sender",
-                SEND_KEY,
-                Rights {
-                    send: true,
-                    ..Rights::NONE
-                },
-            ),
-            rule(
-                "listener",
-                LISTEN_KEY,
-                Rights {
-                    listen: true,
-                    ..Rights::NONE
-                },
-            ),
-        ],
-    }
-}
-
 fn client_config(login: Login) -> endpoint::Config {
     let sasl = match login {
         Login::Plain(name, password) => (
@@ -690,83 +496,4 @@ fn client_config(login: Login) -> endpoint::Config {
         idle_time_out: None,
         ..endpoint::Config::default()
     }
-}
-
-pub fn target(address: Option<&str>) -> TargetTerminus {
-    TargetTerminus::Node(Target {
-        address: address.map(Value::from),
-        ..Target::default()
-    })
-}
-
-fn blank(role: Role) -> Attach {
-    Attach {
-        name: String::new(),
-        handle: 0,
-        role,
-        snd_settle_mode: None,
-        rcv_settle_mode: None,
-        source: Some(Box::default()),
-        target: Some(Box::new(target(None))),
-        unsettled: None,
-        incomplete_unsettled: false,
-        initial_delivery_count: None,
-        max_message_size: None,
-        offered_capabilities: Vec::new(),
-        desired_capabilities: Vec::new(),
-        properties: None,
-    }
-}
-
-/// A sender as most SDKs attach it.
-pub fn sender(address: &str) -> Attach {
-    Attach {
-        name: format!("sender of {address}"),
-        target: Some(Box::new(target(Some(address)))),
-        source: Some(Box::new(Source {
-            address: Some(Value::from("client-side")),
-            ..Source::default()
-        })),
-        initial_delivery_count: Some(0),
-        ..blank(Role::Sender)
-    }
-}
-
-/// A receiver as most SDKs attach it: `Settled` for receive-and-delete.
-pub fn receiver(address: &str, mode: SenderSettleMode) -> Attach {
-    Attach {
-        name: format!("receiver of {address}"),
-        source: Some(Box::new(Source {
-            address: Some(Value::from(address)),
-            ..Source::default()
-        })),
-        target: Some(Box::new(target(Some("client-side")))),
-        snd_settle_mode: Some(mode),
-        rcv_settle_mode: Some(ReceiverSettleMode::Second),
-        ..blank(Role::Receiver)
-    }
-}
-
-/// A message with one data section.
-pub fn message(text: &str) -> Bytes {
-    let mut out = BytesMut::new();
-    amqp::encode::descriptor(&mut out, 0x75);
-    amqp::encode::binary(&mut out, text.as_bytes());
-    out.freeze()
-}
-
-/// A token for `resource` under a key, valid until so many seconds after the start.
-pub fn token(resource: &str, name: &str, key: &str, seconds: u64) -> String {
-    use base64::Engine as _;
-    use hmac::Mac as _;
-    let expiry = START / 1_000 + seconds;
-    let resource =
-        percent_encoding::utf8_percent_encode(resource, percent_encoding::NON_ALPHANUMERIC)
-            .to_string();
-    let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(key.as_bytes()).expect("any length");
-    mac.update(format!("{resource}\n{expiry}").as_bytes());
-    let signature = base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes());
-    let signature =
-        percent_encoding::utf8_percent_encode(&signature, percent_encoding::NON_ALPHANUMERIC);
-    format!("SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn={name}")
 }
