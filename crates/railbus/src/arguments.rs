@@ -1,0 +1,130 @@
+//! Arguments: the command line. Each option can also come from `RAILBUS_<OPTION>` in the
+//! environment; what neither says may be said by `railbus.toml`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use clap::builder::BoolishValueParser;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Durability, Expiry, LocksOnDisconnect, LogFormat, parse_address};
+
+/// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
+#[derive(Debug, Parser)]
+#[command(name = "railbus", version, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs the broker.
+    Serve(Box<ServeArguments>),
+    /// Works on configuration files.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// What can be done with configuration files.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Validates a railbus.toml, an entities file or an emulator's Config.json.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// The options of `railbus serve`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ServeArguments {
+    /// All settings [default: railbus.toml if present]
+    #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Entities to create: an official emulator's Config.json, or TOML or JSON with a list of queues
+    #[arg(long, value_name = "FILE", env = "RAILBUS_ENTITIES")]
+    pub entities: Option<PathBuf>,
+
+    /// Where everything is kept; created if missing [default: railbus-data]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Keep everything in a temporary directory, buffered, removed at exit, whatever --data-dir says
+    #[arg(long, env = "RAILBUS_EPHEMERAL", value_parser = BoolishValueParser::new())]
+    pub ephemeral: bool,
+
+    /// Where to listen; repeatable; port 0 takes any [default: 127.0.0.1:5672, :5671 and :5300]
+    #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
+    pub listen: Vec<SocketAddr>,
+
+    /// When a message counts as safe: on the disk, or with the operating system [default: synced]
+    #[arg(long, value_enum, env = "RAILBUS_DURABILITY")]
+    pub durability: Option<Durability>,
+
+    /// How logs look; they go to stderr, RUST_LOG says which [default: text]
+    #[arg(long, value_enum, env = "RAILBUS_LOG_FORMAT")]
+    pub log_format: Option<LogFormat>,
+
+    /// Largest message of queues that do not say otherwise [default: 256KiB]
+    #[arg(long, value_name = "SIZE", env = "RAILBUS_MAX_MESSAGE_SIZE")]
+    pub max_message_size: Option<ByteSize>,
+
+    /// What the store and the message cache may use [default: 128MiB]
+    #[arg(long, value_name = "SIZE", env = "RAILBUS_MEMORY")]
+    pub memory: Option<ByteSize>,
+
+    /// When expired messages leave: at once, or as in the cloud while a receiver is there [default: eager]
+    #[arg(long, value_enum, env = "RAILBUS_EXPIRY")]
+    pub expiry: Option<Expiry>,
+
+    /// What becomes of message locks when their connection is lost [default: keep]
+    #[arg(long, value_enum, env = "RAILBUS_LOCKS_ON_DISCONNECT")]
+    pub locks_on_disconnect: Option<LocksOnDisconnect>,
+
+    /// Accept the well-known development key on addresses that others can reach
+    #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
+    pub allow_development_key: bool,
+
+    /// Open a store that lost acknowledged messages, with what is left of it
+    #[arg(long)]
+    pub accept_data_loss: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn listen_is_repeatable() {
+        let arguments = Arguments::parse_from([
+            "railbus",
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--listen",
+            "[::1]:7000",
+        ]);
+        let Command::Serve(serve) = arguments.command else {
+            panic!("not serve")
+        };
+        assert_eq!(
+            serve.listen,
+            [
+                "127.0.0.1:0".parse().unwrap(),
+                "[::1]:7000".parse().unwrap()
+            ]
+        );
+    }
+}

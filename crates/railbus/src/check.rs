@@ -1,0 +1,41 @@
+//! `railbus config check`: validates a configuration file and says what it holds.
+
+use std::path::Path;
+
+use server::QueueDefinition;
+
+use crate::config::{self, Entities, read_entities, read_railbus_toml, unsupported};
+use crate::refusal::Refusal;
+
+/// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
+pub fn run(file: &Path) -> Result<(), Refusal> {
+    let mut entities = read(file)?;
+    entities.warnings.extend(unsupported(&entities.queues));
+    for warning in &entities.warnings {
+        eprintln!("railbus: {warning}");
+    }
+    println!(
+        "{} is valid: {} queues",
+        file.display(),
+        entities.queues.len()
+    );
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Entities, config::Error> {
+    if file
+        .extension()
+        .is_none_or(|extension| !extension.eq_ignore_ascii_case("toml"))
+    {
+        return read_entities(file);
+    }
+    let config = read_railbus_toml(file)?;
+    let mut entities = match &config.entities {
+        Some(path) => read_entities(&file.parent().unwrap_or(Path::new("")).join(path))?,
+        None => Entities::default(),
+    };
+    entities
+        .queues
+        .extend(config.queues.into_iter().map(QueueDefinition::from));
+    Ok(entities)
+}

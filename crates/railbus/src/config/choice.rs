@@ -1,0 +1,96 @@
+//! Choices: settings with a few named values, the same on the command line and in files.
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+/// When a message counts as safe.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// On stable storage: survives a power cut
+    #[default]
+    Synced,
+    /// With the operating system: survives the broker's death, but not a power cut
+    Buffered,
+}
+
+impl From<Durability> for rocks::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Synced => Self::Synced,
+            Durability::Buffered => Self::Buffered,
+        }
+    }
+}
+
+/// When expired messages leave.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expiry {
+    /// Within a second
+    #[default]
+    Eager,
+    /// While a receiver is attached, as in the cloud
+    Cloud,
+}
+
+impl From<Expiry> for broker::Expiry {
+    fn from(expiry: Expiry) -> Self {
+        match expiry {
+            Expiry::Eager => Self::Eager,
+            Expiry::Cloud => Self::Cloud,
+        }
+    }
+}
+
+/// What becomes of message locks when their connection is lost.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocksOnDisconnect {
+    /// They run on
+    #[default]
+    Keep,
+    /// The messages are available at once
+    Drop,
+}
+
+impl From<LocksOnDisconnect> for broker::LocksOnDisconnect {
+    fn from(locks: LocksOnDisconnect) -> Self {
+        match locks {
+            LocksOnDisconnect::Keep => Self::Keep,
+            LocksOnDisconnect::Drop => Self::Drop,
+        }
+    }
+}
+
+/// How logs look.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One object per line
+    Json,
+}
+
+/// One right of a rule.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Right {
+    Send,
+    Listen,
+    Manage,
+}
+
+impl Right {
+    /// The rights in `list` together. Manage brings the other two. (Entities contract 2.6)
+    pub fn all(list: &[Self]) -> servicebus::Rights {
+        let manage = list.contains(&Self::Manage);
+        servicebus::Rights {
+            send: manage || list.contains(&Self::Send),
+            listen: manage || list.contains(&Self::Listen),
+            manage,
+        }
+    }
+}

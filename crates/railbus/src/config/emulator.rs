@@ -1,0 +1,211 @@
+//! The official emulator's `Config.json`. (Admin contract 12)
+//!
+//! A property that is missing takes the emulator's default, not the cloud's. A value inside
+//! either's limits is accepted. Members that are not known are worth a warning, topics one for all.
+
+use broker::QueueSettings;
+use server::QueueDefinition;
+
+use super::entities::Entities;
+use super::error::Error;
+use super::json::Cursor;
+use super::name::EntityPath;
+use super::queue::{DeliveryCount, HistoryWindow, LockDuration, TimeToLive, delivery_count};
+
+/// What the emulator allows in one namespace is not a limit here, but there can be only one.
+const NAMESPACES: usize = 1;
+
+/// Whether `root` is such a file rather than one of our own shape.
+pub fn is_emulator(root: &Cursor<'_>) -> Result<bool, Error> {
+    Ok(root.member("UserConfig")?.is_some())
+}
+
+/// Reads the entities.
+pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
+    let mut reader = Reader {
+        entities: Entities::default(),
+    };
+    let user = root.required("UserConfig")?;
+    reader.warn_unknown(root, &["UserConfig"])?;
+    reader.warn_unknown(&user, &["Namespaces", "Logging"])?;
+    let namespaces = user.required("Namespaces")?.elements()?;
+    match &namespaces[..] {
+        [] => return Err(user.required("Namespaces")?.error("a namespace is missing")),
+        [namespace] => reader.namespace(namespace)?,
+        [_, second, ..] => {
+            return Err(second.error(format!("only {NAMESPACES} namespace is possible")));
+        }
+    }
+    Ok(reader.entities)
+}
+
+struct Reader {
+    entities: Entities,
+}
+
+impl Reader {
+    fn namespace(&mut self, namespace: &Cursor<'_>) -> Result<(), Error> {
+        namespace.required("Name")?.string()?;
+        self.warn_unknown(namespace, &["Name", "Queues", "Topics"])?;
+        for queue in namespace.list("Queues")? {
+            self.queue(&queue)?;
+        }
+        self.topics(namespace)
+    }
+
+    fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {
+        self.warn_unknown(queue, &["Name", "Properties"])?;
+        let name = queue.required("Name")?;
+        let path = path(&name)?;
+        let properties = queue.member("Properties")?;
+        let settings = match properties {
+            Some(properties) => self.settings(&properties)?,
+            None => defaults(),
+        };
+        if self.entities.contains(&path) {
+            return Err(name.error(format!("the queue `{path}` is there already")));
+        }
+        self.entities
+            .queues
+            .push(QueueDefinition { path, settings });
+        Ok(())
+    }
+
+    fn settings(&mut self, properties: &Cursor<'_>) -> Result<QueueSettings, Error> {
+        const KNOWN: [&str; 9] = [
+            "DeadLetteringOnMessageExpiration",
+            "DefaultMessageTimeToLive",
+            "DuplicateDetectionHistoryTimeWindow",
+            "ForwardDeadLetteredMessagesTo",
+            "ForwardTo",
+            "LockDuration",
+            "MaxDeliveryCount",
+            "RequiresDuplicateDetection",
+            "RequiresSession",
+        ];
+        self.warn_unknown(properties, &KNOWN)?;
+        let mut settings = defaults();
+        let boolean = |name, value: &mut bool| set(properties, name, value, Cursor::boolean);
+        boolean(
+            "DeadLetteringOnMessageExpiration",
+            &mut settings.dead_lettering_on_message_expiration,
+        )?;
+        boolean(
+            "RequiresDuplicateDetection",
+            &mut settings.requires_duplicate_detection,
+        )?;
+        boolean("RequiresSession", &mut settings.requires_session)?;
+        set(
+            properties,
+            "DefaultMessageTimeToLive",
+            &mut settings.default_message_time_to_live,
+            |value| checked(value, |text| TimeToLive::parse(text).map(|millis| millis.0)),
+        )?;
+        set(
+            properties,
+            "DuplicateDetectionHistoryTimeWindow",
+            &mut settings.duplicate_detection_history_time_window,
+            |value| {
+                checked(value, |text| {
+                    HistoryWindow::parse(text).map(|millis| millis.0)
+                })
+            },
+        )?;
+        set(
+            properties,
+            "LockDuration",
+            &mut settings.lock_duration,
+            |value| {
+                checked(value, |text| {
+                    LockDuration::parse(text).map(|millis| millis.0)
+                })
+            },
+        )?;
+        set(
+            properties,
+            "MaxDeliveryCount",
+            &mut settings.max_delivery_count,
+            |value| {
+                let count = DeliveryCount::check(value.integer()?)
+                    .map_err(|message| value.error(message))?;
+                Ok(delivery_count(count))
+            },
+        )?;
+        set(properties, "ForwardTo", &mut settings.forward_to, target)?;
+        set(
+            properties,
+            "ForwardDeadLetteredMessagesTo",
+            &mut settings.forward_dead_lettered_messages_to,
+            target,
+        )?;
+        Ok(settings)
+    }
+
+    /// Topics are checked for their names and otherwise left to a later version.
+    fn topics(&mut self, namespace: &Cursor<'_>) -> Result<(), Error> {
+        let mut paths = Vec::new();
+        for topic in namespace.list("Topics")? {
+            paths.push(path(&topic.required("Name")?)?);
+        }
+        if !paths.is_empty() {
+            self.entities.warnings.push(format!(
+                "topics and subscriptions are not part of this version; these are left out: {}",
+                paths.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    fn warn_unknown(&mut self, object: &Cursor<'_>, known: &[&str]) -> Result<(), Error> {
+        for member in object.unknown(known)? {
+            self.entities.warnings.push(format!(
+                "{}: this member is not known and has no effect",
+                member.place()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A queue without properties.
+fn defaults() -> QueueSettings {
+    QueueSettings {
+        default_message_time_to_live: 3_600_000,
+        duplicate_detection_history_time_window: 20_000,
+        lock_duration: 60_000,
+        max_delivery_count: 3,
+        ..QueueSettings::default()
+    }
+}
+
+/// Overwrites `value` if the member is there.
+fn set<'a, T>(
+    properties: &Cursor<'a>,
+    name: &str,
+    value: &mut T,
+    read: impl Fn(&Cursor<'a>) -> Result<T, Error>,
+) -> Result<(), Error> {
+    if let Some(member) = properties.member(name)? {
+        *value = read(&member)?;
+    }
+    Ok(())
+}
+
+fn checked<T>(value: &Cursor<'_>, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Error> {
+    parse(value.string()?).map_err(|message| value.error(message))
+}
+
+fn path(name: &Cursor<'_>) -> Result<String, Error> {
+    checked(name, |text| {
+        EntityPath::parse(text).map(EntityPath::into_string)
+    })
+}
+
+/// The empty text means no target.
+fn target(value: &Cursor<'_>) -> Result<Option<String>, Error> {
+    if value.string()?.is_empty() {
+        Ok(None)
+    } else {
+        path(value).map(Some)
+    }
+}

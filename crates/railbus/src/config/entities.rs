@@ -1,0 +1,268 @@
+//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with a list of queues.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use server::QueueDefinition;
+
+use super::emulator;
+use super::error::{Error, Place, read};
+use super::json::{self, Cursor};
+use super::queue::QueueConfig;
+use super::toml_file::TomlFile;
+
+/// What a file says there should be.
+#[derive(Clone, Debug, Default)]
+pub struct Entities {
+    pub queues: Vec<QueueDefinition>,
+    /// What a user should know about the file, although it is accepted.
+    pub warnings: Vec<String>,
+}
+
+impl Entities {
+    /// Whether there is a queue of that name, in any case.
+    pub fn contains(&self, path: &str) -> bool {
+        self.queues
+            .iter()
+            .any(|queue| queue.path.eq_ignore_ascii_case(path))
+    }
+}
+
+/// A file of our own shape.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EntitiesConfig {
+    #[serde(default)]
+    queues: Vec<QueueConfig>,
+}
+
+/// Reads and checks `file`. TOML is told by its extension.
+pub fn read_entities(file: &Path) -> Result<Entities, Error> {
+    if file
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+    {
+        read_toml(file)
+    } else {
+        read_json(file)
+    }
+}
+
+fn read_toml(file: &Path) -> Result<Entities, Error> {
+    let file = TomlFile::<EntitiesConfig>::read(file)?;
+    collect(&file.value.queues, |path, message| {
+        file.error(path, message)
+    })
+}
+
+fn read_json(file: &Path) -> Result<Entities, Error> {
+    let text = read(file)?;
+    let value = json::parse(file, &text)?;
+    let root = Cursor::root(file, &text, &value);
+    if emulator::is_emulator(&root)? {
+        return emulator::read(&root);
+    }
+    let refuse = |path: String, message: String| Error::Value {
+        place: root.at(&path).map_or_else(
+            || Place {
+                path: path.clone(),
+                ..root.place()
+            },
+            |value| value.place(),
+        ),
+        message,
+    };
+    let config: EntitiesConfig = serde_path_to_error::deserialize(root.to_serde())
+        .map_err(|error| refuse(error.path().to_string(), error.inner().to_string()))?;
+    collect(&config.queues, refuse)
+}
+
+fn collect(
+    queues: &[QueueConfig],
+    refuse: impl Fn(String, String) -> Error,
+) -> Result<Entities, Error> {
+    let mut entities = Entities::default();
+    for (index, queue) in queues.iter().enumerate() {
+        let queue = QueueDefinition::from(queue.clone());
+        if entities.contains(&queue.path) {
+            let message = format!("the queue `{}` is there already", queue.path);
+            return Err(refuse(format!("queues[{index}].name"), message));
+        }
+        entities.queues.push(queue);
+    }
+    Ok(entities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, text: &str) -> Result<Entities, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let without_directory =
+            |text: String| text.replace(&format!("{}/", directory.path().display()), "");
+        let mut entities =
+            read_entities(&file).map_err(|error| without_directory(error.to_string()))?;
+        entities.warnings = entities
+            .warnings
+            .into_iter()
+            .map(without_directory)
+            .collect();
+        Ok(entities)
+    }
+
+    fn emulator(queues: &str) -> Result<Entities, String> {
+        let text = format!(
+            "{{\"UserConfig\": {{\"Namespaces\": [{{\"Name\": \"sbemulatorns\",\n\"Queues\": [\n{queues}\n]}}]}}}}"
+        );
+        check("Config.json", &text)
+    }
+
+    #[test]
+    fn the_emulators_sample_is_read_with_comments_trailing_commas_and_byte_order_mark() {
+        let entities = check(
+            "Config.json",
+            "\u{feff}{ // a comment
+              \"UserConfig\": { \"Namespaces\": [ { \"Name\": \"sbemulatorns\", /* another */
+                \"Queues\": [ { \"Name\": \"queue.1\", \"Properties\": { \"LockDuration\": \"PT30S\",
+                   \"MaxDeliveryCount\": 10, \"ForwardTo\": \"\", \"RequiresSession\": false, } }, ],
+                \"Topics\": [] } ],
+                \"Logging\": { \"Type\": \"File\" } } }",
+        )
+        .unwrap();
+        assert_eq!(entities.warnings, Vec::<String>::new());
+        assert_eq!(entities.queues[0].path, "queue.1");
+        assert_eq!(entities.queues[0].settings.lock_duration, 30_000);
+        assert_eq!(entities.queues[0].settings.max_delivery_count, 10);
+        assert_eq!(entities.queues[0].settings.forward_to, None);
+    }
+
+    #[test]
+    fn a_missing_property_takes_the_emulators_default() {
+        let entities = emulator(
+            r#"{"Name": "orders"}, {"name": "other", "properties": {"lockduration": "PT5S"}}"#,
+        );
+        let queues = entities.unwrap().queues;
+        assert_eq!(queues[0].settings.max_delivery_count, 3);
+        assert_eq!(queues[0].settings.default_message_time_to_live, 3_600_000);
+        assert_eq!(queues[0].settings.lock_duration, 60_000);
+        assert_eq!(queues[1].settings.lock_duration, 5_000);
+    }
+
+    #[test]
+    fn a_value_inside_the_clouds_limits_is_accepted_although_the_emulator_refuses_it() {
+        let queue = r#"{"Name": "orders", "Properties": {"MaxDeliveryCount": 2147483647, "DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"}}"#;
+        let queues = emulator(queue).unwrap().queues;
+        assert_eq!(queues[0].settings.max_delivery_count, 2_147_483_647);
+        assert_eq!(queues[0].settings.default_message_time_to_live, u64::MAX);
+    }
+
+    #[test]
+    fn a_value_outside_the_clouds_limits_is_refused_with_line_and_path() {
+        assert_eq!(
+            emulator("{\"Name\": \"a\"},\n{\"Name\": \"b\", \"Properties\": {\"LockDuration\": \"PT6M\"}}").unwrap_err(),
+            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Properties.LockDuration: `PT6M` is not between PT5S and PT5M",
+        );
+        assert_eq!(
+            emulator(r#"{"Name": "a", "Properties": {"MaxDeliveryCount": 0}}"#).unwrap_err(),
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: 0 is not between 1 and 2147483647",
+        );
+        assert_eq!(
+            emulator(r#"{"Name": "a", "Properties": {"RequiresSession": "yes"}}"#).unwrap_err(),
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.RequiresSession: true or false is expected here",
+        );
+    }
+
+    #[test]
+    fn names_are_checked() {
+        assert_eq!(
+            emulator(r#"{"Name": "a b"}"#).unwrap_err(),
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name: `a b` is not a name: only letters, digits, `.`, `-`, `_` and `/` may be in it",
+        );
+        assert_eq!(
+            emulator("{\"Name\": \"a\"},\n{\"Name\": \"A\"}").unwrap_err(),
+            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Name: the queue `A` is there already",
+        );
+    }
+
+    #[test]
+    fn topics_are_left_out_with_one_warning() {
+        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [],
+            "Topics": [{"Name": "t1", "Subscriptions": []}, {"Name": "t2"}]}]}}"#;
+        let entities = check("Config.json", text).unwrap();
+        assert_eq!(
+            entities.warnings,
+            ["topics and subscriptions are not part of this version; these are left out: t1, t2"]
+        );
+    }
+
+    #[test]
+    fn a_member_that_is_not_known_is_worth_a_warning() {
+        let entities = emulator(r#"{"Name": "a", "Properties": {"Speed": 1}}"#).unwrap();
+        assert_eq!(
+            entities.warnings,
+            [
+                "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.Speed: this member is not known and has no effect"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_second_namespace_is_refused() {
+        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "a"}, {"Name": "b"}]}}"#;
+        let error = check("Config.json", text).unwrap_err();
+        assert_eq!(
+            error,
+            "Config.json:1: UserConfig.Namespaces[1]: only 1 namespace is possible"
+        );
+    }
+
+    #[test]
+    fn files_of_our_own_shape_are_read() {
+        let json = check(
+            "q.json",
+            r#"{"queues": [{"name": "orders", "max-delivery-count": 7}]}"#,
+        )
+        .unwrap();
+        let toml = check(
+            "q.toml",
+            "[[queues]]\nname = 'orders'\nmax-delivery-count = 7\n",
+        )
+        .unwrap();
+        assert_eq!(json.queues, toml.queues);
+        assert_eq!(json.queues[0].settings.max_delivery_count, 7);
+        // The cloud's default, since this is no emulator's file.
+        assert_eq!(
+            json.queues[0].settings.default_message_time_to_live,
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn errors_in_files_of_our_own_shape_name_line_and_path() {
+        assert_eq!(
+            check(
+                "q.json",
+                "{\"queues\": [\n{\"name\": \"a\", \"max-delivery-count\": 0}]}"
+            )
+            .unwrap_err(),
+            "q.json:2: queues[0].max-delivery-count: 0 is not between 1 and 2147483647",
+        );
+        assert_eq!(
+            check(
+                "q.json",
+                "{\"queues\": [\n{\"name\": \"a\"},\n{\"name\": \"A\"}]}"
+            )
+            .unwrap_err(),
+            "q.json:3: queues[1].name: the queue `A` is there already",
+        );
+        let error = check(
+            "q.json",
+            "{\"queues\": [\n{\"name\": \"a\"},\n{\"name\": }]}",
+        )
+        .unwrap_err();
+        assert!(error.starts_with("q.json:3: "), "{error}");
+    }
+}

@@ -1,0 +1,197 @@
+//! JSON with comments: a walk over a parsed file that knows line and path of every value.
+//!
+//! Names of members are compared without regard to case, a byte-order mark, comments and trailing
+//! commas are tolerated, and `null` is the same as absent. (Admin contract 12)
+
+use std::path::Path;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::error::{Error, Place, line_of};
+
+/// What JSON with comments may contain.
+pub const TOLERANT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// A value with what is needed to say where it stands.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    file: &'a Path,
+    text: &'a str,
+    value: &'a Value<'a>,
+    path: String,
+}
+
+/// Parses `text`.
+pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
+    let place = |line| Place {
+        file: file.to_owned(),
+        line,
+        path: String::new(),
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &TOLERANT).map_err(|error| {
+        Error::Value {
+            place: place(Some(error.line_display())),
+            message: error.kind().to_string(),
+        }
+    })?;
+    parsed.value.ok_or_else(|| Error::Value {
+        place: place(None),
+        message: "the file is empty".to_owned(),
+    })
+}
+
+impl<'a> Cursor<'a> {
+    /// At the root of a parsed file.
+    pub fn root(file: &'a Path, text: &'a str, value: &'a Value<'a>) -> Self {
+        Self {
+            file,
+            text,
+            value,
+            path: String::new(),
+        }
+    }
+
+    /// Where this value stands.
+    pub fn place(&self) -> Place {
+        let line = line_of(self.text, self.value.start());
+        Place {
+            file: self.file.to_owned(),
+            line: Some(line),
+            path: self.path.clone(),
+        }
+    }
+
+    /// An error about this value.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::Value {
+            place: self.place(),
+            message: message.into(),
+        }
+    }
+
+    /// The member `name`, unless it is absent or null.
+    pub fn member(&self, name: &str) -> Result<Option<Self>, Error> {
+        let found = self
+            .object()?
+            .properties
+            .iter()
+            .find(|member| member.name.as_str().eq_ignore_ascii_case(name));
+        Ok(found
+            .map(|member| self.step(name, &member.value))
+            .filter(|value| !value.is_null()))
+    }
+
+    /// The member `name`, which must be there.
+    pub fn required(&self, name: &str) -> Result<Self, Error> {
+        self.member(name)?
+            .ok_or_else(|| self.error(format!("`{name}` is missing")))
+    }
+
+    /// The elements of the member `name`; none if it is absent.
+    pub fn list(&self, name: &str) -> Result<Vec<Self>, Error> {
+        match self.member(name)? {
+            Some(list) => list.elements(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The elements of this array.
+    pub fn elements(&self) -> Result<Vec<Self>, Error> {
+        let array = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.error("a list is expected here"))?;
+        let element = |(index, value)| Self {
+            value,
+            path: format!("{}[{index}]", self.path),
+            ..self.clone()
+        };
+        Ok(array.elements.iter().enumerate().map(element).collect())
+    }
+
+    /// The text of this string.
+    pub fn string(&self) -> Result<&'a str, Error> {
+        self.value
+            .as_string_lit()
+            .map(|text| &*text.value)
+            .ok_or_else(|| self.error("a text is expected here"))
+    }
+
+    /// This truth value.
+    pub fn boolean(&self) -> Result<bool, Error> {
+        let boolean = self.value.as_boolean_lit().map(|boolean| boolean.value);
+        boolean.ok_or_else(|| self.error("true or false is expected here"))
+    }
+
+    /// This whole number.
+    pub fn integer(&self) -> Result<i128, Error> {
+        let number = self
+            .value
+            .as_number_lit()
+            .and_then(|number| number.value.parse().ok());
+        number.ok_or_else(|| self.error("a whole number is expected here"))
+    }
+
+    /// Members of this object whose names are not in `known`.
+    pub fn unknown(&self, known: &[&str]) -> Result<Vec<Self>, Error> {
+        let is_unknown = |name: &str| !known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let members = self
+            .object()?
+            .properties
+            .iter()
+            .filter(|member| is_unknown(member.name.as_str()));
+        Ok(members
+            .map(|member| self.step(member.name.as_str(), &member.value))
+            .collect())
+    }
+
+    /// The value at `path`, such as `queues[2].name`, from here.
+    pub fn at(&self, path: &str) -> Option<Self> {
+        path.split(['.', '['])
+            .try_fold(self.clone(), |value, step| match step.strip_suffix(']') {
+                Some(index) => value.elements().ok()?.into_iter().nth(index.parse().ok()?),
+                None => value.member(step).ok()?,
+            })
+    }
+
+    /// This value for a deserializer, which will not know lines.
+    pub fn to_serde(&self) -> serde_json::Value {
+        self.value.clone().into()
+    }
+
+    fn object(&self) -> Result<&'a Object<'a>, Error> {
+        self.value
+            .as_object()
+            .ok_or_else(|| self.error("an object is expected here"))
+    }
+
+    fn is_null(&self) -> bool {
+        self.value.as_null_keyword().is_some()
+    }
+
+    fn step(&self, name: &str, value: &'a Value<'a>) -> Self {
+        let path = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        };
+        Self {
+            value,
+            path,
+            ..self.clone()
+        }
+    }
+}

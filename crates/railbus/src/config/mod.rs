@@ -1,0 +1,26 @@
+//! Configuration files: `railbus.toml`, entities files, and the official emulator's `Config.json`.
+//!
+//! Every error names the file, the line and the path of the value. Reading a file has no effect;
+//! what is worth a warning is returned with what was read.
+
+mod choice;
+mod duration;
+mod emulator;
+mod entities;
+mod error;
+mod json;
+mod name;
+mod queue;
+mod railbus_toml;
+mod size;
+mod toml_file;
+
+pub use choice::{Durability, Expiry, LocksOnDisconnect, LogFormat, Right};
+pub use entities::{Entities, read_entities};
+pub use error::Error;
+pub use name::EntityPath;
+pub use queue::unsupported;
+pub use railbus_toml::{
+    Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
+};
+pub use size::Size;

@@ -1,0 +1,122 @@
+//! A queue in a file of our own shape. (Entities contract 2.1)
+
+use broker::QueueSettings;
+use serde::Deserialize;
+use server::QueueDefinition;
+
+use super::choice::Expiry;
+use super::duration::Millis;
+use super::name::EntityPath;
+use super::size::{Count, Size};
+
+/// 5 seconds to 5 minutes.
+pub type LockDuration = Millis<5_000, 300_000>;
+/// From 1 second on.
+pub type TimeToLive = Millis<1_000, { u64::MAX }>;
+/// 5 seconds, as the emulator allows, to 7 days, as the cloud does.
+pub type HistoryWindow = Millis<5_000, { 7 * 24 * 60 * 60 * 1_000 }>;
+/// Any positive 32-bit integer.
+pub type DeliveryCount = Count<1, { i32::MAX as u64 }>;
+
+/// One of `[[queues]]`. Every key but the name is optional; an unknown key is an error.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QueueConfig {
+    pub name: EntityPath,
+    /// How long a receiver may hold a message before it is available again.
+    pub lock_duration: Option<LockDuration>,
+    /// Deliveries before a message is dead-lettered.
+    pub max_delivery_count: Option<DeliveryCount>,
+    /// Default and ceiling of messages' own time to live.
+    pub default_message_time_to_live: Option<TimeToLive>,
+    pub dead_lettering_on_message_expiration: Option<bool>,
+    /// Of the queue with its subqueues.
+    pub max_size_in_megabytes: Option<Count<1, 81_920>>,
+    /// Of one message. The broker's setting otherwise.
+    pub max_message_size: Option<Size<1, { 100 << 20 }>>,
+    /// The broker's setting otherwise.
+    pub expiry: Option<Expiry>,
+    pub requires_session: Option<bool>,
+    pub requires_duplicate_detection: Option<bool>,
+    pub duplicate_detection_history_time_window: Option<HistoryWindow>,
+    pub forward_to: Option<EntityPath>,
+    pub forward_dead_lettered_messages_to: Option<EntityPath>,
+}
+
+impl From<QueueConfig> for QueueDefinition {
+    fn from(queue: QueueConfig) -> Self {
+        let default = QueueSettings::default();
+        let settings = QueueSettings {
+            lock_duration: queue
+                .lock_duration
+                .map_or(default.lock_duration, |millis| millis.0),
+            max_delivery_count: queue
+                .max_delivery_count
+                .map_or(default.max_delivery_count, delivery_count),
+            default_message_time_to_live: queue
+                .default_message_time_to_live
+                .map_or(default.default_message_time_to_live, |millis| millis.0),
+            dead_lettering_on_message_expiration: queue
+                .dead_lettering_on_message_expiration
+                .unwrap_or(default.dead_lettering_on_message_expiration),
+            max_size: queue
+                .max_size_in_megabytes
+                .map_or(default.max_size, |megabytes| megabytes.0 << 20),
+            max_message_size: queue.max_message_size.map(|size| size.0),
+            expiry: queue.expiry.map(Into::into),
+            requires_session: queue.requires_session.unwrap_or(default.requires_session),
+            requires_duplicate_detection: queue
+                .requires_duplicate_detection
+                .unwrap_or(default.requires_duplicate_detection),
+            duplicate_detection_history_time_window: queue
+                .duplicate_detection_history_time_window
+                .map_or(default.duplicate_detection_history_time_window, |millis| {
+                    millis.0
+                }),
+            forward_to: queue.forward_to.map(EntityPath::into_string),
+            forward_dead_lettered_messages_to: queue
+                .forward_dead_lettered_messages_to
+                .map(EntityPath::into_string),
+        };
+        Self {
+            path: queue.name.into_string(),
+            settings,
+        }
+    }
+}
+
+/// The number as settings have it.
+pub fn delivery_count(count: DeliveryCount) -> u32 {
+    u32::try_from(count.0).expect("the count is checked to be an i32")
+}
+
+/// Whether a queue uses a property.
+type Uses = fn(&QueueSettings) -> bool;
+
+/// Properties that are stored, but have no effect in this version.
+const UNSUPPORTED: [(&str, Uses); 4] = [
+    ("RequiresSession", |settings| settings.requires_session),
+    ("RequiresDuplicateDetection", |settings| {
+        settings.requires_duplicate_detection
+    }),
+    ("ForwardTo", |settings| settings.forward_to.is_some()),
+    ("ForwardDeadLetteredMessagesTo", |settings| {
+        settings.forward_dead_lettered_messages_to.is_some()
+    }),
+];
+
+/// A warning for each such property that some of `queues` use.
+pub fn unsupported(queues: &[QueueDefinition]) -> Vec<String> {
+    let warning = |&(property, uses): &(&str, Uses)| {
+        let users = queues.iter().filter(|queue| uses(&queue.settings));
+        let names: Vec<&str> = users.map(|queue| &*queue.path).collect();
+        let warning = || {
+            format!(
+                "{property} is stored but has no effect in this version: {}",
+                names.join(", ")
+            )
+        };
+        (!names.is_empty()).then(warning)
+    };
+    UNSUPPORTED.iter().filter_map(warning).collect()
+}

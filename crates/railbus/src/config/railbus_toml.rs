@@ -1,0 +1,291 @@
+//! `railbus.toml`: all settings of `railbus serve`. Every key is optional; an unknown key is an error.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::Error as _;
+
+use super::choice::{Durability, Expiry, LocksOnDisconnect, LogFormat, Right};
+use super::duration::Millis;
+use super::error::Error;
+use super::name::EntityPath;
+use super::queue::QueueConfig;
+use super::size::{Count, Size};
+use super::toml_file::TomlFile;
+
+/// 1 second to 1 hour.
+type TimeOut = Millis<1_000, 3_600_000>;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RailbusToml {
+    #[serde(deserialize_with = "addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Relative to the file.
+    pub data_dir: Option<PathBuf>,
+    /// Relative to the file.
+    pub entities: Option<PathBuf>,
+    pub ephemeral: bool,
+    pub durability: Option<Durability>,
+    pub log_format: Option<LogFormat>,
+    pub max_message_size: Option<Size<1_024, { 100 << 20 }>>,
+    pub memory: Option<Size<{ 16 << 20 }, { 1 << 40 }>>,
+    pub expiry: Option<Expiry>,
+    pub locks_on_disconnect: Option<LocksOnDisconnect>,
+    pub allow_development_key: bool,
+    pub auth: Auth,
+    pub limits: LimitsConfig,
+    pub queues: Vec<QueueConfig>,
+}
+
+/// `[auth]`: who may do what.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Auth {
+    /// What those may do who give no name.
+    pub anonymous: Vec<Right>,
+    pub rules: Vec<AuthRule>,
+}
+
+/// One of `[[auth.rules]]`.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AuthRule {
+    pub name: String,
+    pub primary_key: String,
+    pub secondary_key: Option<String>,
+    pub rights: Vec<Right>,
+    /// The queue or topic it holds for; the whole namespace otherwise.
+    pub entity: Option<EntityPath>,
+}
+
+// Written by hand, so that no key can be printed by mistake.
+impl std::fmt::Debug for AuthRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthRule")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `[limits]`: what clients may take up.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LimitsConfig {
+    pub connections: Option<Count<1, 1_000_000>>,
+    pub connections_per_address: Option<Count<1, 1_000_000>>,
+    /// From being accepted until a connection is open.
+    pub handshake_time_out: Option<TimeOut>,
+    /// Silence for this long ends a connection.
+    pub idle_time_out: Option<TimeOut>,
+    pub frame_size: Option<Size<512, { 1 << 20 }>>,
+    pub sessions_per_connection: Option<Count<1, 5_000>>,
+    pub links_per_session: Option<Count<1, 65_536>>,
+    pub unsettled_per_session: Option<Count<1, 1_000_000>>,
+    /// Unfinished multi-frame messages of one connection.
+    pub partial_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    /// Messages given to the broker that it has not answered.
+    pub unanswered_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
+    /// Messages on their way to one connection.
+    pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    /// Free disk space below which sends are refused.
+    pub reserve_bytes: Option<Size<0, { u64::MAX }>>,
+}
+
+/// Reads and checks `file`.
+pub fn read_railbus_toml(file: &Path) -> Result<RailbusToml, Error> {
+    let file = TomlFile::<RailbusToml>::read(file)?;
+    check_queues(&file)?;
+    check_rules(&file)?;
+    Ok(file.value)
+}
+
+fn check_queues(file: &TomlFile<'_, RailbusToml>) -> Result<(), Error> {
+    let mut seen = HashMap::new();
+    for (index, queue) in file.value.queues.iter().enumerate() {
+        let name = queue.name.clone().into_string();
+        if let Some(first) = seen.insert(name.to_lowercase(), index) {
+            let message = format!("the queue `{name}` is there already, as queues[{first}]");
+            return Err(file.error(format!("queues[{index}].name"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_rules(file: &TomlFile<'_, RailbusToml>) -> Result<(), Error> {
+    let mut seen = HashMap::new();
+    for (index, rule) in file.value.auth.rules.iter().enumerate() {
+        let refuse = |key: &str, message: String| {
+            Err(file.error(format!("auth.rules[{index}].{key}"), message))
+        };
+        if rule.name.is_empty() || rule.name.len() > 256 {
+            return refuse("name", "a rule's name has 1 to 256 characters".to_owned());
+        }
+        if rule.primary_key.is_empty() {
+            return refuse("primary-key", "a key is not empty".to_owned());
+        }
+        if rule.secondary_key.as_ref().is_some_and(String::is_empty) {
+            return refuse("secondary-key", "a key is not empty".to_owned());
+        }
+        if rule.rights.is_empty() {
+            return refuse("rights", "a rule has at least one right".to_owned());
+        }
+        let entity = rule
+            .entity
+            .clone()
+            .map(|path| path.into_string().to_lowercase());
+        if let Some(first) = seen.insert((rule.name.clone(), entity), index) {
+            return refuse(
+                "name",
+                format!(
+                    "the rule `{}` is there already, as auth.rules[{first}]",
+                    rule.name
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Reads an address with port. `localhost` is 127.0.0.1.
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    if let Some(port) = text
+        .strip_prefix("localhost:")
+        .and_then(|port| port.parse().ok())
+    {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse()
+        .map_err(|_| format!("`{text}` is not an address with a port, such as 127.0.0.1:5672"))
+}
+
+fn addresses<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<SocketAddr>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts
+        .iter()
+        .map(|text| parse_address(text).map_err(D::Error::custom))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<RailbusToml, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("railbus.toml");
+        std::fs::write(&file, text).unwrap();
+        read_railbus_toml(&file).map_err(|error| {
+            error
+                .to_string()
+                .replace(&format!("{}/", directory.path().display()), "")
+        })
+    }
+
+    fn check_error(text: &str, expected: &str) {
+        assert_eq!(read(text).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = r#"
+            listen = ["127.0.0.1:5672", "localhost:0"]
+            data-dir = "data"
+            entities = "Config.json"
+            durability = "buffered"
+            log-format = "json"
+            max-message-size = 1048576
+            memory = "256MiB"
+            expiry = "cloud"
+            locks-on-disconnect = "drop"
+            [auth]
+            anonymous = ["send", "listen"]
+            [[auth.rules]]
+            name = "sender"
+            primary-key = "first"
+            secondary-key = "second"
+            rights = ["send"]
+            entity = "orders"
+            [limits]
+            connections = 10
+            idle-time-out = "PT1M"
+            reserve-bytes = "1GiB"
+            [[queues]]
+            name = "orders"
+            lock-duration = "PT30S"
+            max-delivery-count = 5
+            default-message-time-to-live = "P14D"
+        "#;
+        let config = read(text).unwrap();
+        assert_eq!(config.listen.len(), 2);
+        assert_eq!(config.max_message_size, Some(Size(1_048_576)));
+        assert_eq!(config.memory, Some(Size(256 << 20)));
+        assert_eq!(
+            config.auth.rules[0].secondary_key.as_deref(),
+            Some("second")
+        );
+        assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));
+        let queue = server::QueueDefinition::from(config.queues[0].clone());
+        assert_eq!(queue.settings.lock_duration, 30_000);
+        assert_eq!(
+            queue.settings.default_message_time_to_live,
+            14 * 24 * 3_600_000
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line() {
+        let error = read("durability = 'synced'\nspeed = 'high'\n").unwrap_err();
+        assert!(
+            error.starts_with(
+                "railbus.toml:2: speed: unknown field `speed`, expected one of `listen`"
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_value_outside_its_range_is_refused_with_line_and_path() {
+        check_error(
+            "[[queues]]\nname = 'a'\n\n[[queues]]\nname = 'b'\nlock-duration = 'PT1H'\n",
+            "railbus.toml:6: queues[1].lock-duration: `PT1H` is not between PT5S and PT5M",
+        );
+        check_error(
+            "[limits]\nconnections = 0\n",
+            "railbus.toml:2: limits.connections: 0 is not between 1 and 1000000",
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_refused() {
+        check_error(
+            "[[queues]]\nname = 'a'\n[[queues]]\nname = 'A'\n",
+            "railbus.toml:4: queues[1].name: the queue `A` is there already, as queues[0]",
+        );
+    }
+
+    #[test]
+    fn broken_toml_is_refused_with_its_line() {
+        let error = read("durability = 'synced'\nlisten = [\n").unwrap_err();
+        assert!(error.starts_with("railbus.toml:"), "{error}");
+    }
+
+    #[test]
+    fn a_key_is_never_in_an_error_or_in_debug() {
+        let error = read("[[auth.rules]]\nname = 'a'\nrights = ['send']\nprimary-key = 31337\n")
+            .unwrap_err();
+        assert_eq!(
+            error,
+            "railbus.toml:4: auth.rules[0].primary-key: a key is a string"
+        );
+        let config =
+            read("[[auth.rules]]\nname = 'a'\nrights = ['send']\nprimary-key = 'hush'\n").unwrap();
+        assert!(!format!("{config:?}").contains("hush"));
+    }
+}

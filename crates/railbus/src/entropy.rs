@@ -1,0 +1,10 @@
+//! Entropy: the seed of lock tokens, from the operating system. Nobody may guess a lock token.
+
+use crate::refusal::Refusal;
+
+/// 32 bytes that nobody knows.
+pub fn seed() -> Result<[u8; 32], Refusal> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Refusal::System(std::io::Error::other(error)))?;
+    Ok(seed)
+}

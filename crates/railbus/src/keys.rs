@@ -1,0 +1,171 @@
+//! Keys: the rules by which clients are let in, and how a connection string shows them.
+//!
+//! Without configured rules the well-known development key of the official emulator is accepted,
+//! but only while nobody else can reach the broker. A configured key is never shown.
+
+use std::net::SocketAddr;
+
+use servicebus::{AccessRule, AccessRules, Rights, Secret};
+
+use crate::config::{Auth, AuthRule, Right};
+use crate::refusal::Refusal;
+
+/// The emulator's rule.
+const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
+/// The emulator's key. Everybody knows it.
+const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
+
+/// Who is let in, and what the ready line says about it.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub rules: AccessRules,
+    pub shown: ShownKey,
+}
+
+/// The end of the connection string.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShownKey {
+    pub rule: String,
+    /// The development key, or a text in the place of a configured one.
+    pub key: String,
+    /// When the rule holds for one entity only.
+    pub entity: Option<String>,
+}
+
+impl Keys {
+    /// The keys for a broker that listens on `listen`.
+    pub fn new(
+        auth: &Auth,
+        listen: &[SocketAddr],
+        allow_development_key: bool,
+    ) -> Result<Self, Refusal> {
+        match auth.rules.iter().max_by_key(|rule| prominence(rule)) {
+            Some(prominent) => Ok(Self::configured(&auth.rules, prominent)),
+            None => {
+                let public = listen.iter().find(|address| !address.ip().is_loopback());
+                match public {
+                    Some(&address) if !allow_development_key => {
+                        Err(Refusal::DevelopmentKey(address))
+                    }
+                    _ => Ok(Self::development()),
+                }
+            }
+        }
+    }
+
+    fn configured(rules: &[AuthRule], prominent: &AuthRule) -> Self {
+        let shown = ShownKey {
+            rule: prominent.name.clone(),
+            key: format!("<key of {}>", prominent.name),
+            entity: prominent
+                .entity
+                .clone()
+                .map(crate::config::EntityPath::into_string),
+        };
+        Self {
+            rules: AccessRules {
+                rules: rules.iter().map(rule).collect(),
+            },
+            shown,
+        }
+    }
+
+    fn development() -> Self {
+        let rule = AccessRule {
+            name: DEVELOPMENT_RULE.to_owned(),
+            primary: Secret::new(DEVELOPMENT_KEY.to_owned()),
+            secondary: None,
+            rights: Rights::ALL,
+            entity: None,
+        };
+        let shown = ShownKey {
+            rule: DEVELOPMENT_RULE.to_owned(),
+            key: DEVELOPMENT_KEY.to_owned(),
+            entity: None,
+        };
+        Self {
+            rules: AccessRules { rules: vec![rule] },
+            shown,
+        }
+    }
+}
+
+/// The rule that can do most is the one to show.
+fn prominence(rule: &AuthRule) -> (bool, usize) {
+    let Rights {
+        send,
+        listen,
+        manage,
+    } = Right::all(&rule.rights);
+    (
+        rule.entity.is_none(),
+        [send, listen, manage]
+            .into_iter()
+            .filter(|&right| right)
+            .count(),
+    )
+}
+
+fn rule(rule: &AuthRule) -> AccessRule {
+    AccessRule {
+        name: rule.name.clone(),
+        primary: Secret::new(rule.primary_key.clone()),
+        secondary: rule.secondary_key.clone().map(Secret::new),
+        rights: Right::all(&rule.rights),
+        entity: rule
+            .entity
+            .clone()
+            .map(crate::config::EntityPath::into_string),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auth(rules: &[(&str, Right)]) -> Auth {
+        let rules = rules.iter().map(|(name, right)| AuthRule {
+            name: (*name).to_owned(),
+            primary_key: "hush".to_owned(),
+            secondary_key: None,
+            rights: vec![*right],
+            entity: None,
+        });
+        Auth {
+            anonymous: Vec::new(),
+            rules: rules.collect(),
+        }
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_development_key_is_for_loopback_only() {
+        let auth = Auth::default();
+        let loopback = addresses(&["127.0.0.1:5672", "[::1]:5672", "127.3.2.1:1"]);
+        assert_eq!(
+            Keys::new(&auth, &loopback, false).unwrap().shown.key,
+            "SAS_KEY_VALUE"
+        );
+        let public = addresses(&["127.0.0.1:5672", "0.0.0.0:5672"]);
+        let refusal = Keys::new(&auth, &public, false).unwrap_err().to_string();
+        assert!(
+            refusal.starts_with("0.0.0.0:5672 is not a loopback address"),
+            "{refusal}"
+        );
+        assert!(refusal.contains("--allow-development-key"), "{refusal}");
+        assert!(Keys::new(&auth, &public, true).is_ok());
+    }
+
+    #[test]
+    fn a_configured_key_replaces_the_development_key_and_is_never_shown() {
+        let auth = auth(&[("sender", Right::Send), ("owner", Right::Manage)]);
+        let keys = Keys::new(&auth, &addresses(&["0.0.0.0:5672"]), false).unwrap();
+        assert_eq!(keys.rules.rules.len(), 2);
+        assert_eq!(keys.shown.rule, "owner");
+        assert_eq!(keys.shown.key, "<key of owner>");
+        assert!(!format!("{keys:?}").contains("hush"));
+    }
+}

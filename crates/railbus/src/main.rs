@@ -1,0 +1,40 @@
+//! The Railbus message broker: `railbus serve` and `railbus config check`.
+//!
+//! Exit codes: 0 asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
+//! comes with one sentence on stderr.
+
+mod arguments;
+mod check;
+mod config;
+mod data_directory;
+mod entropy;
+mod keys;
+mod log;
+mod ready;
+mod refusal;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command, ConfigCommand};
+use refusal::Refusal;
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("railbus: {refusal}");
+            refusal.exit_code()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Refusal> {
+    match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Config(ConfigCommand::Check { file }) => check::run(&file),
+    }
+}

@@ -1,0 +1,73 @@
+//! Ready line: the one line on stdout, printed when the first send would succeed.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use crate::keys::ShownKey;
+
+/// Prints the line.
+pub fn announce(addresses: &[SocketAddr], key: &ShownKey) {
+    let mut stdout = std::io::stdout().lock();
+    // Nobody may be listening; that is no reason not to serve.
+    drop(writeln!(stdout, "{}", line(addresses, key)).and_then(|()| stdout.flush()));
+}
+
+fn line(addresses: &[SocketAddr], key: &ShownKey) -> String {
+    let listen: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let entity = key
+        .entity
+        .as_ref()
+        .map(|path| format!("EntityPath={path};"))
+        .unwrap_or_default();
+    format!(
+        "railbus ready listen={} connection-string=\"Endpoint=sb://{};SharedAccessKeyName={};SharedAccessKey={};{}UseDevelopmentEmulator=true;\"",
+        listen.join(","),
+        addresses.first().map(endpoint).unwrap_or_default(),
+        key.rule,
+        key.key,
+        entity,
+    )
+}
+
+/// A loopback or unspecified address is reached as `localhost`.
+fn endpoint(address: &SocketAddr) -> String {
+    if address.ip().is_unspecified() || address.ip().is_loopback() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(addresses: &[&str], entity: Option<&str>, expected: &str) {
+        let addresses: Vec<SocketAddr> =
+            addresses.iter().map(|text| text.parse().unwrap()).collect();
+        let key = ShownKey {
+            rule: "RootManageSharedAccessKey".to_owned(),
+            key: "SAS_KEY_VALUE".to_owned(),
+            entity: entity.map(str::to_owned),
+        };
+        assert_eq!(line(&addresses, &key), expected);
+    }
+
+    #[test]
+    fn the_line_is_what_scripts_rely_on() {
+        check(
+            &["127.0.0.1:5672", "127.0.0.1:5671", "127.0.0.1:5300"],
+            None,
+            "railbus ready listen=127.0.0.1:5672,127.0.0.1:5671,127.0.0.1:5300 connection-string=\"Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;\"",
+        );
+    }
+
+    #[test]
+    fn the_endpoint_is_the_first_address_that_was_bound() {
+        check(
+            &["10.1.2.3:7000"],
+            Some("orders"),
+            "railbus ready listen=10.1.2.3:7000 connection-string=\"Endpoint=sb://10.1.2.3:7000;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;EntityPath=orders;UseDevelopmentEmulator=true;\"",
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Refusal: why the program ends other than by being asked to, in one sentence.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use store::StoreError;
+
+use crate::config;
+
+/// Why the program ends.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error(
+        "{0} is not a loopback address, and no keys are configured: anybody on the network could use the well-known \
+         development key; configure [[auth.rules]] in railbus.toml, or allow it with --allow-development-key"
+    )]
+    DevelopmentKey(SocketAddr),
+    #[error("the data directory {path} can not be used: {error}")]
+    DataDirectory {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("the data directory {path} can not be used: {error}")]
+    Store { path: PathBuf, error: StoreError },
+    #[error(transparent)]
+    Start(#[from] server::StartError),
+    #[error("the system can not give what the broker needs to start: {0}")]
+    System(std::io::Error),
+    #[error("stopped, since the store failed: {0}")]
+    Failed(StoreError),
+}
+
+impl Refusal {
+    /// 1 when it failed while running, 2 when it did not start.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Failed(_) => ExitCode::from(1),
+            Self::Config(_)
+            | Self::DevelopmentKey(_)
+            | Self::DataDirectory { .. }
+            | Self::Store { .. }
+            | Self::Start(_)
+            | Self::System(_) => ExitCode::from(2),
+        }
+    }
+}

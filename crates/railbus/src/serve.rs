@@ -1,0 +1,133 @@
+//! `railbus serve`: from settings to a running broker, and to its end.
+//!
+//! The order matters: the data directory is locked and recovered before anything is bound, and
+//! the ready line is printed when everything is bound, before anybody is served.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rocks::RocksStore;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use server::{Prepared, Server};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::arguments::ServeArguments;
+use crate::data_directory::{DataDirectory, Location};
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::{log, ready};
+
+/// How long stopping may take. What is not finished by then is recovered at the next start.
+const STOP: Duration = Duration::from_millis(4_500);
+/// Threads for reading what is not in memory.
+const READERS: usize = 8;
+
+/// Runs the broker until it is asked to stop or fails.
+pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
+    let settings = Settings::resolve(arguments)?;
+    log::start(settings.log_format);
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(READERS)
+        .build()
+        .map_err(Refusal::System)?;
+    let result = runtime.block_on(serve(settings));
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(settings: Settings) -> Result<(), Refusal> {
+    let mut signals = Signals::new().map_err(Refusal::System)?;
+    warn_about_durability(&settings);
+    let directory = DataDirectory::open(settings.data)?;
+    let progress = Arc::new(Notify::new());
+    let waker = Arc::clone(&progress);
+    let store = RocksStore::open(
+        directory.path(),
+        settings.store,
+        Arc::new(move || waker.notify_one()),
+    )
+    .map_err(|error| Refusal::Store {
+        path: directory.path().to_owned(),
+        error,
+    })?;
+    let prepared = Prepared::new(settings.server, Box::new(store), progress).await?;
+    ready::announce(prepared.addresses(), &settings.shown_key);
+    let mut server = prepared.serve();
+    tokio::select! {
+        failure = server.failed() => return Err(Refusal::Failed(failure)),
+        () = signals.next() => {}
+    }
+    stop(server, signals).await
+}
+
+async fn stop(server: Server, mut signals: Signals) -> Result<(), Refusal> {
+    tracing::info!("stopping");
+    tokio::select! {
+        stopped = tokio::time::timeout(STOP, server.stop()) => match stopped {
+            Ok(result) => result.map_err(Refusal::Failed),
+            Err(_) => {
+                tracing::warn!("stopping took too long; the next start recovers what is left");
+                Ok(())
+            }
+        },
+        () = signals.next() => {
+            tracing::warn!("stopping at once");
+            Ok(())
+        }
+    }
+}
+
+fn warn_about_durability(settings: &Settings) {
+    if settings.store.durability == rocks::Durability::Buffered {
+        let place = match settings.data {
+            Location::Ephemeral => "and the data directory is removed at exit",
+            Location::Lasting(_) => "but not a power cut",
+        };
+        tracing::warn!(
+            "durability is buffered: accepted messages survive the death of the process, {place}"
+        );
+    }
+}
+
+/// SIGTERM and SIGINT, from now on.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Asks for as many open files as we may have: the usual soft limit is 1,024, which is less than
+/// the connections and the store need.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    ) {
+        tracing::warn!(%error, "the limit of open files stays at {:?}", limit.current);
+    }
+}

@@ -1,0 +1,378 @@
+//! Settings: what `railbus serve` runs with, put together from flags, environment, file and defaults.
+//!
+//! A flag wins over the environment, the environment over `railbus.toml`, the file over the default.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use broker::BrokerSettings;
+use server::{Limits, QueueDefinition};
+
+use crate::arguments::ServeArguments;
+use crate::config::{
+    self, Durability, Entities, LimitsConfig, LogFormat, RailbusToml, Right, Size, read_entities,
+    read_railbus_toml,
+};
+use crate::data_directory::Location;
+use crate::entropy;
+use crate::keys::{Keys, ShownKey};
+use crate::refusal::Refusal;
+
+/// What both the store and the cache of bodies may use, unless told otherwise.
+const MEMORY: u64 = 128 << 20;
+/// Where the official emulator serves HTTP.
+const HTTP_PORT: u16 = 5_300;
+
+/// Everything `railbus serve` needs to know.
+#[derive(Debug)]
+pub struct Settings {
+    pub data: Location,
+    pub log_format: LogFormat,
+    pub store: rocks::Options,
+    pub server: server::Options,
+    pub shown_key: ShownKey,
+    /// What a user should know about the configuration, although it is accepted.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// Puts the settings together.
+    pub fn resolve(arguments: &ServeArguments) -> Result<Self, Refusal> {
+        let file = config_file(arguments);
+        let config = match &file {
+            Some(file) => read_railbus_toml(file)?,
+            None => RailbusToml::default(),
+        };
+        let beside = |path: &PathBuf| beside(file.as_deref(), path);
+        let listen = listen(arguments, &config)?;
+        let allow_development_key = arguments.allow_development_key || config.allow_development_key;
+        let keys = Keys::new(&config.auth, &listen, allow_development_key)?;
+        let entities_file = arguments
+            .entities
+            .clone()
+            .or_else(|| config.entities.as_ref().map(beside));
+        let (queues, warnings) = queues(entities_file.or_else(emulator_config_path), &config)?;
+        let memory = check_memory(arguments, &config)?;
+        let data = data(arguments, &config, beside);
+        Ok(Self {
+            store: rocks::Options {
+                durability: durability(arguments, &config, &data).into(),
+                memory_bytes: memory / 4 * 3,
+                reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
+                accept_data_loss: arguments.accept_data_loss,
+            },
+            data,
+            log_format: arguments
+                .log_format
+                .or(config.log_format)
+                .unwrap_or_default(),
+            server: server::Options {
+                listen,
+                limits: limits(&config.limits),
+                connections: connections(arguments, &config)?,
+                rules: keys.rules,
+                broker: broker(arguments, &config, memory / 8)?,
+                queues,
+            },
+            shown_key: keys.shown,
+            warnings,
+        })
+    }
+}
+
+/// The file that was named, or the one that is there.
+fn config_file(arguments: &ServeArguments) -> Option<PathBuf> {
+    let usual = || Some(PathBuf::from("railbus.toml")).filter(|file| file.is_file());
+    arguments.config.clone().or_else(usual)
+}
+
+/// Paths in a file are relative to it.
+fn beside(file: Option<&Path>, path: &Path) -> PathBuf {
+    file.and_then(Path::parent)
+        .map_or_else(|| path.to_owned(), |directory| directory.join(path))
+}
+
+/// The official emulator's image is told its file by this variable.
+fn emulator_config_path() -> Option<PathBuf> {
+    std::env::var_os("CONFIG_PATH")
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+}
+
+fn listen(
+    arguments: &ServeArguments,
+    config: &RailbusToml,
+) -> Result<Vec<SocketAddr>, config::Error> {
+    if !arguments.listen.is_empty() {
+        return Ok(arguments.listen.clone());
+    }
+    if !config.listen.is_empty() {
+        return Ok(config.listen.clone());
+    }
+    let ports = [5_672, 5_671, http_port()?];
+    Ok(ports
+        .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .to_vec())
+}
+
+/// The official emulator's image is told its HTTP port by this variable.
+fn http_port() -> Result<u16, config::Error> {
+    const NAME: &str = "EMULATOR_HTTP_PORT";
+    match std::env::var(NAME) {
+        Ok(value) => value.parse().map_err(|_| config::Error::Argument {
+            name: NAME,
+            value,
+            expected: "a port",
+        }),
+        Err(_) => Ok(HTTP_PORT),
+    }
+}
+
+/// The queues of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
+fn queues(
+    entities_file: Option<PathBuf>,
+    config: &RailbusToml,
+) -> Result<(Vec<QueueDefinition>, Vec<String>), config::Error> {
+    let mut entities = match entities_file {
+        Some(file) => read_entities(&file)?,
+        None => Entities::default(),
+    };
+    for queue in &config.queues {
+        let queue = QueueDefinition::from(queue.clone());
+        if entities.contains(&queue.path) {
+            entities.warnings.push(format!(
+                "the queue {} is in both files; the entities file holds",
+                queue.path
+            ));
+        } else {
+            entities.queues.push(queue);
+        }
+    }
+    entities
+        .warnings
+        .extend(config::unsupported(&entities.queues));
+    Ok((entities.queues, entities.warnings))
+}
+
+fn data(
+    arguments: &ServeArguments,
+    config: &RailbusToml,
+    beside: impl Fn(&PathBuf) -> PathBuf,
+) -> Location {
+    if arguments.ephemeral {
+        return Location::Ephemeral;
+    }
+    match &arguments.data_dir {
+        Some(path) => Location::Lasting(path.clone()),
+        None if config.ephemeral => Location::Ephemeral,
+        None => Location::Lasting(
+            config
+                .data_dir
+                .as_ref()
+                .map_or_else(|| PathBuf::from("railbus-data"), beside),
+        ),
+    }
+}
+
+/// What goes at exit needs no protection from a power cut, unless somebody asks for it.
+fn durability(arguments: &ServeArguments, config: &RailbusToml, data: &Location) -> Durability {
+    let default = match data {
+        Location::Ephemeral => Durability::Buffered,
+        Location::Lasting(_) => Durability::Synced,
+    };
+    arguments
+        .durability
+        .or(config.durability)
+        .unwrap_or(default)
+}
+
+fn check_memory(arguments: &ServeArguments, config: &RailbusToml) -> Result<u64, config::Error> {
+    let flag = flag::<{ 16 << 20 }, { 1 << 40 }>(
+        arguments.memory,
+        "--memory (or RAILBUS_MEMORY)",
+        "16MiB to 1TiB",
+    )?;
+    Ok(flag.or(config.memory).map_or(MEMORY, |size| size.0))
+}
+
+fn flag<const LEAST: u64, const MOST: u64>(
+    size: Option<bytesize::ByteSize>,
+    name: &'static str,
+    expected: &'static str,
+) -> Result<Option<Size<LEAST, MOST>>, config::Error> {
+    let check = |size: bytesize::ByteSize| {
+        Size::check(size).map_err(|_| config::Error::Argument {
+            name,
+            value: size.to_string(),
+            expected,
+        })
+    };
+    size.map(check).transpose()
+}
+
+fn connections(
+    arguments: &ServeArguments,
+    config: &RailbusToml,
+) -> Result<servicebus::Settings, config::Error> {
+    let default = servicebus::Settings::default();
+    let name = "--max-message-size (or RAILBUS_MAX_MESSAGE_SIZE)";
+    let max_message_size =
+        flag(arguments.max_message_size, name, "1KiB to 100MiB")?.or(config.max_message_size);
+    Ok(servicebus::Settings {
+        max_message_size: max_message_size.map_or(default.max_message_size, |size| size.0),
+        anonymous: Right::all(&config.auth.anonymous),
+        endpoint: endpoint(&config.limits),
+        ..default
+    })
+}
+
+fn endpoint(limits: &LimitsConfig) -> endpoint::Config {
+    let default = endpoint::Config::default();
+    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let millis = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    endpoint::Config {
+        max_frame_size: limits
+            .frame_size
+            .map_or(default.max_frame_size, |value| millis(value.0)),
+        idle_time_out: limits
+            .idle_time_out
+            .map(|value| millis(value.0))
+            .or(default.idle_time_out),
+        handshake_time_out: limits
+            .handshake_time_out
+            .map_or(default.handshake_time_out, |value| millis(value.0)),
+        max_sessions: limits
+            .sessions_per_connection
+            .map_or(default.max_sessions, |value| size(value.0)),
+        max_links_per_session: limits
+            .links_per_session
+            .map_or(default.max_links_per_session, |value| size(value.0)),
+        max_unsettled: limits
+            .unsettled_per_session
+            .map_or(default.max_unsettled, |value| size(value.0)),
+        max_partial_bytes: limits
+            .partial_bytes_per_connection
+            .map_or(default.max_partial_bytes, |value| size(value.0)),
+        ..default
+    }
+}
+
+fn limits(limits: &LimitsConfig) -> Limits {
+    let default = Limits::default();
+    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    Limits {
+        connections: limits
+            .connections
+            .map_or(default.connections, |value| size(value.0)),
+        connections_per_address: limits
+            .connections_per_address
+            .map_or(default.connections_per_address, |value| size(value.0)),
+        handshake: limits
+            .handshake_time_out
+            .map_or(default.handshake, |value| Duration::from_millis(value.0)),
+        unanswered_bytes_per_connection: limits
+            .unanswered_bytes_per_connection
+            .map_or(default.unanswered_bytes_per_connection, |value| {
+                size(value.0)
+            }),
+        unanswered_bytes: limits
+            .unanswered_bytes
+            .map_or(default.unanswered_bytes, |value| size(value.0)),
+        ..default
+    }
+}
+
+fn broker(
+    arguments: &ServeArguments,
+    config: &RailbusToml,
+    body_bytes: u64,
+) -> Result<BrokerSettings, Refusal> {
+    let default = BrokerSettings::default();
+    let outlet = config.limits.outgoing_bytes_per_connection;
+    Ok(BrokerSettings {
+        seed: entropy::seed()?,
+        expiry: arguments
+            .expiry
+            .or(config.expiry)
+            .unwrap_or_default()
+            .into(),
+        locks_on_disconnect: arguments
+            .locks_on_disconnect
+            .or(config.locks_on_disconnect)
+            .unwrap_or_default()
+            .into(),
+        body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
+        outlet_bytes: outlet.map_or(default.outlet_bytes, |size| {
+            usize::try_from(size.0).unwrap_or(usize::MAX)
+        }),
+        ..default
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str, change: impl FnOnce(&mut ServeArguments)) -> Settings {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("railbus.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut arguments = ServeArguments {
+            config: Some(file),
+            ..ServeArguments::default()
+        };
+        change(&mut arguments);
+        Settings::resolve(&arguments).unwrap()
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let settings = resolve(
+            "listen = ['127.0.0.1:1']\ndurability = 'buffered'\n",
+            |arguments| {
+                arguments.listen = vec!["127.0.0.1:2".parse().unwrap()];
+            },
+        );
+        assert_eq!(settings.server.listen, ["127.0.0.1:2".parse().unwrap()]);
+        assert_eq!(settings.store.durability, rocks::Durability::Buffered);
+    }
+
+    #[test]
+    fn an_ephemeral_broker_is_buffered_unless_told_otherwise() {
+        let settings = resolve("", |arguments| arguments.ephemeral = true);
+        assert_eq!(settings.data, Location::Ephemeral);
+        assert_eq!(settings.store.durability, rocks::Durability::Buffered);
+        let settings = resolve("durability = 'synced'", |arguments| {
+            arguments.ephemeral = true;
+        });
+        assert_eq!(settings.store.durability, rocks::Durability::Synced);
+    }
+
+    #[test]
+    fn paths_in_the_file_are_relative_to_it() {
+        let settings = resolve("data-dir = 'data'\n", |_| {});
+        let Location::Lasting(path) = settings.data else {
+            panic!("not lasting")
+        };
+        assert!(
+            path.is_absolute() && path.ends_with("data"),
+            "{}",
+            path.display()
+        );
+    }
+
+    #[test]
+    fn the_message_limit_reaches_connections() {
+        let settings = resolve("max-message-size = 1048576", |_| {});
+        assert_eq!(settings.server.connections.max_message_size, 1_048_576);
+    }
+
+    #[test]
+    fn two_brokers_have_different_seeds() {
+        assert_ne!(
+            resolve("", |_| {}).server.broker.seed,
+            resolve("", |_| {}).server.broker.seed
+        );
+    }
+}

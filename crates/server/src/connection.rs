@@ -1,0 +1,277 @@
+//! Connection: one AMQP socket and its client of the dialect.
+//!
+//! Each round waits for something to happen, then hears what the broker says, reads what is there,
+//! sends the shard all commands as one batch and writes what can be written. Writing never waits,
+//! so a peer that does not read still has its settlements taken in and its time-outs kept; what
+//! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::Output;
+use bytes::{Buf, BytesMut};
+use servicebus::Client;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, Sleep};
+
+use crate::budget::Share;
+use crate::door::House;
+use crate::input::{Input, Read, is_temporary};
+use crate::shard::Message;
+
+/// Reads in one round; then it is somebody else's turn.
+const READS_PER_ROUND: usize = 4;
+/// Batches heard in one round.
+const BATCHES_PER_ROUND: usize = 32;
+/// An output buffer larger than this is given back when it is empty.
+const KEPT_OUTPUT: usize = 64 * 1024;
+/// How long the peer of a finished connection may take to close its side.
+const LINGER: Duration = Duration::from_secs(1);
+/// What such a peer may still send.
+const LINGER_BYTES: usize = 4 << 20;
+
+/// What ended a wait.
+enum Cause {
+    Heard(usize),
+    Socket,
+    Alarm,
+    Stop,
+}
+
+/// One AMQP socket.
+pub struct Connection {
+    stream: TcpStream,
+    client: Client,
+    outputs: mpsc::UnboundedReceiver<Vec<Output>>,
+    heard: Vec<Vec<Output>>,
+    input: Input,
+    share: Share,
+    house: Arc<House>,
+    stopping: watch::Receiver<bool>,
+    said_goodbye: bool,
+    /// Bytes that the socket did not take in the last round.
+    unwritten: usize,
+    /// The peer has sent its last byte.
+    input_ended: bool,
+    /// The socket is of no use any more.
+    is_gone: bool,
+}
+
+impl Connection {
+    /// A connection that was just accepted.
+    pub fn new(
+        stream: TcpStream,
+        client: Client,
+        outputs: mpsc::UnboundedReceiver<Vec<Output>>,
+        share: Share,
+        house: Arc<House>,
+    ) -> Self {
+        Self {
+            stream,
+            client,
+            outputs,
+            heard: Vec::new(),
+            input: Input::default(),
+            share,
+            stopping: house.stopping.clone(),
+            house,
+            said_goodbye: false,
+            unwritten: 0,
+            input_ended: false,
+            is_gone: false,
+        }
+    }
+
+    /// Runs until either side has enough.
+    pub async fn run(mut self) {
+        let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
+        while !self.is_over() {
+            self.wait(alarm.as_mut()).await;
+            self.hear();
+            self.read();
+            self.submit().await;
+            self.write();
+            self.submit().await;
+        }
+        if !self.is_gone {
+            self.linger().await;
+        }
+    }
+
+    /// Waits until there is something to do.
+    async fn wait(&mut self, mut alarm: Pin<&mut Sleep>) {
+        self.arm(alarm.as_mut());
+        let interest = self.interest();
+        let cause = tokio::select! {
+            biased;
+            count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
+            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
+            () = alarm.as_mut() => Cause::Alarm,
+            _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
+        };
+        match cause {
+            // The shard has ended, and with it everything.
+            Cause::Heard(0) => self.is_gone = true,
+            Cause::Heard(_) | Cause::Socket => {}
+            Cause::Alarm => self.handle_alarm(),
+            Cause::Stop => self.say_goodbye(),
+        }
+    }
+
+    /// Sets the alarm if it would ring too late. One that rings too early is cheaper than setting
+    /// it anew each time the deadline moves on.
+    fn arm(&self, alarm: Pin<&mut Sleep>) {
+        if let Some(deadline) = self.client.deadline() {
+            let instant = self.house.clock.instant(deadline);
+            if alarm.is_elapsed() || instant < alarm.deadline() {
+                alarm.reset(instant);
+            }
+        } else if alarm.is_elapsed() {
+            alarm.reset(Instant::now() + self.house.limits.handshake);
+        }
+    }
+
+    /// Does what is due, if anything, and gives back what an idle connection does not need.
+    fn handle_alarm(&mut self) {
+        let now = self.house.clock.moment();
+        if self
+            .client
+            .deadline()
+            .is_some_and(|deadline| deadline <= now.mono)
+        {
+            self.client.handle_timeout(now);
+        }
+        let output = self.client.output(now);
+        if output.is_empty() {
+            *output = BytesMut::new();
+        }
+    }
+
+    fn say_goodbye(&mut self) {
+        self.said_goodbye = true;
+        self.client.shut_down(self.house.clock.moment());
+    }
+
+    /// What the socket should be ready for.
+    fn interest(&self) -> Option<Interest> {
+        match (self.may_read(), self.unwritten > 0) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether the peer may be heard, or has to wait until it was answered or has read.
+    fn may_read(&self) -> bool {
+        let limits = &self.house.limits;
+        self.share.get() < limits.unanswered_bytes_per_connection
+            && !self.share.is_exhausted()
+            && self.unwritten < limits.unwritten_bytes_per_connection
+    }
+
+    fn hear(&mut self) {
+        while self.heard.len() < BATCHES_PER_ROUND
+            && let Ok(batch) = self.outputs.try_recv()
+        {
+            self.heard.push(batch);
+        }
+        if self.heard.is_empty() {
+            return;
+        }
+        let now = self.house.clock.moment();
+        for output in self.heard.drain(..).flatten() {
+            self.client.handle_output(now, output);
+        }
+        self.share.set(self.client.unanswered_bytes());
+    }
+
+    fn read(&mut self) {
+        for _ in 0..READS_PER_ROUND {
+            if !self.may_read() {
+                break;
+            }
+            match self.input.read(&self.stream) {
+                Read::Some(_) => self
+                    .client
+                    .handle_input(self.house.clock.moment(), self.input.buffer()),
+                Read::Nothing => break,
+                Read::End => {
+                    self.client.handle_eof(self.house.clock.moment());
+                    self.input_ended = true;
+                    break;
+                }
+            }
+            self.share.set(self.client.unanswered_bytes());
+        }
+        self.input.rest();
+    }
+
+    /// Sends the shard what there is to decide. Waits only while the shard has more to do than it can.
+    async fn submit(&mut self) {
+        let commands = self.client.commands();
+        if commands.is_empty() {
+            return;
+        }
+        let batch = Message::Commands(std::mem::take(commands));
+        if self.house.inbox.send(batch).await.is_err() {
+            self.is_gone = true;
+        }
+    }
+
+    /// Writes what the socket takes.
+    fn write(&mut self) {
+        let now = self.house.clock.moment();
+        loop {
+            let output = self.client.output(now);
+            self.unwritten = output.len();
+            if output.is_empty() {
+                if output.capacity() > KEPT_OUTPUT {
+                    *output = BytesMut::new();
+                }
+                return;
+            }
+            match self.stream.try_write(output) {
+                Ok(count) => {
+                    output.advance(count);
+                    self.client.written();
+                }
+                Err(error) if is_temporary(&error) => return,
+                Err(_) => {
+                    self.client.handle_eof(now);
+                    self.is_gone = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_gone || self.input_ended || self.client.is_finished()
+    }
+
+    /// Writes our last words and lets the peer read them: closing a socket with unread input would
+    /// reset it and take them away.
+    async fn linger(mut self) {
+        let farewell = async {
+            self.stream
+                .write_all_buf(self.client.output(self.house.clock.moment()))
+                .await?;
+            self.stream.shutdown().await?;
+            let mut rest = [0; 4096];
+            let mut count = 0;
+            while count < LINGER_BYTES {
+                match self.stream.read(&mut rest).await? {
+                    0 => break,
+                    more => count += more,
+                }
+            }
+            std::io::Result::Ok(())
+        };
+        // A peer that is slow or gone is left alone.
+        drop(tokio::time::timeout(LINGER, farewell).await);
+    }
+}

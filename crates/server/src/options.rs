@@ -1,0 +1,66 @@
+//! Options: what a server is started with. Plain values, handed over whole.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use broker::{BrokerSettings, QueueSettings};
+use servicebus::AccessRules;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen; port 0 takes any free port. Every address speaks every protocol.
+    pub listen: Vec<SocketAddr>,
+    /// Bounds on what clients may take up.
+    pub limits: Limits,
+    /// What holds for every AMQP connection.
+    pub connections: servicebus::Settings,
+    /// Who may do what.
+    pub rules: AccessRules,
+    /// What holds for every entity.
+    pub broker: BrokerSettings,
+    /// Queues that exist before the first client is let in.
+    pub queues: Vec<QueueDefinition>,
+}
+
+/// A queue as the configuration wants it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct QueueDefinition {
+    /// In the case in which it is shown.
+    pub path: String,
+    /// Its properties.
+    pub settings: QueueSettings,
+}
+
+/// Bounds on what clients may take up.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Connections in total.
+    pub connections: usize,
+    /// Connections from one address.
+    pub connections_per_address: usize,
+    /// From being accepted to the first byte, and an HTTP request's header.
+    pub handshake: Duration,
+    /// Bytes of messages one connection may have given to the broker without an answer.
+    pub unanswered_bytes_per_connection: usize,
+    /// The same for all connections together.
+    pub unanswered_bytes: usize,
+    /// Bytes one connection may leave unread before its own input waits.
+    pub unwritten_bytes_per_connection: usize,
+    /// How long connections may take to say goodbye when the server stops.
+    pub farewell: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            connections_per_address: 5_000,
+            handshake: Duration::from_secs(30),
+            unanswered_bytes_per_connection: 8 << 20,
+            unanswered_bytes: 256 << 20,
+            unwritten_bytes_per_connection: 8 << 20,
+            farewell: Duration::from_secs(2),
+        }
+    }
+}

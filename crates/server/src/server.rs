@@ -1,0 +1,178 @@
+//! Server: everything together, from an open store to the last goodbye.
+//!
+//! [`Prepared`] holds the listeners but lets nobody in; [`Prepared::serve`] opens the doors. So
+//! the ready line can be printed in between, and nobody is served before it is there.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use broker::Shard;
+use store::{Store, StoreError};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::budget::Budget;
+use crate::clock::Clock;
+use crate::door::{self, House};
+use crate::entrance::Entrance;
+use crate::options::Options;
+use crate::setup;
+use crate::shard::{Inbox, Message, ShardTask};
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// What the store held could not be read or understood, or it failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A configured queue was refused.
+    #[error("the queue {path} was refused: {reason}")]
+    Queue {
+        /// Its path.
+        path: String,
+        /// The broker's reason.
+        reason: broker::RequestError,
+    },
+    /// An address can not be listened on.
+    #[error("can not listen on {address}: {error}")]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+/// A server that listens but lets nobody in yet.
+pub struct Prepared {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    house: Arc<House>,
+    server: Server,
+}
+
+/// A server at work.
+pub struct Server {
+    inbox: Inbox,
+    shard: JoinHandle<Result<(), StoreError>>,
+    stop: watch::Sender<bool>,
+    /// Ends when the last connection has.
+    inside: mpsc::Receiver<()>,
+    farewell: std::time::Duration,
+}
+
+impl Prepared {
+    /// Recovers what `store` holds, makes the configured queues exist, and binds every address.
+    /// `progress` is notified whenever the store has made progress.
+    ///
+    /// # Errors
+    /// When any of that can not be done.
+    pub async fn new(
+        options: Options,
+        store: Box<dyn Store>,
+        progress: Arc<Notify>,
+    ) -> Result<Self, StartError> {
+        let clock = Clock::start();
+        let shard = Shard::open(options.broker.clone(), store, clock.now())?;
+        let (task, inbox) = ShardTask::new(shard, clock, progress);
+        let shard = tokio::spawn(task.run());
+        let directory = match setup::prepare(&inbox, options.queues.clone()).await {
+            Ok(directory) => directory,
+            Err(setup::Error::Refused { path, reason }) => {
+                return Err(StartError::Queue { path, reason });
+            }
+            Err(setup::Error::ShardEnded) => return Err(StartError::Store(failure(shard.await))),
+        };
+        let (listeners, addresses) = bind(&options.listen).await?;
+        let (stop, stopping) = watch::channel(false);
+        let (inside, last) = mpsc::channel(1);
+        let house = House {
+            clock,
+            entrance: Arc::new(Entrance::new(&options.limits)),
+            budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
+            settings: Arc::new(options.connections),
+            directory: Arc::new(directory),
+            rules: Arc::new(options.rules),
+            inbox: inbox.clone(),
+            next_connection: AtomicU64::new(1),
+            stopping,
+            inside,
+            limits: options.limits,
+        };
+        let farewell = house.limits.farewell;
+        let server = Server {
+            inbox,
+            shard,
+            stop,
+            inside: last,
+            farewell,
+        };
+        Ok(Self {
+            listeners,
+            addresses,
+            house: Arc::new(house),
+            server,
+        })
+    }
+
+    /// Where it listens, with the ports that were chosen.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Opens the doors.
+    #[must_use]
+    pub fn serve(self) -> Server {
+        for listener in self.listeners {
+            tokio::spawn(door::open(listener, Arc::clone(&self.house)));
+        }
+        self.server
+    }
+}
+
+impl Server {
+    /// Waits until the store fails, which is final, and says why. Never returns otherwise.
+    pub async fn failed(&mut self) -> StoreError {
+        failure((&mut self.shard).await)
+    }
+
+    /// Lets nobody in any more, closes every connection with `amqp:connection:forced`, finishes
+    /// what was begun and closes the store.
+    ///
+    /// # Errors
+    /// When the store fails meanwhile.
+    pub async fn stop(mut self) -> Result<(), StoreError> {
+        self.stop.send_replace(true);
+        // A peer that does not say goodbye in time is left behind.
+        drop(tokio::time::timeout(self.farewell, self.inside.recv()).await);
+        drop(self.inbox.send(Message::Stop).await);
+        self.shard
+            .await
+            .unwrap_or_else(|error| Err(StoreError::Poisoned(error.to_string())))
+    }
+}
+
+async fn bind(wanted: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), StartError> {
+    let mut listeners = Vec::new();
+    let mut addresses = Vec::new();
+    for &address in wanted {
+        let refused = |error| StartError::Listen { address, error };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        addresses.push(listener.local_addr().map_err(refused)?);
+        listeners.push(listener);
+    }
+    Ok((listeners, addresses))
+}
+
+/// Why a shard task ended that was not told to.
+fn failure(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) -> StoreError {
+    match ended {
+        Ok(Err(error)) => error,
+        Ok(Ok(())) => StoreError::Poisoned("the shard ended without being told to".to_owned()),
+        Err(error) => StoreError::Poisoned(error.to_string()),
+    }
+}

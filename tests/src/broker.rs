@@ -1,0 +1,285 @@
+//! Broker: the real program, started on a temporary directory and any free port.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// How a broker is started.
+#[derive(Debug)]
+pub struct Setup {
+    directory: Arc<TempDir>,
+    configuration: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(String, String)>,
+}
+
+/// A queue named `orders` with everything by default, and one with a short lock.
+const QUEUES: &str = "
+[[queues]]
+name = 'orders'
+
+[[queues]]
+name = 'others'
+lock-duration = 'PT5S'
+";
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Setup {
+    /// Listens on any port of the loopback; has the queues `orders` and `others`.
+    ///
+    /// # Panics
+    /// When there is no room for a temporary directory.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            directory: Arc::new(TempDir::new().expect("there is room for a temporary directory")),
+            configuration: String::new(),
+            arguments: vec!["--listen".into(), "127.0.0.1:0".into()],
+            environment: Vec::new(),
+        }
+    }
+
+    /// Adds top-level keys or tables to `railbus.toml`.
+    #[must_use]
+    pub fn configure(mut self, toml: &str) -> Self {
+        self.configuration.push_str(toml);
+        self.configuration.push('\n');
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(Into::into));
+        self
+    }
+
+    /// Replaces all arguments after `serve --config FILE --data-dir DIR`.
+    #[must_use]
+    pub fn only_arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.clear();
+        self.arguments(arguments)
+    }
+
+    /// Sets a variable of the environment.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The directory in which the broker works.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where the broker keeps its store.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Starts the broker and waits for its ready line.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    #[must_use]
+    pub fn start(&self) -> Broker {
+        Broker::start(self)
+    }
+
+    /// Starts a broker that is expected not to become ready; returns its exit code and stderr.
+    ///
+    /// # Panics
+    /// When it becomes ready.
+    #[must_use]
+    pub fn refused(&self) -> (i32, String) {
+        let output = self.command().output().expect("the program is there");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "",
+            "nothing is ready"
+        );
+        let code = output.status.code().expect("it ends by itself");
+        (code, String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    fn command(&self) -> Command {
+        let file = self.directory.path().join("railbus.toml");
+        fs::write(&file, format!("{}{QUEUES}", self.configuration)).expect("the directory is ours");
+        let mut command = Command::new(program());
+        command.current_dir(self.directory.path()).arg("serve");
+        command.arg("--config").arg(&file);
+        if !self
+            .arguments
+            .iter()
+            .any(|argument| argument == "--ephemeral")
+        {
+            command.arg("--data-dir").arg(self.data());
+        }
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned());
+        command
+    }
+}
+
+/// The program under test: named by `RAILBUS_BIN`, or beside the tests.
+#[must_use]
+pub fn program() -> PathBuf {
+    if let Some(program) = std::env::var_os("RAILBUS_BIN") {
+        return program.into();
+    }
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let program = test
+        .ancestors()
+        .nth(2)
+        .map(|profile| profile.join("railbus"));
+    let program = program.filter(|program| program.is_file());
+    program.expect("build the program first: cargo build --release --workspace")
+}
+
+/// A broker that is ready.
+#[derive(Debug)]
+pub struct Broker {
+    process: Child,
+    stdout: BufReader<ChildStdout>,
+    ready: String,
+    log: PathBuf,
+    /// The broker needs it, even when nobody else does.
+    _directory: Arc<TempDir>,
+}
+
+impl Broker {
+    fn start(setup: &Setup) -> Self {
+        let log = setup.directory.path().join("stderr");
+        let stderr = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .expect("the directory is ours");
+        let mut command = setup.command();
+        command.stdout(Stdio::piped()).stderr(stderr);
+        let mut process = command.spawn().expect("the program is there");
+        let mut stdout = BufReader::new(process.stdout.take().expect("stdout is piped"));
+        let mut ready = String::new();
+        stdout.read_line(&mut ready).expect("stdout is text");
+        let broker = Self {
+            process,
+            stdout,
+            ready,
+            log,
+            _directory: Arc::clone(&setup.directory),
+        };
+        assert!(broker.ready.ends_with('\n'), "not ready: {}", broker.log());
+        broker
+    }
+
+    /// The ready line without its end.
+    #[must_use]
+    pub fn ready_line(&self) -> &str {
+        self.ready.trim_end()
+    }
+
+    /// Where it listens first.
+    ///
+    /// # Panics
+    /// When the ready line does not say.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        let listen = self
+            .ready
+            .strip_prefix("railbus ready listen=")
+            .expect("a ready line");
+        let first = listen
+            .split([',', ' '])
+            .next()
+            .expect("split gives at least one");
+        first.parse().expect("an address")
+    }
+
+    /// What it wrote to stderr.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("the log is there")
+    }
+
+    /// A number that the system keeps about the process, in KiB, such as `VmRSS`.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    #[must_use]
+    pub fn memory(&self, key: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))
+            .expect("the process lives");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        number
+            .expect("the system keeps the number")
+            .parse()
+            .expect("a number")
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.process);
+        kill_process(pid, signal).expect("the process lives");
+    }
+
+    /// SIGKILL.
+    pub fn kill(self) {
+        self.signal(Signal::KILL);
+        let _ = self.wait();
+    }
+
+    /// SIGTERM; returns how it ended.
+    #[must_use]
+    pub fn stop(self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.wait()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it wrote more than the ready line to stdout.
+    #[must_use]
+    pub fn wait(mut self) -> ExitStatus {
+        let status = self.process.wait().expect("it is our child");
+        let mut rest = String::new();
+        self.stdout
+            .read_to_string(&mut rest)
+            .expect("stdout is text");
+        assert_eq!(rest, "", "the ready line is all there is on stdout");
+        status
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}

@@ -1,0 +1,43 @@
+//! The little HTTP that the tests need: one request on one connection.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use crate::PATIENCE;
+
+/// Sends `request` as it stands and returns all that comes back until the connection is closed.
+///
+/// # Panics
+/// When the broker does not answer.
+#[must_use]
+pub fn exchange(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the broker listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("the socket is open");
+    stream
+        .write_all(request.as_bytes())
+        .expect("the broker reads");
+    let mut answer = Vec::new();
+    // A reset after the answer is no news.
+    drop(stream.read_to_end(&mut answer));
+    String::from_utf8(answer).expect("an answer is text")
+}
+
+/// Asks for `path` and returns the status and the body.
+///
+/// # Panics
+/// When the answer is no HTTP.
+#[must_use]
+pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let answer = exchange(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
+    );
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    (status.expect("an answer has a status"), body.to_owned())
+}

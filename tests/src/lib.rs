@@ -1,0 +1,18 @@
+//! End-to-end tests: the real binary, real sockets, a real store.
+//!
+//! A [`Broker`] is a process of its own on a directory of its own; a [`Peer`] is an AMQP client
+//! that does what a test says and nothing else. Both wait for what can be observed, never for time
+//! to pass; only a wait that would last for ever ends with an error, after [`PATIENCE`].
+
+pub mod broker;
+pub mod http;
+pub mod message;
+pub mod peer;
+
+pub use broker::{Broker, Setup};
+pub use peer::{Credentials, Peer, Received};
+
+use std::time::Duration;
+
+/// After this long nothing is coming any more.
+pub const PATIENCE: Duration = Duration::from_secs(60);

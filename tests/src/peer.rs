@@ -1,0 +1,424 @@
+//! Peer: an AMQP client in the hands of a test.
+//!
+//! It is the project's own engine in the client's role on a blocking socket. Every method drives
+//! the connection until what it waits for has happened; everything else is kept for later.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
+
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
+use bytes::{Buf, Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
+
+use crate::{PATIENCE, message};
+
+/// A rule's name and key for SASL PLAIN.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Credentials {
+    pub rule: &'static str,
+    pub key: &'static str,
+}
+
+impl Credentials {
+    /// The well-known ones.
+    pub const DEVELOPMENT: Self = Self {
+        rule: "RootManageSharedAccessKey",
+        key: "SAS_KEY_VALUE",
+    };
+}
+
+/// A message that arrived.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Received {
+    pub session: SessionId,
+    pub delivery_id: u32,
+    pub payload: Bytes,
+}
+
+impl Received {
+    /// What [`message::encode`] was given.
+    #[must_use]
+    pub fn body(&self) -> Vec<u8> {
+        message::body(&self.payload)
+    }
+}
+
+/// One connection.
+pub struct Peer {
+    connection: Connection,
+    stream: TcpStream,
+    input: BytesMut,
+    events: VecDeque<Event>,
+    start: Instant,
+    links: u32,
+    cookies: u128,
+}
+
+impl Peer {
+    /// Connects with the well-known key and waits until the connection is open.
+    ///
+    /// # Panics
+    /// When it does not open.
+    #[must_use]
+    pub fn connect(address: SocketAddr) -> Self {
+        let mut peer = Self::begin(address, Credentials::DEVELOPMENT);
+        peer.wait("open", |event| {
+            matches!(event, Event::Opened(_)).then_some(())
+        });
+        peer
+    }
+
+    /// Connects and says what a client says first, without waiting for an answer.
+    ///
+    /// # Panics
+    /// When nobody listens.
+    #[must_use]
+    pub fn begin(address: SocketAddr, credentials: Credentials) -> Self {
+        let response = format!("\0{}\0{}", credentials.rule, credentials.key).into_bytes();
+        let config = Config {
+            container_id: "e2e".to_owned(),
+            hostname: Some("localhost".to_owned()),
+            client_sasl: Some((Symbol::new("PLAIN"), response)),
+            ..Config::default()
+        };
+        let stream = TcpStream::connect(address).expect("the broker listens");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("the socket is open");
+        stream.set_nodelay(true).expect("the socket is open");
+        let mut peer = Self {
+            connection: Connection::new(Side::Client, config, Mono(0)),
+            stream,
+            input: BytesMut::new(),
+            events: VecDeque::new(),
+            start: Instant::now(),
+            links: 0,
+            cookies: 0,
+        };
+        peer.flush();
+        peer
+    }
+
+    /// Opens a sender to `queue` and waits for credit.
+    #[must_use]
+    pub fn sender(&mut self, queue: &str) -> LinkId {
+        let link = self.attach(Role::Sender, queue);
+        self.wait("credit", |event| match event {
+            Event::Credit { link: l, .. } if *l == link => Some(()),
+            _ => None,
+        });
+        link
+    }
+
+    /// Opens a receiver in peek-lock mode with so much credit.
+    #[must_use]
+    pub fn receiver(&mut self, queue: &str, credit: u32) -> LinkId {
+        let link = self.attach(Role::Receiver, queue);
+        self.connection.set_credit(link, credit, false);
+        self.flush();
+        link
+    }
+
+    /// Gives a receiver so much credit.
+    pub fn credit(&mut self, link: LinkId, credit: u32) {
+        self.connection.set_credit(link, credit, false);
+        self.flush();
+    }
+
+    /// Asks for a link, waits for the answer and expects it to be a refusal.
+    ///
+    /// # Panics
+    /// When the link is granted.
+    #[must_use]
+    pub fn refused(&mut self, role: Role, queue: &str) -> Error {
+        let link = self.ask(role, queue);
+        self.wait("refusal", |event| match event {
+            Event::Detached { link: l, error, .. } if *l == link => Some(error.clone()),
+            _ => None,
+        })
+        .expect("a refusal says why")
+    }
+
+    /// Sends a message and waits for the broker's word on it.
+    #[must_use]
+    pub fn send(&mut self, link: LinkId, body: &[u8]) -> DeliveryState {
+        let cookie = self.send_only(link, body);
+        self.outcome(cookie)
+    }
+
+    /// Sends a message without waiting; the result names it.
+    ///
+    /// # Panics
+    /// When there is no credit.
+    pub fn send_only(&mut self, link: LinkId, body: &[u8]) -> u128 {
+        self.cookies += 1;
+        let outgoing = Outgoing {
+            tag: &self.cookies.to_be_bytes(),
+            cookie: self.cookies,
+            ..Outgoing::default()
+        };
+        let message = message::encode(body);
+        self.connection
+            .send(link, &outgoing, &[&message])
+            .expect("the link has credit");
+        self.flush();
+        self.cookies
+    }
+
+    /// Waits for the broker's word on a message.
+    #[must_use]
+    pub fn outcome(&mut self, cookie: u128) -> DeliveryState {
+        self.wait("outcome", |event| match event {
+            Event::Disposed {
+                cookie: c, state, ..
+            } if *c == cookie => Some(state.clone()),
+            _ => None,
+        })
+        .expect("an outcome has a state")
+    }
+
+    /// Waits for the broker's word on a message; `None` when the connection ends without it.
+    #[must_use]
+    pub fn outcome_or_end(&mut self, cookie: u128) -> Option<DeliveryState> {
+        self.wait("outcome or end", |event| match event {
+            Event::Disposed {
+                cookie: c, state, ..
+            } if *c == cookie => Some(state.clone()),
+            Event::Closed { .. } => Some(None),
+            _ => None,
+        })
+    }
+
+    /// Waits for a message.
+    #[must_use]
+    pub fn receive(&mut self, link: LinkId) -> Received {
+        self.wait("message", |event| match event {
+            Event::Delivery {
+                link: l,
+                session,
+                delivery_id,
+                payload,
+                ..
+            } if *l == link => Some(Received {
+                session: *session,
+                delivery_id: *delivery_id,
+                payload: payload.clone(),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Settles a message and waits until the broker has confirmed it.
+    #[must_use]
+    pub fn settle(&mut self, received: &Received, state: DeliveryState) -> Option<DeliveryState> {
+        self.connection
+            .dispose_received(received.session, received.delivery_id, state, false);
+        self.flush();
+        self.wait("settlement", |event| match event {
+            Event::Updated {
+                delivery_id, state, ..
+            } if *delivery_id == received.delivery_id => Some(state.clone()),
+            _ => None,
+        })
+    }
+
+    /// Uses all credit of a receiver up: what there is arrives, then the drain is answered.
+    #[must_use]
+    pub fn drain(&mut self, link: LinkId, credit: u32) -> Vec<Received> {
+        self.connection.set_credit(link, credit, true);
+        self.flush();
+        let mut all = Vec::new();
+        loop {
+            let next = self.wait("drain", |event| match event {
+                Event::Delivery {
+                    link: l,
+                    session,
+                    delivery_id,
+                    payload,
+                    ..
+                } if *l == link => Some(Some(Received {
+                    session: *session,
+                    delivery_id: *delivery_id,
+                    payload: payload.clone(),
+                })),
+                Event::Drained { link: l } if *l == link => Some(None),
+                _ => None,
+            });
+            match next {
+                Some(received) => all.push(received),
+                None => return all,
+            }
+        }
+    }
+
+    /// Waits until the broker ends the connection, and returns why.
+    #[must_use]
+    pub fn closed(&mut self) -> Option<Error> {
+        self.wait("close", |event| match event {
+            Event::Closed { error } => Some(error.clone()),
+            _ => None,
+        })
+    }
+
+    /// Waits until the broker ends the link, and returns why.
+    #[must_use]
+    pub fn detached(&mut self, link: LinkId) -> Option<Error> {
+        self.wait("detach", |event| match event {
+            Event::Detached { link: l, error, .. } if *l == link => Some(error.clone()),
+            _ => None,
+        })
+    }
+
+    /// Waits for the broker's close without ever answering it.
+    ///
+    /// # Panics
+    /// When nothing comes.
+    pub fn closed_without_answer(&mut self) -> usize {
+        let mut bytes = [0; 1024];
+        self.stream
+            .read(&mut bytes)
+            .expect("the broker says goodbye")
+    }
+
+    /// Waits until the connection is open or closed, and returns whether it is open.
+    #[must_use]
+    pub fn try_open(&mut self) -> bool {
+        self.wait("open or close", |event| match event {
+            Event::Opened(_) => Some(true),
+            Event::Closed { .. } => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Waits for the end of SASL.
+    #[must_use]
+    pub fn sasl_outcome(&mut self) -> amqp::sasl::Code {
+        self.wait("SASL outcome", |event| match event {
+            Event::SaslOutcome(code) => Some(*code),
+            _ => None,
+        })
+    }
+
+    /// The socket, for those who break rules.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    fn attach(&mut self, role: Role, queue: &str) -> LinkId {
+        let link = self.ask(role, queue);
+        let granted = self.wait("attach", |event| match event {
+            Event::Attached { link: l, attach } if *l == link => {
+                Some(attach.source.is_some() && attach.target.is_some())
+            }
+            _ => None,
+        });
+        assert!(granted, "the link to {queue} is refused");
+        link
+    }
+
+    fn ask(&mut self, role: Role, queue: &str) -> LinkId {
+        self.links += 1;
+        let address = Some(Value::String(queue.into()));
+        let (source, target) = match role {
+            Role::Sender => (None, address),
+            Role::Receiver => (address, None),
+        };
+        let attach = Attach {
+            name: format!("link-{}", self.links),
+            handle: 0,
+            role,
+            snd_settle_mode: Some(SenderSettleMode::Unsettled),
+            rcv_settle_mode: Some(match role {
+                Role::Sender => ReceiverSettleMode::First,
+                Role::Receiver => ReceiverSettleMode::Second,
+            }),
+            source: Some(Box::new(Source {
+                address: source,
+                ..Source::default()
+            })),
+            target: Some(Box::new(TargetTerminus::Node(Target {
+                address: target,
+                ..Target::default()
+            }))),
+            unsettled: None,
+            incomplete_unsettled: false,
+            initial_delivery_count: (role == Role::Sender).then_some(0),
+            max_message_size: None,
+            offered_capabilities: Vec::new(),
+            desired_capabilities: Vec::new(),
+            properties: None,
+        };
+        let session = self.connection.begin();
+        let link = self.connection.attach(session, attach);
+        self.flush();
+        link
+    }
+
+    /// Returns what `pick` makes of the first event that it wants; others stay.
+    fn wait<T>(&mut self, what: &str, mut pick: impl FnMut(&Event) -> Option<T>) -> T {
+        let mut seen = 0;
+        loop {
+            while seen < self.events.len() {
+                if let Some(found) = pick(&self.events[seen]) {
+                    drop(self.events.remove(seen));
+                    return found;
+                }
+                seen += 1;
+            }
+            self.read(what);
+        }
+    }
+
+    /// Reads what there is, waiting for at least one byte.
+    fn read(&mut self, what: &str) {
+        let mut bytes = [0; 64 * 1024];
+        let now = self.now();
+        match self.stream.read(&mut bytes) {
+            Ok(0) => self.lose(what),
+            Ok(count) => {
+                self.input.extend_from_slice(&bytes[..count]);
+                self.connection.handle_input(now, &mut self.input);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.lose(what),
+            Err(error) => panic!("waiting for {what}: {error}; so far {:?}", self.events),
+        }
+        self.gather();
+        self.flush();
+    }
+
+    fn lose(&mut self, what: &str) {
+        let before = self.events.len();
+        self.connection.handle_eof();
+        self.gather();
+        assert!(
+            self.events.len() > before,
+            "waiting for {what}: the broker is gone; so far {:?}",
+            self.events
+        );
+    }
+
+    fn gather(&mut self) {
+        while let Some(event) = self.connection.poll_event() {
+            self.events.push_back(event);
+        }
+    }
+
+    /// Writes all there is to write.
+    fn flush(&mut self) {
+        let now = self.now();
+        let output = self.connection.output(now);
+        // A broker that has closed the connection does not read any more.
+        drop(self.stream.write_all(output));
+        output.advance(output.len());
+        self.gather();
+    }
+
+    fn now(&self) -> Mono {
+        Mono(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,134 @@
+//! A disk that is slow or fails, under a real server in this process.
+//!
+//! The store is in memory, so that a test decides when something is durable.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use amqp::DeliveryState;
+use broker::{BrokerSettings, QueueSettings};
+use e2e::Peer;
+use server::{Limits, Options, Prepared, QueueDefinition, Server};
+use servicebus::{AccessRule, AccessRules, Rights, Secret};
+use store::{MemoryDisk, StoreError};
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+
+/// A server with a queue named `orders` on a disk on which nothing is durable until a test says so.
+struct Site {
+    disk: MemoryDisk,
+    progress: Arc<Notify>,
+    server: Server,
+    address: SocketAddr,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let disk = MemoryDisk::new();
+        let store = disk.open();
+        disk.set_automatic(true);
+        let progress = Arc::new(Notify::new());
+        let prepared = Prepared::new(options(), Box::new(store), Arc::clone(&progress))
+            .await
+            .expect("a fresh store and a free port");
+        disk.set_automatic(false);
+        let address = prepared.addresses()[0];
+        Self {
+            disk,
+            progress,
+            server: prepared.serve(),
+            address,
+        }
+    }
+
+    /// Connects and sends a message; returns once the broker has decided on it.
+    async fn send(&self) -> (Peer, u128) {
+        let (address, before) = (self.address, self.disk.submitted());
+        let sent = spawn_blocking(move || {
+            let mut peer = Peer::connect(address);
+            let sender = peer.sender("orders");
+            let cookie = peer.send_only(sender, b"hello");
+            (peer, cookie)
+        });
+        let sent = sent.await.expect("the peer does not panic");
+        while self.disk.submitted() == before {
+            tokio::task::yield_now().await;
+        }
+        sent
+    }
+
+    fn make_progress(&self) {
+        self.disk.sync_all();
+        self.progress.notify_one();
+    }
+}
+
+fn options() -> Options {
+    let key = AccessRule {
+        name: e2e::Credentials::DEVELOPMENT.rule.to_owned(),
+        primary: Secret::new(e2e::Credentials::DEVELOPMENT.key.to_owned()),
+        secondary: None,
+        rights: Rights::ALL,
+        entity: None,
+    };
+    Options {
+        listen: vec!["127.0.0.1:0".parse().expect("an address")],
+        limits: Limits::default(),
+        connections: servicebus::Settings::default(),
+        rules: AccessRules { rules: vec![key] },
+        broker: BrokerSettings::default(),
+        queues: vec![QueueDefinition {
+            path: "orders".to_owned(),
+            settings: QueueSettings::default(),
+        }],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_accepted_once_it_is_durable() {
+    let site = Site::start().await;
+    let (mut peer, cookie) = site.send().await;
+    site.make_progress();
+    let outcome = spawn_blocking(move || peer.outcome(cookie)).await.unwrap();
+    assert_eq!(outcome, DeliveryState::Accepted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_disk_ends_the_server_and_what_was_not_durable_is_never_accepted() {
+    let mut site = Site::start().await;
+    let (mut peer, cookie) = site.send().await;
+    site.disk.fail("the disk is gone");
+    site.progress.notify_one();
+    let failure = site.server.failed().await;
+    assert!(
+        matches!(&failure, StoreError::Poisoned(_) | StoreError::Io(_)),
+        "{failure}"
+    );
+    assert!(
+        failure.to_string().contains("the disk is gone"),
+        "{failure}"
+    );
+    let outcome = spawn_blocking(move || peer.outcome_or_end(cookie))
+        .await
+        .unwrap();
+    assert_eq!(outcome, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_waits_until_all_that_was_decided_is_durable() {
+    let site = Site::start().await;
+    let (peer, _) = site.send().await;
+    // It is gone, and so its goodbye is not waited for.
+    drop(peer);
+    let submitted = site.disk.submitted();
+    let (disk, progress) = (site.disk.clone(), Arc::clone(&site.progress));
+    let stopping = tokio::spawn(site.server.stop());
+    while std::net::TcpStream::connect(site.address).is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stopping.is_finished());
+    disk.sync_all();
+    progress.notify_one();
+    stopping.await.unwrap().unwrap();
+    assert!(disk.durable() >= submitted);
+}

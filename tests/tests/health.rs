@@ -1,0 +1,45 @@
+//! Health: HTTP on the port that speaks AMQP.
+
+use e2e::{Peer, Setup, http};
+
+#[test]
+fn health_is_told_on_every_port_as_the_emulator_tells_it() {
+    let broker = Setup::new().start();
+    let (status, body) = http::get(broker.address(), "/health");
+    assert_eq!(status, 200);
+    let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!(
+        body,
+        serde_json::json!({"status": "healthy", "message": "Service is healthy."})
+    );
+}
+
+#[test]
+fn there_is_nothing_else() {
+    let broker = Setup::new().start();
+    assert_eq!(http::get(broker.address(), "/").0, 404);
+    assert_eq!(http::get(broker.address(), "/orders/messages").0, 404);
+    let answer = http::exchange(
+        broker.address(),
+        "POST /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+}
+
+#[test]
+fn a_request_that_is_broken_or_endless_is_refused() {
+    let broker = Setup::new().start();
+    let answer = http::exchange(broker.address(), "GET /health HTTP/9.9\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let endless = format!(
+        "GET /health HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n",
+        "x".repeat(1 << 20)
+    );
+    let answer = http::exchange(broker.address(), &endless);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431 "),
+        "{answer}"
+    );
+    let mut peer = Peer::connect(broker.address());
+    let _ = peer.sender("orders");
+}

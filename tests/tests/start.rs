@@ -1,0 +1,241 @@
+//! Starting: what is printed when it works, and what is said when it does not.
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+use e2e::broker::program;
+use e2e::{Peer, Setup};
+
+fn check_refused(setup: &Setup, expected: &[&str]) {
+    let (code, stderr) = setup.refused();
+    assert_eq!(code, 2, "{stderr}");
+    for part in expected {
+        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
+    }
+    assert_eq!(stderr.lines().count(), 1, "one sentence: {stderr:?}");
+}
+
+#[test]
+fn the_ready_line_is_what_scripts_rely_on() {
+    let broker = Setup::new().arguments(&["--listen", "127.0.0.1:0"]).start();
+    let line = broker.ready_line();
+    let first = broker.address();
+    let (listen, string) = line.split_once(" connection-string=").expect("two parts");
+    let addresses: Vec<&str> = listen
+        .strip_prefix("railbus ready listen=")
+        .expect("a ready line")
+        .split(',')
+        .collect();
+    assert_eq!(addresses.len(), 2);
+    assert_eq!(addresses[0], first.to_string());
+    assert_eq!(
+        string,
+        format!(
+            "\"Endpoint=sb://localhost:{};SharedAccessKeyName=RootManageSharedAccessKey;\
+             SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;\"",
+            first.port()
+        )
+    );
+}
+
+#[test]
+fn every_address_serves() {
+    let broker = Setup::new().arguments(&["--listen", "127.0.0.1:0"]).start();
+    let listen = broker.ready_line().split(' ').nth(2).expect("three words");
+    for address in listen.trim_start_matches("listen=").split(',') {
+        let mut peer = Peer::connect(address.parse().expect("an address"));
+        let _ = peer.sender("orders");
+    }
+}
+
+#[test]
+fn a_configured_key_is_never_printed() {
+    let setup = Setup::new()
+        .configure("[[auth.rules]]\nname = 'owner'\nprimary-key = 'hush-hush'\nrights = ['manage']")
+        .environment("RUST_LOG", "trace");
+    let broker = setup.start();
+    assert!(
+        broker
+            .ready_line()
+            .contains("SharedAccessKeyName=owner;SharedAccessKey=<key of owner>;")
+    );
+    let mut peer = Peer::begin(
+        broker.address(),
+        e2e::Credentials {
+            rule: "owner",
+            key: "hush-hush",
+        },
+    );
+    assert_eq!(peer.sasl_outcome(), amqp::sasl::Code::Ok);
+    let _ = peer.sender("orders");
+    assert!(!broker.log().contains("hush-hush"));
+}
+
+#[test]
+fn a_second_process_on_the_same_directory_is_refused() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    check_refused(&setup, &["is used by another process", "data"]);
+    // The first one is unharmed.
+    let mut peer = Peer::connect(broker.address());
+    let _ = peer.sender("orders");
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    check_refused(
+        &Setup::new().arguments(&["--listen", &address]),
+        &["can not listen on", &address],
+    );
+}
+
+#[test]
+fn a_bad_value_in_railbus_toml_is_refused_with_file_line_and_path() {
+    check_refused(
+        &Setup::new().configure("[limits]\nconnections = 0"),
+        &["railbus.toml:2: limits.connections: 0 is not between 1 and"],
+    );
+    check_refused(
+        &Setup::new().configure("\nspeed = 9"),
+        &["railbus.toml:2: speed: unknown field"],
+    );
+    check_refused(
+        &Setup::new().configure("[[queues]]\nname = 'a'\nlock-duration = 'PT9M'"),
+        &["railbus.toml:3: queues[0].lock-duration: `PT9M` is not between PT5S and PT5M"],
+    );
+}
+
+#[test]
+fn a_bad_value_in_an_emulator_file_is_refused_with_file_line_and_path() {
+    let setup = Setup::new().arguments(&["--entities", "Config.json"]);
+    let text = "{\"UserConfig\": {\"Namespaces\": [{\"Name\": \"n\", \"Queues\": [\n\
+                {\"Name\": \"q\", \"Properties\": {\"MaxDeliveryCount\": -1}}]}]}}";
+    fs::write(setup.directory().join("Config.json"), text).expect("the directory is ours");
+    check_refused(
+        &setup,
+        &["Config.json:2: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: -1"],
+    );
+}
+
+#[test]
+fn a_missing_file_is_refused() {
+    check_refused(
+        &Setup::new().arguments(&["--entities", "nowhere.json"]),
+        &["nowhere.json can not be read"],
+    );
+}
+
+#[test]
+fn a_directory_of_a_newer_version_is_refused_and_left_alone() {
+    let setup = Setup::new();
+    assert!(setup.start().stop().success());
+    let format = setup.data().join("format");
+    fs::write(&format, "railbus-store 999\n").expect("the directory is ours");
+    check_refused(&setup, &["format version 999", "understands up to"]);
+    assert_eq!(
+        fs::read_to_string(format).expect("it is still there"),
+        "railbus-store 999\n"
+    );
+}
+
+#[test]
+fn the_development_key_is_for_loopback_only() {
+    let public = ["--listen", "0.0.0.0:0"];
+    check_refused(
+        &Setup::new().only_arguments(&public),
+        &[
+            "not a loopback address",
+            "[[auth.rules]]",
+            "--allow-development-key",
+        ],
+    );
+    let broker = Setup::new()
+        .only_arguments(&public)
+        .arguments(&["--allow-development-key"])
+        .start();
+    assert!(broker.ready_line().contains("Endpoint=sb://localhost:"));
+    let configured = "[[auth.rules]]\nname = 'owner'\nprimary-key = 'k'\nrights = ['manage']";
+    let _ = Setup::new()
+        .only_arguments(&public)
+        .configure(configured)
+        .start();
+}
+
+#[test]
+fn the_environment_stands_between_flag_and_file() {
+    let setup = Setup::new()
+        .configure("durability = 'synced'")
+        .environment("RAILBUS_DURABILITY", "buffered");
+    let broker = setup.start();
+    assert!(broker.log().contains("durability is buffered"));
+    let setup = setup.arguments(&["--durability", "synced"]);
+    drop(broker);
+    fs::remove_file(setup.directory().join("stderr")).expect("there is a log");
+    assert!(!setup.start().log().contains("durability is buffered"));
+}
+
+#[test]
+fn an_ephemeral_broker_leaves_nothing_behind() {
+    let setup = Setup::new();
+    let directory = setup.directory().to_owned();
+    let setup = setup
+        .arguments(&["--ephemeral"])
+        .environment("TMPDIR", directory.to_str().expect("text"));
+    let is_temporary = || {
+        let entries = fs::read_dir(&directory)
+            .expect("it is there")
+            .map(|entry| entry.expect("readable").file_name());
+        entries
+            .filter(|name| name.to_string_lossy().starts_with("railbus-"))
+            .count()
+    };
+    let broker = setup.start();
+    assert_eq!(is_temporary(), 1);
+    assert!(broker.stop().success());
+    assert_eq!(is_temporary(), 0);
+}
+
+#[test]
+fn topics_in_an_emulator_file_are_left_out_with_one_warning() {
+    let setup = Setup::new().arguments(&["--entities", "Config.json"]);
+    let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "from-file"}],
+        "Topics": [{"Name": "t1"}, {"Name": "t2"}]}]}}"#;
+    fs::write(setup.directory().join("Config.json"), text).expect("the directory is ours");
+    let broker = setup.start();
+    let _ = Peer::connect(broker.address()).sender("from-file");
+    assert_eq!(
+        broker
+            .log()
+            .matches("topics and subscriptions are not part of this version")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_configuration_can_be_checked_without_starting() {
+    let setup = Setup::new();
+    let check = |name: &str, text: &str| {
+        let file = setup.directory().join(name);
+        fs::write(&file, text).expect("the directory is ours");
+        let output = Command::new(program())
+            .args(["config", "check"])
+            .arg(&file)
+            .output()
+            .expect("the program is there");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).expect("text"))
+    };
+    let (code, text) = check("good.toml", "[[queues]]\nname = 'a'\n");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("good.toml is valid: 1 queues"), "{text}");
+    let (code, text) = check("bad.json", "{\"UserConfig\": {\n\"Namespaces\": []}}");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("bad.json:2: UserConfig.Namespaces: a namespace is missing"),
+        "{text}"
+    );
+}
