@@ -32,12 +32,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(settings: BrokerSettings) -> Self {
+    pub(crate) fn new(mut settings: BrokerSettings) -> Self {
         // Looking at what is due costs one unit, so one alone would never get anything done.
-        let settings = BrokerSettings {
-            turn_work: settings.turn_work.max(2),
-            ..settings
-        };
+        settings.turn_work = settings.turn_work.max(2);
         Self {
             tokens: Tokens::new(settings.seed),
             bodies: Bodies::new(settings.body_bytes),
