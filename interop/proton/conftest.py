@@ -1,0 +1,58 @@
+"""The fixtures: one connection per test, and each queue of Config.json emptied before use."""
+
+import pytest
+
+from support import PREFIX, Queue, connect
+
+
+@pytest.fixture
+def connection():
+    connection = connect()
+    yield connection
+    connection.close()
+
+
+def cleared(connection, suffix):
+    queue = Queue(connection, f"{PREFIX}-{suffix}")
+    queue.clear()
+    return queue
+
+
+@pytest.fixture
+def plain(connection):
+    """Locks of one minute, three deliveries."""
+    return cleared(connection, "plain")
+
+
+@pytest.fixture
+def shortlock(connection):
+    """Locks of five seconds."""
+    return cleared(connection, "shortlock")
+
+
+@pytest.fixture
+def ttl(connection):
+    """Expired messages go to the dead-letter queue."""
+    return cleared(connection, "ttl")
+
+
+@pytest.fixture
+def ttl_drop(connection):
+    """Every message expires after two seconds and is dropped."""
+    return cleared(connection, "ttl-drop")
+
+
+@pytest.fixture
+def large(connection):
+    return cleared(connection, "large")
+
+
+@pytest.fixture
+def compete(connection):
+    return cleared(connection, "compete")
+
+
+@pytest.fixture
+def forever(connection):
+    """No time to live at all, so that the broker has nothing to write into a message."""
+    return cleared(connection, "forever")

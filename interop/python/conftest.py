@@ -1,0 +1,62 @@
+"""The fixtures: one client for the run, and each queue of Config.json emptied before use."""
+
+import pytest
+
+from support import PREFIX, Queue, connect
+
+
+@pytest.fixture(scope="session")
+def client():
+    with connect() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def queues():
+    """The queues met so far, by name, with the links they keep open."""
+    return {}
+
+
+@pytest.fixture
+def cleared(client, queues):
+    def clear(suffix):
+        name = f"{PREFIX}-{suffix}"
+        queue = queues.setdefault(name, Queue(client, name))
+        queue.clear()
+        return queue
+
+    return clear
+
+
+@pytest.fixture
+def plain(cleared):
+    """Locks of one minute, three deliveries."""
+    return cleared("plain")
+
+
+@pytest.fixture
+def shortlock(cleared):
+    """Locks of five seconds."""
+    return cleared("shortlock")
+
+
+@pytest.fixture
+def ttl(cleared):
+    """Expired messages go to the dead-letter queue."""
+    return cleared("ttl")
+
+
+@pytest.fixture
+def ttl_drop(cleared):
+    """Every message expires after two seconds and is dropped."""
+    return cleared("ttl-drop")
+
+
+@pytest.fixture
+def large(cleared):
+    return cleared("large")
+
+
+@pytest.fixture
+def compete(cleared):
+    return cleared("compete")
