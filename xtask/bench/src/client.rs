@@ -1,0 +1,205 @@
+//! Client: one connection of the load generator, a non-blocking socket and the AMQP engine.
+//!
+//! It signs in with SASL PLAIN and begins one session. What it does there is its [`Work`].
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use amqp::{DeliveryState, Symbol};
+use anyhow::{Result, bail};
+use bytes::{Buf, BytesMut};
+use endpoint::{Config, Connection, Event, Mono, Side};
+
+use super::receiver::Receiver;
+use super::sender::Sender;
+
+/// Bytes read at once.
+const READ: usize = 256 * 1024;
+/// The development key, which works on loopback only. (`product.md`, Who may do what)
+const PLAIN: &[u8] = b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE";
+
+/// What a connection is for.
+pub enum Work {
+    /// It is there.
+    Idle,
+    /// It sends to a queue.
+    Send(Sender),
+    /// It receives from a queue and settles.
+    Receive(Receiver),
+}
+
+/// One connection.
+pub struct Client {
+    stream: TcpStream,
+    engine: Connection,
+    work: Work,
+    input: BytesMut,
+    scratch: Vec<u8>,
+    began: Instant,
+    opened: bool,
+}
+
+impl Client {
+    /// Connects to `address` and asks for everything that `work` needs, without waiting.
+    pub fn connect(address: SocketAddr, mut work: Work) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let mut engine = Connection::new(Side::Client, config(), Mono(0));
+        let session = engine.begin();
+        match &mut work {
+            Work::Idle => {}
+            Work::Send(sender) => sender.attach(&mut engine, session),
+            Work::Receive(receiver) => receiver.attach(&mut engine, session),
+        }
+        let scratch = Vec::new();
+        Ok(Self {
+            stream,
+            engine,
+            work,
+            input: BytesMut::new(),
+            scratch,
+            began: Instant::now(),
+            opened: false,
+        })
+    }
+
+    /// The socket, to wait for it.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// What it does, and how far it is.
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Whether the peer has opened the connection and, if there is a link, taken it.
+    pub fn is_open(&self) -> bool {
+        let link = match &self.work {
+            Work::Idle => None,
+            Work::Send(sender) => sender.link(),
+            Work::Receive(receiver) => receiver.link(),
+        };
+        self.opened && link.is_none_or(|link| self.engine.is_attached(link))
+    }
+
+    /// Lets it do what it is there for.
+    pub fn start(&mut self, now: Instant) {
+        match &mut self.work {
+            Work::Idle => {}
+            Work::Send(sender) => sender.start(now),
+            Work::Receive(receiver) => receiver.start(&mut self.engine),
+        }
+    }
+
+    /// Sends nothing new from now on.
+    pub fn stop_sending(&mut self) {
+        if let Work::Send(sender) = &mut self.work {
+            sender.stop();
+        }
+    }
+
+    /// When it has something to do without being asked.
+    pub fn due(&self) -> Option<Instant> {
+        match &self.work {
+            Work::Send(sender) => sender.due(),
+            _ => None,
+        }
+    }
+
+    /// Sends what it may and writes what waits. Says whether bytes are left that did not fit.
+    pub fn act(&mut self, now: Instant) -> Result<bool> {
+        let mono = self.mono(now);
+        if self
+            .engine
+            .deadline()
+            .is_some_and(|deadline| deadline <= mono)
+        {
+            self.engine.handle_timeout(mono);
+        }
+        if let Work::Send(sender) = &mut self.work {
+            sender.send(now, &mut self.engine);
+        }
+        self.write(mono)
+    }
+
+    /// Reads what is there and handles it.
+    pub fn read(&mut self, now: Instant) -> Result<()> {
+        self.scratch.resize(READ, 0);
+        match self.stream.read(&mut self.scratch) {
+            Ok(0) => bail!("the broker closed the connection"),
+            Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        let mono = self.mono(now);
+        self.engine.handle_input(mono, &mut self.input);
+        while let Some(event) = self.engine.poll_event() {
+            self.handle(now, event)?;
+        }
+        if matches!(self.work, Work::Idle) {
+            // A thousand idle connections should not cost the generator 256 MiB.
+            self.scratch = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, now: Instant, event: Event) -> Result<()> {
+        match event {
+            Event::Opened(_) => self.opened = true,
+            Event::Closed { error } => bail!("the connection was closed: {error:?}"),
+            Event::Detached { error, .. } => bail!("the link was detached: {error:?}"),
+            Event::Disposed { cookie, state, .. } => self.disposed(now, cookie, state.as_ref()),
+            Event::Delivery {
+                session,
+                delivery_id,
+                ..
+            } => {
+                if let Work::Receive(receiver) = &mut self.work {
+                    receiver.settle(session, delivery_id, &mut self.engine);
+                }
+            }
+            Event::Updated { settled: true, .. } => {
+                if let Work::Receive(receiver) = &mut self.work {
+                    receiver.settled(now);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn disposed(&mut self, now: Instant, cookie: u128, state: Option<&DeliveryState>) {
+        if let Work::Send(sender) = &mut self.work {
+            sender.disposed(now, cookie, state);
+        }
+    }
+
+    fn write(&mut self, mono: Mono) -> Result<bool> {
+        let output = self.engine.output(mono);
+        while !output.is_empty() {
+            match self.stream.write(output) {
+                Ok(count) => output.advance(count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    fn mono(&self, now: Instant) -> Mono {
+        let elapsed: Duration = now.saturating_duration_since(self.began);
+        Mono(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+fn config() -> Config {
+    Config {
+        container_id: "railbus-bench".to_owned(),
+        hostname: Some("localhost".to_owned()),
+        client_sasl: Some((Symbol::new("PLAIN"), PLAIN.to_vec())),
+        ..Config::default()
+    }
+}

@@ -1,0 +1,54 @@
+//! Latency: from the moment when a message is due to its outcome, at a fixed rate.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::Scale;
+use super::client::{Client, Work};
+use super::drive::{self, Limits};
+use super::process::{Meter, as_f64};
+use super::results::{Results, Unit};
+use super::sender::{Plan, Sender};
+use super::site::{self, Site};
+
+/// Messages a second.
+const RATE: u32 = 2_000;
+
+/// Sends 1 KiB at a fixed rate over one connection and records what the waits were.
+pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let fresh = site.fresh()?;
+    let plan = Plan {
+        queue: site::QUEUE.to_owned(),
+        size: 1_024,
+        count: u64::from(RATE) * scale.seconds,
+        // A late broker must not slow the schedule down.
+        in_flight: u64::MAX,
+        every: Some(Duration::from_secs(1) / RATE),
+    };
+    let mut clients = vec![Client::connect(
+        fresh.address()?,
+        Work::Send(Sender::new(plan)),
+    )?];
+    drive::open(&mut clients)?;
+    let meter = Meter::start(fresh.broker.pid())?;
+    let all = Duration::from_secs(scale.seconds + 60);
+    drive::work(&mut clients, Limits { sending: all, all }, 0)?;
+    let usage = meter.read()?;
+    let Work::Send(sender) = clients[0].work() else {
+        return Ok(());
+    };
+    ensure!(
+        sender.refused() == 0,
+        "the broker refused {} messages",
+        sender.refused()
+    );
+    let row = "accepted at 2,000 a second";
+    for (metric, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        let micros = sender.waits().value_at_quantile(quantile);
+        results.add(row, metric, Unit::Milliseconds, as_f64(micros) / 1e3);
+    }
+    results.add(row, "broker", Unit::Cores, usage.broker_cores());
+    results.add(row, "load generator", Unit::Cores, usage.generator_cores());
+    fresh.stop()
+}

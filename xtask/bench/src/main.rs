@@ -1,0 +1,161 @@
+//! Bench: what a release build does on this machine, and what the machine's disk would allow.
+//!
+//! Rounds repeat every row in turn, so that a slow minute of the machine hits all of them; the
+//! table shows minimum and median. Each row has its own broker on a fresh folder, a count and a
+//! time limit. All traffic is on loopback, and the load generator tells its own share of the
+//! processor.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use xtask::workspace::Workspace;
+
+mod client;
+mod disk;
+mod drive;
+mod latency;
+mod memory;
+mod process;
+mod receiver;
+mod results;
+mod sender;
+mod site;
+mod throughput;
+
+use results::Results;
+use site::Site;
+
+/// What to measure, and how long.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask bench")]
+struct Options {
+    /// Seconds instead of minutes; the figures are rougher
+    #[arg(long)]
+    quick: bool,
+    /// Only these rows
+    #[arg(long, value_delimiter = ',')]
+    rows: Vec<Row>,
+    /// How often each row is measured [default: 5, or 2 with --quick]
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Writes all samples to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Puts the broker's data here; it should be a real disk [default: the cache folder]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// One row of the table, or a few that are measured together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Row {
+    /// The disk alone: append and fdatasync, in groups and one by one
+    Disk,
+    /// Durable sends of 1 KiB, then receiving and settling them; one connection, 500 in flight
+    Backlog,
+    /// The same over four connections
+    Four,
+    /// Sending and receiving 1 KiB at once
+    Both,
+    /// Sending and receiving 64 B at once
+    Small,
+    /// Sending and receiving 16 KiB at once
+    Large,
+    /// Fifty queues, each with a sender and a receiver
+    Queues,
+    /// Time to accepted at 2,000 messages a second
+    Latency,
+    /// Memory and start times: empty, with idle connections, with a large backlog
+    Memory,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Messages of a throughput row, at most.
+    pub messages: u64,
+    /// Seconds after which a throughput row sends no more.
+    pub seconds: u64,
+    /// Connections of the memory row.
+    pub connections: usize,
+    /// Messages of the memory row.
+    pub backlog: u64,
+}
+
+impl Scale {
+    fn of(options: &Options) -> Self {
+        if options.quick {
+            Self {
+                messages: 50_000,
+                seconds: 2,
+                connections: 1_000,
+                backlog: 100_000,
+            }
+        } else {
+            Self {
+                messages: 400_000,
+                seconds: 8,
+                connections: 1_000,
+                backlog: 1_000_000,
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let site = Site::prepare(&Workspace::find()?, options.directory.as_deref())?;
+    let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
+    let mut results = Results::new(options.quick, rounds);
+    for round in 1..=rounds {
+        for row in rows(options) {
+            eprintln!("round {round} of {rounds}: {}", name(row));
+            measure(row, &site, Scale::of(options), &mut results)
+                .with_context(|| format!("measuring {}", name(row)))?;
+        }
+    }
+    results.print();
+    match &options.json {
+        Some(path) => results.write(path),
+        None => Ok(()),
+    }
+}
+
+fn rows(options: &Options) -> Vec<Row> {
+    if options.rows.is_empty() {
+        Row::value_variants().to_vec()
+    } else {
+        options.rows.clone()
+    }
+}
+
+fn name(row: Row) -> String {
+    row.to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    match row {
+        Row::Disk => disk::measure(site, results),
+        Row::Backlog => throughput::backlog(site, scale, 1, results),
+        Row::Four => throughput::backlog(site, scale, 4, results),
+        Row::Both => throughput::both(site, scale, 1_024, results),
+        Row::Small => throughput::both(site, scale, 64, results),
+        Row::Large => throughput::both(site, scale, 16_384, results),
+        Row::Queues => throughput::queues(site, scale, results),
+        Row::Latency => latency::measure(site, scale, results),
+        Row::Memory => memory::measure(site, scale, results),
+    }
+}

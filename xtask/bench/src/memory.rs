@@ -1,0 +1,111 @@
+//! Memory: what the broker holds when it is idle, connected to and full, and how fast it is back
+//! after a crash with all of it.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Scale;
+use super::client::{Client, Work};
+use super::drive::{self, Limits};
+use super::process::resident;
+use super::results::{Results, Unit};
+use super::sender::{Plan, Sender};
+use super::site::{self, Fresh, Site};
+
+/// The longest a million durable messages may take.
+const FILLING: Duration = Duration::from_secs(600);
+/// Files that the broker and the generator may each need.
+const FILES: u64 = 4_096;
+
+/// Measures one broker from its start through connections, backlog, crash and restart.
+pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    allow_files()?;
+    let fresh = site.fresh()?;
+    let pid = fresh.broker.pid();
+    results.add("memory", "at start", Unit::Mebibytes, resident(pid)?);
+    let row = format!("with {} idle connections", scale.connections);
+    let idle = connect(&fresh, scale)?;
+    results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
+    drop(idle);
+    fill(&fresh, scale)?;
+    let row = format!("with {} messages of 1 KiB", scale.backlog);
+    results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
+    restart(site, fresh, scale, results)
+}
+
+/// Opens the idle connections.
+fn connect(fresh: &Fresh, scale: Scale) -> Result<Vec<Client>> {
+    let address = fresh.address()?;
+    let clients = (0..scale.connections).map(|_| Client::connect(address, Work::Idle));
+    let mut clients = clients.collect::<Result<Vec<_>>>()?;
+    drive::open(&mut clients)?;
+    Ok(clients)
+}
+
+/// Sends the backlog, all of it durable when this returns.
+fn fill(fresh: &Fresh, scale: Scale) -> Result<()> {
+    let plan = Plan {
+        queue: site::QUEUE.to_owned(),
+        size: 1_024,
+        count: scale.backlog,
+        in_flight: 1_000,
+        every: None,
+    };
+    let mut clients = vec![Client::connect(
+        fresh.address()?,
+        Work::Send(Sender::new(plan)),
+    )?];
+    drive::open(&mut clients)?;
+    drive::work(
+        &mut clients,
+        Limits {
+            sending: FILLING,
+            all: FILLING,
+        },
+        0,
+    )?;
+    let Work::Send(sender) = clients[0].work() else {
+        return Ok(());
+    };
+    ensure!(
+        sender.accepted() == scale.backlog,
+        "only {} messages were accepted",
+        sender.accepted()
+    );
+    Ok(())
+}
+
+/// Crashes the broker and starts it again on the same directory.
+fn restart(site: &Site, fresh: Fresh, scale: Scale, results: &mut Results) -> Result<()> {
+    let Fresh { broker, data } = fresh;
+    broker.crash()?;
+    let broker = site.start(data.path())?;
+    let row = format!("after a crash with {} messages", scale.backlog);
+    results.add(
+        "start",
+        &row,
+        Unit::Milliseconds,
+        broker.took.as_secs_f64() * 1e3,
+    );
+    results.add("memory", &row, Unit::Mebibytes, resident(broker.pid())?);
+    broker.stop()?;
+    Ok(())
+}
+
+/// Raises the limit of open files, for us and the brokers we start.
+fn allow_files() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(wanted),
+                maximum: limit.maximum,
+            },
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Sender: durable sends to one queue, either as fast as a window of messages in flight allows, or
+//! at a fixed rate.
+//!
+//! At a fixed rate a message counts from the moment when it was due, not when it could be sent, so
+//! that a broker that stalls cannot hide the wait (coordinated omission).
+
+use std::time::{Duration, Instant};
+
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+use amqp::{Attach, DeliveryState, Role, Target, TargetTerminus, Value};
+use bytes::Bytes;
+use endpoint::{Connection, LinkId, Outgoing, SessionId};
+use hdrhistogram::Histogram;
+
+/// What to send.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The queue.
+    pub queue: String,
+    /// Bytes of each body.
+    pub size: usize,
+    /// How many messages.
+    pub count: u64,
+    /// Messages that may wait for their outcome.
+    pub in_flight: u64,
+    /// The time between two messages; `None` sends as fast as the window allows.
+    pub every: Option<Duration>,
+}
+
+/// A sending link and what became of its messages.
+pub struct Sender {
+    plan: Plan,
+    message: Bytes,
+    link: Option<LinkId>,
+    start: Option<Instant>,
+    sent: u64,
+    accepted: u64,
+    refused: u64,
+    last: Option<Instant>,
+    waits: Histogram<u64>,
+}
+
+impl Sender {
+    /// A sender that has not started.
+    pub fn new(plan: Plan) -> Self {
+        let message = message(plan.size);
+        // One microsecond to one minute, three digits.
+        let waits = Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order");
+        let (link, start, last) = (None, None, None);
+        Self {
+            plan,
+            message,
+            link,
+            start,
+            sent: 0,
+            accepted: 0,
+            refused: 0,
+            last,
+            waits,
+        }
+    }
+
+    /// Asks for the link.
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
+        let target = Target {
+            address: Some(Value::from(self.plan.queue.as_str())),
+            ..Target::default()
+        };
+        self.link = Some(engine.attach(
+            session,
+            Attach {
+                name: format!("bench-send-{}", self.plan.queue),
+                handle: 0,
+                role: Role::Sender,
+                snd_settle_mode: Some(SenderSettleMode::Unsettled),
+                rcv_settle_mode: Some(ReceiverSettleMode::First),
+                source: Some(Box::default()),
+                target: Some(Box::new(TargetTerminus::Node(target))),
+                unsettled: None,
+                incomplete_unsettled: false,
+                initial_delivery_count: Some(0),
+                max_message_size: None,
+                offered_capabilities: Vec::new(),
+                desired_capabilities: Vec::new(),
+                properties: None,
+            },
+        ));
+    }
+
+    /// Its link, once asked for.
+    pub fn link(&self) -> Option<LinkId> {
+        self.link
+    }
+
+    /// Lets it send from `now` on.
+    pub fn start(&mut self, now: Instant) {
+        self.start = Some(now);
+    }
+
+    /// Leaves out what has not been sent.
+    pub fn stop(&mut self) {
+        self.plan.count = self.sent;
+    }
+
+    /// Sends as much as window, schedule and credit allow.
+    pub fn send(&mut self, now: Instant, engine: &mut Connection) {
+        let Some(link) = self.link else { return };
+        while self.may_send(now) {
+            let due = self.due_at(self.sent).unwrap_or(now);
+            let tag = self.sent.to_be_bytes();
+            let outgoing = Outgoing {
+                tag: &tag,
+                cookie: self.cookie(due),
+                ..Outgoing::default()
+            };
+            if engine.send(link, &outgoing, &[&self.message]).is_err() {
+                return;
+            }
+            self.sent += 1;
+        }
+    }
+
+    /// Counts an outcome.
+    pub fn disposed(&mut self, now: Instant, cookie: u128, state: Option<&DeliveryState>) {
+        match state {
+            Some(DeliveryState::Accepted) => self.accepted += 1,
+            _ => self.refused += 1,
+        }
+        self.last = Some(now);
+        if let (Some(start), Ok(due)) = (self.start, u64::try_from(cookie)) {
+            let wait = now.saturating_duration_since(start + Duration::from_micros(due));
+            self.waits
+                .saturating_record(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// When the next message is due, at a fixed rate.
+    pub fn due(&self) -> Option<Instant> {
+        if self.sent == self.plan.count {
+            None
+        } else {
+            self.due_at(self.sent)
+        }
+    }
+
+    /// Whether every message has its outcome.
+    pub fn is_done(&self) -> bool {
+        self.accepted + self.refused == self.plan.count
+    }
+
+    /// Messages that the broker took.
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Messages that it did not.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// When the newest outcome came.
+    pub fn last(&self) -> Option<Instant> {
+        self.last
+    }
+
+    /// Microseconds from due to accepted.
+    pub fn waits(&self) -> &Histogram<u64> {
+        &self.waits
+    }
+
+    fn may_send(&self, now: Instant) -> bool {
+        let started = self.start.is_some() && self.sent < self.plan.count;
+        let room = self.sent - self.accepted - self.refused < self.plan.in_flight;
+        started && room && self.due_at(self.sent).is_none_or(|due| due <= now)
+    }
+
+    fn due_at(&self, number: u64) -> Option<Instant> {
+        let every = self.plan.every?;
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        self.start.map(|start| start + every * number)
+    }
+
+    /// Microseconds from the start to `due`.
+    fn cookie(&self, due: Instant) -> u128 {
+        self.start
+            .map_or(0, |start| due.saturating_duration_since(start).as_micros())
+    }
+}
+
+/// A message of one data section with `size` bytes that do not compress.
+fn message(size: usize) -> Bytes {
+    let mut bytes = vec![0x00, 0x53, 0x75, 0xb0];
+    bytes.extend_from_slice(&u32::try_from(size).expect("bodies are small").to_be_bytes());
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    bytes.extend((0..size).map(|_| {
+        // xorshift64: the database compresses, and a body of zeros would flatter it.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_be_bytes()[0]
+    }));
+    bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paced(every: Duration) -> Sender {
+        let queue = "q".to_owned();
+        Sender::new(Plan {
+            queue,
+            size: 64,
+            count: 10,
+            in_flight: 10,
+            every: Some(every),
+        })
+    }
+
+    #[test]
+    fn a_wait_counts_from_when_the_message_was_due() {
+        let start = Instant::now();
+        let mut sender = paced(Duration::from_millis(1));
+        sender.start(start);
+        let due = sender.due_at(3).expect("there is a schedule");
+        let cookie = sender.cookie(due);
+        sender.disposed(
+            start + Duration::from_millis(5),
+            cookie,
+            Some(&DeliveryState::Accepted),
+        );
+        assert_eq!(sender.accepted(), 1);
+        assert!(sender.waits().max().abs_diff(2_000) < 10);
+    }
+
+    #[test]
+    fn nothing_is_sent_before_it_is_due_and_nothing_skipped_after_a_stall() {
+        let start = Instant::now();
+        let mut sender = paced(Duration::from_millis(1));
+        assert!(!sender.may_send(start));
+        sender.start(start);
+        assert!(sender.may_send(start));
+        sender.sent = 1;
+        assert!(!sender.may_send(start));
+        assert!(sender.may_send(start + Duration::from_millis(100)));
+        assert_eq!(sender.due(), Some(start + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_message_is_one_data_section_of_its_size() {
+        let message = message(1_024);
+        assert_eq!(message.len(), 8 + 1_024);
+        assert_eq!(message[..8], [0x00, 0x53, 0x75, 0xb0, 0, 0, 4, 0]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Site: where the bench's brokers run: the program, the folder, the queues.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use xtask::broker::{Broker, Plan};
+use xtask::workspace::Workspace;
+
+/// The queue of every row but one.
+pub const QUEUE: &str = "bench";
+/// Queues of the row with many.
+pub const QUEUES: usize = 50;
+/// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
+const TMPFS: u64 = 0x0102_1994;
+
+/// What every broker of a run shares.
+pub struct Site {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+/// A broker on a fresh data directory, which goes with it.
+pub struct Fresh {
+    /// The process.
+    pub broker: Broker,
+    /// Its data directory and log.
+    pub data: TempDir,
+}
+
+impl Site {
+    /// Makes a folder for the run under `parent` (or in the cache) and writes the broker's settings.
+    pub fn prepare(workspace: &Workspace, parent: Option<&Path>) -> Result<Self> {
+        let folder = match parent {
+            Some(parent) => {
+                tempfile::tempdir_in(parent).with_context(|| format!("in {}", parent.display()))?
+            }
+            None => workspace.temporary()?,
+        };
+        if u64::try_from(rustix::fs::statfs(folder.path())?.f_type) == Ok(TMPFS) {
+            eprintln!(
+                "{} is in memory: durable figures mean nothing there",
+                folder.path().display()
+            );
+        }
+        std::fs::write(folder.path().join("railbus.toml"), settings())?;
+        Ok(Self {
+            program: workspace.railbus(),
+            folder,
+        })
+    }
+
+    /// A folder for the disk's own measurement.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts a broker on an empty data directory.
+    pub fn fresh(&self) -> Result<Fresh> {
+        let data = tempfile::tempdir_in(self.folder.path())?;
+        let broker = self.start(data.path())?;
+        Ok(Fresh { broker, data })
+    }
+
+    /// Starts a broker on what lies in `data`.
+    pub fn start(&self, data: &Path) -> Result<Broker> {
+        Broker::start(&Plan {
+            program: self.program.clone(),
+            data: data.join("data"),
+            config: Some(self.folder.path().join("railbus.toml")),
+            entities: None,
+            log: data.join("log"),
+        })
+    }
+}
+
+impl Fresh {
+    /// Where it listens.
+    pub fn address(&self) -> Result<SocketAddr> {
+        address(&self.broker)
+    }
+
+    /// Stops it; one that cannot stop has not been measured well.
+    pub fn stop(self) -> Result<()> {
+        let status = self.broker.stop()?;
+        anyhow::ensure!(status.success(), "the broker ended with {status}");
+        Ok(())
+    }
+}
+
+/// Where `broker` listens.
+pub fn address(broker: &Broker) -> Result<SocketAddr> {
+    let ready = broker.ready();
+    Ok(SocketAddr::new(ready.host.parse()?, ready.port))
+}
+
+/// The queue of the `number`th pair.
+pub fn pair(number: usize) -> String {
+    format!("pair-{number:02}")
+}
+
+/// A `railbus.toml` with the queues of every row, large enough to hold a row's backlog.
+fn settings() -> String {
+    let names = (0..QUEUES).map(pair).chain([QUEUE.to_owned()]);
+    let table = |name| {
+        format!(
+            "[[queues]]\nname = \"{name}\"\nlock-duration = \"PT5M\"\nmax-size-in-megabytes = 81920\n"
+        )
+    };
+    names.map(table).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,16 @@
+//! The parts of the developer commands, in a library since `bench` starts brokers too.
+//!
+//! It needs a Rust toolchain and nothing else: it must not depend on RocksDB, nor on the crates it
+//! checks, so that it still runs when they do not compile.
+
+pub mod bench;
+pub mod broker;
+mod pool;
+pub mod run;
+mod setup;
+mod shell;
+mod summary;
+mod tally;
+pub mod test;
+pub mod tidy;
+pub mod workspace;

@@ -1,0 +1,91 @@
+//! Developer commands: `cargo xtask run`, `test`, `bench`, `tidy` and `fuzz`.
+//!
+//! They do all set-up on a fresh machine and say what they install. This program itself needs a
+//! Rust toolchain and nothing else: it must not depend on RocksDB.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+
+use xtask::workspace::Workspace;
+use xtask::{bench, run, test, tidy};
+
+/// Developer commands of Railbus.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Builds the broker and starts it with the example entities
+    Run {
+        /// Further options of `railbus serve`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        serve: Vec<String>,
+    },
+    /// Checks everything, or the named steps
+    Test {
+        /// Only what takes seconds: format, rules, lints and tests of the pure crates
+        #[arg(long)]
+        quick: bool,
+        /// Prints the steps' names
+        #[arg(long)]
+        list: bool,
+        /// Names of the steps to run
+        steps: Vec<String>,
+    },
+    /// Measures a release build on loopback
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Options of the measurement; `--help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Checks the project's own rules
+    Tidy,
+    /// Runs fuzz targets: all of them, or those named
+    Fuzz {
+        /// Seconds for each target
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Names of the targets
+        targets: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match dispatch(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<()> {
+    let workspace = Workspace::find()?;
+    match command {
+        Command::Run { serve } => run::run(&workspace, &serve),
+        Command::Test { list: true, .. } => test::list(&workspace),
+        Command::Test { quick, steps, .. } => test::run(&workspace, quick, &steps),
+        Command::Bench { arguments } => bench::run(&workspace, &arguments),
+        Command::Tidy => check_tidy(&workspace),
+        Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),
+    }
+}
+
+fn check_tidy(workspace: &Workspace) -> Result<()> {
+    let findings = tidy::check(workspace.root())?;
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !findings.is_empty() {
+        bail!("{} findings", findings.len());
+    }
+    Ok(())
+}

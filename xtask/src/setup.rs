@@ -1,0 +1,194 @@
+//! Set-up: everything a fresh Debian or Ubuntu machine lacks, said before it is installed.
+//!
+//! System packages come from apt, toolchain components from rustup, cargo-deny from its source.
+//! What is there already is left alone, so on a prepared machine this takes no time.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// Pinned, since its configuration format changes between versions.
+const CARGO_DENY: &str = "0.20.2";
+
+/// A need of ours and the Debian packages that fill it.
+struct Need {
+    is_met: fn() -> bool,
+    packages: &'static [&'static str],
+}
+
+/// What building RocksDB takes: a C++ compiler, make, and libclang for its bindings.
+const BUILD: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("c++"),
+        packages: &["g++"],
+    },
+    Need {
+        is_met: || shell::is_installed("make"),
+        packages: &["make"],
+    },
+    Need {
+        is_met: || shell::is_installed("pkg-config"),
+        packages: &["pkg-config"],
+    },
+    Need {
+        is_met: has_libclang,
+        packages: &["clang", "libclang-dev"],
+    },
+];
+
+/// What the clients in `interop/` take on top. Java and Go are used if present.
+const CLIENTS: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("python3"),
+        packages: &["python3", "python3-venv"],
+    },
+    Need {
+        is_met: || shell::is_installed("node"),
+        packages: &["nodejs"],
+    },
+    Need {
+        is_met: || shell::is_installed("npm"),
+        packages: &["npm"],
+    },
+];
+
+/// Installs what the build of the broker needs.
+pub fn for_building() -> Result<()> {
+    install(&missing(BUILD))
+}
+
+/// Installs what the whole test run needs.
+pub fn for_testing() -> Result<()> {
+    let mut packages = missing(BUILD);
+    packages.extend(missing(CLIENTS));
+    install(&packages)?;
+    components()
+}
+
+/// Adds rustfmt and clippy to the toolchain if it came without them.
+pub fn components() -> Result<()> {
+    for (program, component) in [("cargo-fmt", "rustfmt"), ("cargo-clippy", "clippy")] {
+        let works = Command::new(program)
+            .arg("--version")
+            .output()
+            .is_ok_and(|out| out.status.success());
+        if !works {
+            println!("adding the toolchain component {component}");
+            let mut rustup = Command::new("rustup");
+            rustup.args(["component", "add", component]);
+            shell::visible(rustup).with_context(|| format!("{component} is missing"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Installs cargo-deny in the cache unless it is there. Unoptimised: it runs for a second, so a
+/// minute of compiling is enough.
+pub fn cargo_deny(workspace: &Workspace) -> Result<Command> {
+    let home = workspace.tools().join(format!("cargo-deny-{CARGO_DENY}"));
+    let program = home.join("bin/cargo-deny");
+    if !program.is_file() {
+        install_cargo_deny(workspace, &home)?;
+    }
+    let mut command = Command::new(program);
+    command.current_dir(workspace.root());
+    Ok(command)
+}
+
+fn install_cargo_deny(workspace: &Workspace, home: &Path) -> Result<()> {
+    let target = workspace.tools().join("build");
+    let mut install = shell::cargo(workspace, &target);
+    install.args(["install", "cargo-deny", "--locked", "--debug", "--quiet"]);
+    install.args(["--version", CARGO_DENY, "--root"]).arg(home);
+    let outcome = shell::logged(workspace, "cargo-deny-install", install)?;
+    if !outcome.success {
+        bail!(
+            "cargo-deny {CARGO_DENY} did not install:\n{}",
+            outcome.output
+        );
+    }
+    // Many times the size of the program, and not needed again.
+    std::fs::remove_dir_all(&target).with_context(|| format!("removing {}", target.display()))
+}
+
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    needs
+        .iter()
+        .filter(|need| !(need.is_met)())
+        .flat_map(|need| need.packages)
+        .copied()
+        .collect()
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    println!(
+        "installing system packages with apt-get: {}",
+        packages.join(" ")
+    );
+    if !shell::is_installed("apt-get") {
+        bail!(
+            "there is no apt-get here; install the equivalents of these Debian packages: {}",
+            packages.join(" ")
+        );
+    }
+    // A stale package list is better than none, so only the installation has to succeed.
+    if let Err(error) = apt(&["update", "--quiet=2"], &[]) {
+        println!("{error:#}");
+    }
+    apt(
+        &["install", "--yes", "--quiet=2", "--no-install-recommends"],
+        packages,
+    )
+}
+
+fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
+    let mut command = if rustix::process::geteuid().is_root() {
+        Command::new("env")
+    } else {
+        let mut sudo = Command::new("sudo");
+        sudo.arg("env");
+        sudo
+    };
+    command
+        .arg("DEBIAN_FRONTEND=noninteractive")
+        .arg("apt-get")
+        .args(arguments)
+        .args(packages);
+    shell::visible(command)
+}
+
+/// Whether libclang can be loaded at build time, as the bindings' generator does.
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    if !shell::is_installed("clang") {
+        return false;
+    }
+    let llvm = folders("/usr/lib").filter(|name| name.starts_with("llvm-"));
+    let inside = llvm.map(|name| format!("/usr/lib/{name}/lib"));
+    inside.chain(multiarch()).any(|folder| {
+        folders(&folder).any(|name| name.starts_with("libclang") && name.contains(".so"))
+    })
+}
+
+fn multiarch() -> impl Iterator<Item = String> {
+    folders("/usr/lib")
+        .filter(|name| name.ends_with("-linux-gnu"))
+        .map(|name| format!("/usr/lib/{name}"))
+}
+
+/// Names of what lies in `folder`; none if it is not there.
+fn folders(folder: impl AsRef<Path>) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+}

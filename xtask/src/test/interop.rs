@@ -1,0 +1,184 @@
+//! Interop: the suites of other people's clients, each against a broker of its own.
+//!
+//! A suite is a folder of `interop/` with an executable `run`, which a crate of the workspace has
+//! for use by hand only. `setup` installs the client, while the broker is still compiling; exit code 3 says that the
+//! language is missing on this machine, which is reported by name and fails only under `CI=true`.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::executables;
+use crate::broker::{Broker, Plan, Ready};
+use crate::pool;
+use crate::shell::{self, Logged};
+use crate::summary::{Outcome, Summary};
+use crate::workspace::Workspace;
+
+/// Suites that run at once; they mostly wait for locks to expire.
+const AT_ONCE: usize = 3;
+/// What `setup` says when the machine lacks the language.
+const MISSING: i32 = 3;
+
+/// A suite and how its set-up went.
+struct Suite {
+    name: String,
+    setup: Result<Logged>,
+}
+
+/// The suites that are being set up.
+pub struct Suites<'scope> {
+    handle: ScopedJoinHandle<'scope, Vec<Suite>>,
+}
+
+/// The names of all suites.
+pub fn names(workspace: &Workspace) -> Result<Vec<String>> {
+    let folder = workspace.root().join("interop");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+        let entry = entry?;
+        if entry.path().join("run").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Starts setting up the suites called `names`, one after the other.
+pub fn prepare<'scope, 'env>(
+    workspace: &'env Workspace,
+    scope: &'scope Scope<'scope, 'env>,
+    names: Vec<String>,
+) -> Suites<'scope> {
+    let set_up = move |name: String| Suite {
+        setup: set_up(workspace, &name),
+        name,
+    };
+    Suites {
+        handle: scope.spawn(move || names.into_iter().map(set_up).collect()),
+    }
+}
+
+impl Suites<'_> {
+    /// Runs the suites that could be set up.
+    pub fn run(self, workspace: &Workspace, summary: &mut Summary) {
+        let suites = self
+            .handle
+            .join()
+            .expect("the set-up thread does not panic");
+        let summary = Mutex::new(summary);
+        pool::for_each(suites, AT_ONCE, |suite| {
+            let outcome = suite.run(workspace);
+            summary
+                .lock()
+                .expect("no suite panics while it reports")
+                .add(outcome);
+        });
+    }
+}
+
+impl Suite {
+    fn run(self, workspace: &Workspace) -> Outcome {
+        let began = Instant::now();
+        let result = match self.setup {
+            Ok(setup) if setup.code == Some(MISSING) => {
+                return Outcome::not_run(&self.name, setup.output.trim(), is_ci());
+            }
+            Ok(setup) if !setup.success => Ok(setup),
+            Ok(_) => against_a_broker(workspace, &self.name),
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(logged) => Outcome::of_suite(&self.name, &logged, began.elapsed()),
+            Err(error) => Outcome::broken(&self.name, &error, began.elapsed()),
+        }
+    }
+}
+
+fn set_up(workspace: &Workspace, name: &str) -> Result<Logged> {
+    let setup = folder(workspace, name).join("setup");
+    if is_crate(workspace, name) || !setup.is_file() {
+        return Ok(Logged {
+            success: true,
+            code: Some(0),
+            output: String::new(),
+        });
+    }
+    shell::logged(workspace, &format!("setup-{name}"), script(&setup))
+}
+
+/// Runs the suite, then sees to it that the broker it used can still stop as it should.
+fn against_a_broker(workspace: &Workspace, name: &str) -> Result<Logged> {
+    let data = workspace.temporary()?;
+    let broker = Broker::start(&plan(workspace, name, data.path())?)?;
+    let mut logged = execute(workspace, name, broker.ready())?;
+    let status = broker.stop()?;
+    if !status.success() {
+        logged.success = false;
+        logged
+            .output
+            .push_str(&format!("\nthe broker ended with {status}\n"));
+    }
+    Ok(logged)
+}
+
+fn execute(workspace: &Workspace, name: &str, ready: &Ready) -> Result<Logged> {
+    let environment = environment(workspace, ready);
+    if is_crate(workspace, name) {
+        return executables::suite(workspace, &folder(workspace, name), &environment);
+    }
+    let mut command = script(&folder(workspace, name).join("run"));
+    command.envs(environment);
+    shell::logged(workspace, name, command)
+}
+
+/// What a suite is told about its broker.
+fn environment(workspace: &Workspace, ready: &Ready) -> Vec<(&'static str, String)> {
+    vec![
+        ("RAILBUS_CONNECTION_STRING", ready.connection_string.clone()),
+        ("RAILBUS_HOST", ready.host.clone()),
+        ("RAILBUS_PORT", ready.port.to_string()),
+        (
+            "RAILBUS_BIN",
+            workspace.railbus().to_string_lossy().into_owned(),
+        ),
+    ]
+}
+
+fn plan(workspace: &Workspace, name: &str, data: &Path) -> Result<Plan> {
+    let interop = workspace.root().join("interop");
+    Ok(Plan {
+        program: workspace.railbus(),
+        data: data.join("data"),
+        config: Some(interop.join("railbus.toml")),
+        entities: Some(interop.join("Config.json")),
+        log: workspace.logs().join(format!("broker-{name}.log")),
+    })
+}
+
+fn script(path: &Path) -> Command {
+    let mut command = Command::new("bash");
+    command.arg(path);
+    command
+}
+
+fn folder(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.root().join("interop").join(name)
+}
+
+/// Whether the suite is a crate of the workspace, compiled with everything else.
+fn is_crate(workspace: &Workspace, name: &str) -> bool {
+    folder(workspace, name).join("Cargo.toml").is_file()
+}
+
+/// Whether a missing language is a failure.
+fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
