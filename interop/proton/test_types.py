@@ -185,8 +185,9 @@ class RawReader(Handler):
 def receive_bytes(queue):
     reader = RawReader()
     connection = connect()
-    connection.create_receiver(queue.name, credit=1, handler=reader)
+    link = connection.create_receiver(queue.name, credit=1, handler=reader)
     connection.wait(lambda: reader.received is not None, msg="receiving bytes")
+    link.close()
     connection.close()
     return reader.received
 
