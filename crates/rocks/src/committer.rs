@@ -47,6 +47,8 @@ pub(crate) struct Committer {
     pub progress: Arc<Progress>,
     pub statistics: Arc<Statistics>,
     pub wake: Wake,
+    /// Files that could not be dropped while somebody read.
+    pub kept_back: Vec<GiveBack>,
 }
 
 /// What was taken from the queue.
@@ -149,18 +151,26 @@ impl Committer {
         self.publish_space(asked);
         (self.wake)();
         group.clear();
-        self.give_back(&merged.give_back)
+        self.give_back(merged.give_back)
     }
 
-    /// Drops files of which a durable range deletion says that nothing in them is needed.
-    fn give_back(&self, ranges: &[GiveBack]) -> Result<(), StoreError> {
+    /// Drops files of which a durable range deletion says that nothing in them is needed. While
+    /// somebody reads they wait for a later group.
+    fn give_back(&mut self, ranges: Vec<GiveBack>) -> Result<(), StoreError> {
         if self.durability == Durability::Buffered {
             // The range deletion is not durable yet, so compaction has to do it.
             return Ok(());
         }
+        self.kept_back.extend(ranges);
+        if self.kept_back.is_empty() {
+            return Ok(());
+        }
+        let Ok(_files) = self.log.database().files.try_write() else {
+            return Ok(());
+        };
         let db = &self.log.database().db;
         let families = self.log.database().families();
-        for range in ranges {
+        for range in std::mem::take(&mut self.kept_back) {
             let dropped = match range {
                 GiveBack::Rows(from, to) => db.delete_file_in_range_cf(families.message, from, to),
                 GiveBack::Bodies(from, to) => db.delete_file_in_range_cf(families.body, from, to),

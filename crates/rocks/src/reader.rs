@@ -5,7 +5,7 @@
 //! row itself was removed meanwhile: files given back are gone from older snapshots too.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
@@ -36,8 +36,13 @@ pub(crate) struct RocksReader {
 impl Reader for RocksReader {
     fn read(&self, after: CommitId, query: &Query) -> Result<Vec<StoredMessage>, StoreError> {
         self.progress.wait_for(after)?;
-        let db = &self.opened.database.db;
-        let families = self.opened.database.families();
+        let database = &self.opened.database;
+        let _files = database
+            .files
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let db = &database.db;
+        let families = database.families();
         let snapshot = db.snapshot();
         let (entity, part, bodies) = match query {
             Query::Range {

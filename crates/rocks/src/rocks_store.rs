@@ -72,6 +72,7 @@ impl RocksStore {
             progress: progress.clone(),
             statistics: statistics.clone(),
             wake,
+            kept_back: Vec::new(),
         };
         let (submissions, queue) = mpsc::channel();
         let thread = thread::Builder::new().name("committer".into());

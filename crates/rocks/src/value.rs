@@ -177,7 +177,15 @@ fn parse_head(value: &[u8]) -> Option<Head> {
             part.stragglers.push(SequenceNumber(fields.u64()?));
         }
     }
-    Some(head)
+    is_sound(&head).then_some(head)
+}
+
+/// What the broker relies on without looking: room for more numbers, and stragglers that ascend.
+fn is_sound(head: &Head) -> bool {
+    head.next_number < SequenceNumber::MAX
+        && head.parts.iter().all(|part| {
+            part.resume < u64::MAX && part.stragglers.is_sorted_by(|one, other| one < other)
+        })
 }
 
 /// Encodes a definition.

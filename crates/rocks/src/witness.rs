@@ -75,6 +75,8 @@ impl Witness {
         // Both slots, since an accepted loss must not be found again in the other one.
         witness.record(position)?;
         witness.record(position)?;
+        // Before anything is acknowledged: a power cut must not leave an empty witness behind.
+        witness.sync()?;
         Ok(witness)
     }
 

@@ -4,11 +4,16 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// The only log file with something in it.
-fn log_file(root: &Path) -> PathBuf {
+fn logs(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join("db")).expect("listed");
     let paths = entries.map(|entry| entry.expect("listed").path());
     let logs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+    logs.collect()
+}
+
+/// The only log file with something in it.
+fn log_file(root: &Path) -> PathBuf {
+    let logs = logs(root).into_iter();
     logs.max_by_key(|log| fs::metadata(log).expect("there").len())
         .expect("there is a log")
 }
@@ -127,6 +132,35 @@ fn a_missing_log_is_refused() {
     let directory = closed_store();
     fs::remove_file(log_file(directory.path())).expect("removed");
     assert!(try_open(directory.path(), Durability::Synced).is_err());
+}
+
+#[test]
+fn a_log_that_is_cut_or_missing_before_newer_ones_is_refused() {
+    let whole = new_directory();
+    let mut store = open(whole.path());
+    for half in [1..=50, 51..=100] {
+        let id = send(&mut store, half, 500);
+        store.progress.wait_for(id).expect("committed");
+        // The bodies' table is written and a new log begun; the rows are in the old one only.
+        let database = &store.opened.database;
+        let flushed = database.db.flush_cf(database.families().body);
+        flushed.expect("flushed");
+    }
+    store.close().expect("closed");
+    for cut in [true, false] {
+        let directory = new_directory();
+        copy_files(whole.path(), directory.path());
+        let oldest = logs(directory.path()).into_iter().min().expect("a log");
+        let length = fs::metadata(&oldest).expect("there").len();
+        assert!(length > 0, "the rows of the first half are in it");
+        if cut {
+            let log = fs::File::options().write(true).open(&oldest);
+            log.expect("opened").set_len(length / 2).expect("cut");
+        } else {
+            fs::remove_file(&oldest).expect("removed");
+        }
+        assert!(try_open(directory.path(), Durability::Synced).is_err());
+    }
 }
 
 #[test]
