@@ -50,7 +50,9 @@ impl Delivery {
     /// What it counts against the connection's outlet, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.message.payload.len() + 256
+        let changes = self.message.changes.iter();
+        let changes: usize = changes.map(|(key, value)| key.len() + value.len()).sum();
+        self.message.payload.len() + changes + 256
     }
 }
 

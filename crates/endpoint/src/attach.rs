@@ -77,7 +77,8 @@ impl Connection {
         };
         session.remote_handles.bind(attach.handle, key);
         session.links.push(key);
-        let too_many = session.links.len() > self.config.max_links_per_session;
+        let too_many = session.links.len() > self.config.max_links_per_session
+            || self.links.len() > self.config.max_links;
         if too_many || attach.name.len() > MAX_NAME {
             if let Some(link) = self.links.get_mut(key) {
                 link.reported = true;

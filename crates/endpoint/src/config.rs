@@ -34,6 +34,8 @@ pub struct Config {
     pub sasl_required: bool,
     pub max_sessions: usize,
     pub max_links_per_session: usize,
+    /// Links of all sessions together.
+    pub max_links: usize,
     /// Deliveries either way that wait for settlement, per session.
     pub max_unsettled: usize,
     /// All unfinished multi-frame deliveries of the connection together.
@@ -60,6 +62,7 @@ impl Default for Config {
             sasl_required: false,
             max_sessions: 5_000,
             max_links_per_session: 4_096,
+            max_links: 10_000,
             max_unsettled: 65_536,
             max_partial_bytes: 128 << 20,
             handshake_time_out: 30_000,

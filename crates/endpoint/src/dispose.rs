@@ -56,7 +56,8 @@ impl Connection {
                     state: disposition.state.clone(),
                 });
             };
-            session.outgoing.visit(first, last, settled, visit);
+            let once = is_outcome(disposition.state.as_ref());
+            session.outgoing.visit(first, last, settled, once, visit);
         }
         if settled {
             self.feed_starved(key);
@@ -78,7 +79,7 @@ impl Connection {
                     });
                 }
             };
-            session.incoming.visit(first, last, settled, visit);
+            session.incoming.visit(first, last, settled, false, visit);
         }
     }
 
@@ -117,6 +118,7 @@ impl Connection {
         let known = if settled {
             session.outgoing.remove(delivery_id)
         } else {
+            session.outgoing.expect_another(delivery_id);
             session.outgoing.get(delivery_id)
         };
         if known.is_some() {
@@ -168,6 +170,11 @@ impl Connection {
             }
         }
     }
+}
+
+/// Whether a state is an outcome, which is answered, rather than news of progress.
+fn is_outcome(state: Option<&DeliveryState>) -> bool {
+    !matches!(state, None | Some(DeliveryState::Received { .. }))
 }
 
 /// Whether the owner knows of the delivery: not while it is unfinished or held.

@@ -110,7 +110,12 @@ impl Partial {
     pub(crate) fn new(delivery_id: u32, tag: Bytes, transfer: &mut Transfer) -> Self {
         Self {
             delivery_id,
-            tag,
+            // A slice of the input would keep the whole buffer for as long as the rest takes.
+            tag: if transfer.more {
+                Bytes::copy_from_slice(&tag)
+            } else {
+                tag
+            },
             message_format: transfer.message_format.unwrap_or(0),
             settled: transfer.settled.unwrap_or(false),
             state: transfer.state.take(),

@@ -79,6 +79,10 @@ impl Connection {
         let session = self.sessions.get_mut(link.session).ok_or(NoCredit)?;
         if !session.can_take(settled, self.config.max_unsettled) {
             session.starved = true;
+            // The owner now takes its credit for used up, so the same limit is news to it again.
+            if let Some(End::Sender(sender)) = self.links.get_mut(key).map(|link| &mut link.end) {
+                sender.retract();
+            }
             return Err(NoCredit);
         }
         Ok(link.session)

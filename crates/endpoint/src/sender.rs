@@ -126,6 +126,11 @@ impl Sender {
         news
     }
 
+    /// The owner was refused: it reckons with no more credit than it has used.
+    pub(crate) fn retract(&mut self) {
+        self.announced = self.position();
+    }
+
     /// The limit that the owner was told last.
     pub(crate) fn announced(&self) -> u32 {
         self.announced

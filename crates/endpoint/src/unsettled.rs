@@ -20,6 +20,8 @@ struct Entry<T> {
     /// The link's key; `NONE` for a gap.
     link: u32,
     value: T,
+    /// A terminal state was heard of and waits for an answer.
+    told: bool,
 }
 
 impl<T: Copy> Unsettled<T> {
@@ -46,7 +48,12 @@ impl<T: Copy> Unsettled<T> {
     /// Adds a delivery; `accepts` must have said yes.
     pub(crate) fn push(&mut self, id: u32, link: u32, value: T) {
         debug_assert!(self.accepts(id), "delivery-ids rise");
-        self.entries.push_back(Entry { id, link, value });
+        self.entries.push_back(Entry {
+            id,
+            link,
+            value,
+            told: false,
+        });
         self.live += 1;
     }
 
@@ -62,20 +69,36 @@ impl<T: Copy> Unsettled<T> {
         removed
     }
 
+    /// The state that was heard of last is answered without settling: another may come.
+    pub(crate) fn expect_another(&mut self, id: u32) {
+        if let Some(index) = self.position(id) {
+            self.entries[index].told = false;
+        }
+    }
+
     /// Calls `visit` with the id, link and value of each delivery from `first` to `last`, and
-    /// removes them if `settled`. Costs no more than there are entries, however wide the range.
+    /// removes them if `settled`. Otherwise each is visited only once until
+    /// [`expect_another`](Self::expect_another), if `once`: one outcome has one answer, however
+    /// often it is told. Costs no more than there are entries, however wide the range.
     pub(crate) fn visit(
         &mut self,
         first: u32,
         last: u32,
         settled: bool,
+        once: bool,
         mut visit: impl FnMut(u32, u32, T),
     ) {
         for index in self.range(first, last) {
-            let Entry { id, link, value } = self.entries[index];
-            if link == NONE {
+            let Entry {
+                id,
+                link,
+                value,
+                told,
+            } = self.entries[index];
+            if link == NONE || (once && told && !settled) {
                 continue;
             }
+            self.entries[index].told |= once;
             visit(id, link, value);
             if settled {
                 self.take(index);
@@ -205,7 +228,7 @@ mod tests {
 
     fn visited(unsettled: &mut Unsettled<u32>, first: u32, last: u32) -> Vec<u32> {
         let mut ids = Vec::new();
-        unsettled.visit(first, last, true, |id, _, _| ids.push(id));
+        unsettled.visit(first, last, true, false, |id, _, _| ids.push(id));
         ids
     }
 

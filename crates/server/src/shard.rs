@@ -159,6 +159,9 @@ impl ShardTask {
             let inbox = self.own_inbox.clone();
             tokio::task::spawn_blocking(move || {
                 let rows = reader.read(request.after, &request.query);
+                if let Err(error) = &rows {
+                    tracing::error!(%error, query = ?request.query, "a read failed");
+                }
                 let loaded = Command::Loaded {
                     read: request.read,
                     rows,

@@ -46,6 +46,8 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) outlet: usize,
+    /// Bytes of answers that wait for their response links' credit.
+    pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
     /// The client's word for us, for error texts.
     host: String,
@@ -77,6 +79,7 @@ impl Client {
             now,
             head: BytesMut::new(),
             outlet: 0,
+            waiting_bytes: 0,
             commands: Vec::new(),
             host: "localhost".to_owned(),
             linkless_since: Some(now.mono),
@@ -109,6 +112,8 @@ impl Client {
             // Entities are created by the server, never by a connection.
             Output::Ensured { .. } => {}
         }
+        // What was said may have made room for more.
+        self.handle_events();
     }
 
     /// The socket is gone.

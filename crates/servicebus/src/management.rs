@@ -29,6 +29,8 @@ struct Operation {
     command: Box<dyn FnOnce(broker::RequestId) -> broker::Command>,
     /// How many things were asked for.
     count: usize,
+    /// Bytes that the answer may have; they count until it was given.
+    answer: usize,
 }
 
 impl Client {
@@ -39,7 +41,8 @@ impl Client {
         let result = link
             .ok_or_else(|| refusal::entity_missing(""))
             .and_then(|link| self.prepare(link, &request));
-        let cost = request.size + OVERHEAD;
+        let answer = result.as_ref().map_or(0, |operation| operation.answer);
+        let cost = request.size + OVERHEAD + answer;
         let asked = Asked {
             request_link: request.request_link,
             response_link: request.response_link,
@@ -69,11 +72,8 @@ impl Client {
             return Err(refusal::unknown_operation(name));
         };
         // All of these are a receiver's. (Entities contract 2.6)
-        if !self
-            .claims
-            .rights(&link.path, self.now.wall)
-            .meet(Need::Listen)
-        {
+        // The link outlives its token for a while, and so does what it is for.
+        if !self.claims.lasting_rights(&link.path).meet(Need::Listen) {
             return Err(refusal::unauthorized(Need::Listen, &link.resource));
         }
         read(standing, &Body::decode(request)?)

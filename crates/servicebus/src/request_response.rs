@@ -19,8 +19,9 @@ use crate::sender::Arrival;
 
 /// Credit of a request link. (Wire contract 2.1)
 pub(crate) const REQUEST_CREDIT: u32 = 100;
-/// Most answers, and most bytes of them, that wait for one response link's credit.
+/// Most answers that wait for one response link's credit.
 const MAX_WAITING: usize = 1_024;
+/// Most bytes of answers that wait for credit on one connection.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
 /// The client's sender to a node.
@@ -38,7 +39,6 @@ pub(crate) struct ResponseLink {
     /// The target's address, if it is text.
     pub(crate) reply_to: Option<String>,
     waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
     /// Counts answers for their delivery tags.
     sent: u32,
 }
@@ -56,15 +56,14 @@ impl ResponseLink {
             node,
             reply_to,
             waiting: VecDeque::new(),
-            waiting_bytes: 0,
             sent: 0,
         }
     }
 
-    /// One answer may wait whatever its size, so that large messages get through.
-    fn has_room(&self, size: usize) -> bool {
-        let bytes = self.waiting_bytes.saturating_add(size);
-        self.waiting.is_empty() || (self.waiting.len() < MAX_WAITING && bytes <= MAX_WAITING_BYTES)
+    /// One answer of a connection may wait whatever its size, so that large messages get through.
+    fn has_room(&self, all_waiting_bytes: usize, size: usize) -> bool {
+        let bytes = all_waiting_bytes.saturating_add(size);
+        self.waiting.len() < MAX_WAITING && (all_waiting_bytes == 0 || bytes <= MAX_WAITING_BYTES)
     }
 }
 
@@ -226,9 +225,10 @@ impl Client {
     /// Queues an answer and sends what there is credit for. An answer without a link, or beyond
     /// what may wait, is dropped: its client does not take answers.
     pub(crate) fn respond(&mut self, request_link: LinkId, response_link: LinkId, payload: Bytes) {
+        let all_waiting_bytes = self.waiting_bytes;
         match self.links.response(response_link) {
-            Some(response) if response.has_room(payload.len()) => {
-                response.waiting_bytes += payload.len();
+            Some(response) if response.has_room(all_waiting_bytes, payload.len()) => {
+                self.waiting_bytes += payload.len();
                 response.waiting.push_back(Waiting {
                     request_link,
                     payload,
@@ -259,7 +259,7 @@ impl Client {
                 return;
             }
             let request_link = *request_link;
-            response.waiting_bytes -= payload.len();
+            self.waiting_bytes -= payload.len();
             response.sent = response.sent.wrapping_add(1);
             response.waiting.pop_front();
             self.request_answered(request_link);
@@ -288,6 +288,7 @@ impl Client {
     /// A response link is gone, and its answers with it.
     pub(crate) fn drop_responses(&mut self, response: &ResponseLink) {
         for waiting in &response.waiting {
+            self.waiting_bytes -= waiting.payload.len();
             self.request_answered(waiting.request_link);
         }
     }

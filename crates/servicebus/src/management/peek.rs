@@ -35,7 +35,11 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         count,
         max_bytes,
     });
-    Ok(Operation { command, count })
+    Ok(Operation {
+        command,
+        count,
+        answer: MAX_BYTES,
+    })
 }
 
 impl Client {

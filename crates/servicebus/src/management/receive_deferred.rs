@@ -14,7 +14,9 @@ use crate::refusal;
 use crate::response::Status;
 
 /// The answer holds whole messages, so it is bounded by their number.
-const MAX_NUMBERS: usize = 1_024;
+const MAX_NUMBERS: usize = 256;
+/// What one message is reckoned with before it is known.
+const USUAL_BYTES: usize = 256 << 10;
 /// Beyond this an answer could not be written.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -45,7 +47,11 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         numbers,
         mode,
     });
-    Ok(Operation { command, count })
+    Ok(Operation {
+        command,
+        count,
+        answer: count * USUAL_BYTES,
+    })
 }
 
 impl Client {

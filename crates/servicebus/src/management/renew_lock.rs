@@ -17,7 +17,11 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         subqueue,
         tokens,
     });
-    Ok(Operation { command, count })
+    Ok(Operation {
+        command,
+        count,
+        answer: 0,
+    })
 }
 
 impl Client {

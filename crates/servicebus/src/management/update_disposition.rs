@@ -21,7 +21,11 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         tokens,
         outcome,
     });
-    Ok(Operation { command, count })
+    Ok(Operation {
+        command,
+        count,
+        answer: 0,
+    })
 }
 
 fn outcome(body: &Body) -> Result<Outcome, Error> {

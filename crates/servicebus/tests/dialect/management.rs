@@ -550,7 +550,7 @@ fn reading_operations_need_listen() {
 }
 
 #[test]
-fn rights_of_an_operation_are_checked_when_it_comes() {
+fn an_operation_is_served_while_its_link_outlives_the_token() {
     let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
     let cbs = world.pair("$cbs");
     let audience = "sb://host/orders/$management";
@@ -561,12 +561,8 @@ fn rights_of_an_operation_are_checked_when_it_comes() {
     let pair = world.pair("orders/$management");
     assert_eq!(peek(&mut world, &pair, 0, 1).code(), 204);
     world.advance(61_000);
-    let response = peek(&mut world, &pair, 0, 1);
-    assert_eq!(
-        response.code(),
-        401,
-        "the link lives in its grace, operations need a token that holds"
-    );
+    // A 401 would be fatal to SDKs that renew a little late. (Wire contract 2.7)
+    assert_eq!(peek(&mut world, &pair, 0, 1).code(), 204);
 }
 
 #[test]
