@@ -64,6 +64,14 @@ impl DeliveryState {
         }
     }
 
+    /// Bytes of the state in full: what every copy of it costs, about.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        let mut out = BytesMut::new();
+        self.encode(&mut out);
+        out.len()
+    }
+
     /// Appends the state in full.
     pub(crate) fn encode(&self, out: &mut BytesMut) {
         match self {

@@ -48,6 +48,20 @@ pub enum Outcome {
     Undelivered,
 }
 
+impl Outcome {
+    /// Bytes of the changes it carries.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Abandon { changes } | Self::Defer { changes } | Self::DeadLetter { changes } => {
+                let sizes = changes.iter().map(|(key, value)| key.len() + value.len());
+                sizes.sum()
+            }
+            Self::Complete | Self::Release | Self::Undelivered => 0,
+        }
+    }
+}
+
 /// What the broker is told. A command about something unknown (a detached receiver, a closed
 /// connection) changes nothing.
 #[derive(Clone, Debug)]

@@ -17,6 +17,9 @@ use crate::serial;
 use crate::session;
 use crate::slab::Slab;
 
+/// Most bytes of copies of one disposition's state.
+const MAX_COPIED: usize = 16 << 20;
+
 impl Connection {
     pub(crate) fn take_disposition(
         &mut self,
@@ -36,8 +39,16 @@ impl Connection {
             return Err(Fault::session(condition::INVALID_FIELD, text));
         }
         match disposition.role {
-            Role::Receiver => self.take_outcome_of_sent(key, disposition, last),
-            Role::Sender => self.take_update_of_received(key, disposition, last),
+            Role::Receiver => {
+                let unsettled = session.outgoing.count(disposition.first, last);
+                check_copies(disposition.state.as_ref(), unsettled)?;
+                self.take_outcome_of_sent(key, disposition, last);
+            }
+            Role::Sender => {
+                let unsettled = session.incoming.count(disposition.first, last);
+                check_copies(disposition.state.as_ref(), unsettled)?;
+                self.take_update_of_received(key, disposition, last);
+            }
         }
         Ok(())
     }
@@ -170,6 +181,28 @@ impl Connection {
             }
         }
     }
+}
+
+/// A state that carries much is not copied for any number of deliveries.
+fn check_copies(state: Option<&DeliveryState>, copies: usize) -> Result<(), Fault> {
+    let is_plain = match state {
+        Some(DeliveryState::Rejected(error)) => error.is_none(),
+        Some(DeliveryState::Modified {
+            message_annotations,
+            ..
+        }) => message_annotations.is_none(),
+        Some(DeliveryState::Transactional { .. }) => false,
+        _ => true,
+    };
+    if is_plain || copies < 2 {
+        return Ok(());
+    }
+    let bytes = state.map_or(0, DeliveryState::encoded_len);
+    if bytes.saturating_mul(copies) > MAX_COPIED {
+        let text = "a state of this size may not be given to so many deliveries at once";
+        return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
+    }
+    Ok(())
 }
 
 /// Whether a state is an outcome, which is answered, rather than news of progress.

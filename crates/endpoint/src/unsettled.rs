@@ -69,6 +69,11 @@ impl<T: Copy> Unsettled<T> {
         removed
     }
 
+    /// At most how many deliveries there are from `first` to `last`.
+    pub(crate) fn count(&self, first: u32, last: u32) -> usize {
+        self.range(first, last).len()
+    }
+
     /// The state that was heard of last is answered without settling: another may come.
     pub(crate) fn expect_another(&mut self, id: u32) {
         if let Some(index) = self.position(id) {

@@ -259,7 +259,8 @@ impl Client {
                     delivery_id,
                     settlement,
                 });
-                let request = (!disposed.settled).then(|| self.ask(answer, SETTLEMENT));
+                let cost = SETTLEMENT + outcome.size();
+                let request = (!disposed.settled).then(|| self.ask(answer, cost));
                 let token = LockToken(disposed.cookie);
                 self.command(Command::Settle {
                     request,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::performative::Role;
-use amqp::{DeliveryState, Detach, Disposition, End, Flow, Performative, Transfer};
+use amqp::{DeliveryState, Detach, Disposition, End, Flow, Performative, Transfer, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Side};
 
@@ -110,6 +110,43 @@ fn one_small_frame_again_and_again_makes_no_heap_of_events() {
         [Event::Detached { unsettled, .. }, Event::Ended { .. }] if unsettled.len() == 10_000
     ));
     assert_eq!(server.output, ["0: end"]);
+}
+
+#[test]
+fn a_large_state_is_not_copied_for_thousands_of_deliveries() {
+    let mut server = Server::new(config());
+    server.attach(Role::Receiver);
+    server.put(&flow(2_000));
+    server.run();
+    let outgoing = Outgoing {
+        tag: b"tag",
+        ..Outgoing::default()
+    };
+    for _ in 0..2_000 {
+        let sent = server.connection.send(server.links[0], &outgoing, &[b"x"]);
+        assert_eq!(sent, Ok(()));
+    }
+    server.run();
+    let text = Value::String("x".repeat(10_000));
+    server.put(&Performative::Disposition(Disposition {
+        role: Role::Receiver,
+        first: 0,
+        last: Some(1_999),
+        settled: true,
+        state: Some(DeliveryState::Modified {
+            delivery_failed: true,
+            undeliverable_here: false,
+            message_annotations: Some(vec![(Value::Symbol("note".into()), text)]),
+        }),
+        batchable: false,
+    }));
+    let events = server.run();
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event, Event::Disposed { .. }))
+    );
+    assert_eq!(server.output, ["0: end error=amqp:resource-limit-exceeded"]);
 }
 
 #[test]
