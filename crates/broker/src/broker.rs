@@ -185,15 +185,16 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             subqueue,
             numbers,
             mode,
+            max_bytes,
         } => {
             let place = Place { entity, subqueue };
-            deferred::receive(directory, request, place, numbers, mode, cx);
+            deferred::receive(directory, request, place, numbers, mode, max_bytes, cx);
         }
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
-        Command::Loaded { read, rows } => read::loaded(directory, read, rows, cx),
+        Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
         Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::Tick => expire::tick(directory, cx),
     }

@@ -6,18 +6,25 @@
 )]
 
 use bytes::Bytes;
-use store::{EntityId, NamespaceId, SequenceNumber, StoreError, StoredMessage};
+use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
 use crate::settings::QueueSettings;
+use crate::time::Wall;
 
 /// A message on its way in. The payload is stored as it is.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Incoming {
     /// The encoded message as received (header to footer).
     pub payload: Bytes,
     /// The sender's own time to live in milliseconds, greater than 0.
     pub ttl_ms: Option<u64>,
+    /// The encoded message id; what is the same to its sender is the same here.
+    pub message_id: Option<Bytes>,
+    /// In UTF-8.
+    pub session_id: Option<Bytes>,
+    /// When to become available, if that is later than now.
+    pub scheduled: Option<Wall>,
 }
 
 /// How a receiver takes messages. (Wire contract 3.3)
@@ -129,13 +136,15 @@ pub enum Command {
         count: usize,
         max_bytes: usize,
     },
-    /// Locks (or takes) deferred messages, all or none. Answered by `Output::Deferred`.
+    /// Locks (or takes) deferred messages, all or none: none too if together they are larger than
+    /// `max_bytes`. Answered by `Output::Deferred`.
     ReceiveDeferred {
         request: RequestId,
         entity: EntityId,
         subqueue: Subqueue,
         numbers: Vec<SequenceNumber>,
         mode: ReceiveMode,
+        max_bytes: usize,
     },
     /// The connection has written so many bytes of deliveries (as counted by [`Delivery::size`](crate::Delivery)).
     Written {
@@ -149,7 +158,7 @@ pub enum Command {
     /// A read came back.
     Loaded {
         read: ReadId,
-        rows: Result<Vec<StoredMessage>, StoreError>,
+        found: Result<Found, StoreError>,
     },
     /// Whether the disk is nearly full: sends are refused, settlements go on.
     Room {

@@ -30,6 +30,7 @@ pub(crate) struct Retrieval {
     /// As asked for, each once.
     numbers: Vec<SequenceNumber>,
     mode: ReceiveMode,
+    max_bytes: usize,
 }
 
 /// Asks for deferred messages.
@@ -39,6 +40,7 @@ pub(crate) fn receive(
     place: Place,
     mut numbers: Vec<SequenceNumber>,
     mode: ReceiveMode,
+    max_bytes: usize,
     cx: &mut Context<'_>,
 ) {
     let mut seen = BTreeSet::new();
@@ -48,6 +50,7 @@ pub(crate) fn receive(
         request,
         numbers,
         mode,
+        max_bytes,
     };
     let started = match directory.get_mut(place.entity) {
         Some(queue) => queue.start_retrieval(retrieval, cx),
@@ -58,6 +61,20 @@ pub(crate) fn receive(
             request,
             result: Err(error),
         });
+    }
+}
+
+impl Retrieval {
+    /// Nothing is taken that could not be answered: one message always can be. A read that was
+    /// cut short has reached the bound.
+    fn check_size(&self, rows: &[StoredMessage]) -> Result<(), RequestError> {
+        let bodies = rows.iter().filter_map(|row| row.body.as_ref());
+        let bytes: usize = bodies.map(bytes::Bytes::len).sum();
+        let cut_short = bytes >= self.max_bytes && rows.len() < self.numbers.len();
+        if cut_short || rows.len() > 1 && bytes > self.max_bytes {
+            return Err(RequestError::AnswerTooLarge);
+        }
+        Ok(())
     }
 }
 
@@ -76,6 +93,7 @@ impl Queue {
             part: retrieval.place.subqueue.deferred_part(),
             numbers: retrieval.numbers.clone(),
             bodies: true,
+            max_bytes: retrieval.max_bytes,
         };
         let locks = &self.sub(retrieval.place.subqueue).locks;
         if let Some(number) = retrieval.numbers.iter().find(|n| locks.contains(**n)) {
@@ -120,11 +138,14 @@ impl Queue {
     ) -> Result<Vec<(StoredMessage, Body)>, RequestError> {
         let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
         let locks = &self.sub(retrieval.place.subqueue).locks;
-        if locks.len() + rows.len() > cx.shared.settings.max_locked {
+        let settings = &cx.shared.settings;
+        let room = settings.max_locked.saturating_sub(rows.len());
+        if locks.len() > room || locks.is_full(settings.max_locked, settings.locked_bytes) {
             return Err(RequestError::Invalid(
                 "too many messages are locked".to_owned(),
             ));
         }
+        retrieval.check_size(&rows)?;
         let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.number, row)).collect();
         let mut messages = Vec::with_capacity(retrieval.numbers.len());
         for &number in &retrieval.numbers {

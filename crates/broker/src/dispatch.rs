@@ -61,7 +61,7 @@ impl Queue {
     /// Deals with the next message. Returns whether it is worth going on.
     fn hand_out_next(&mut self, subqueue: Subqueue, taker: Taker, cx: &mut Context<'_>) -> bool {
         let sub = &self.subs[subqueue as usize];
-        let full = sub.locks.len() >= cx.shared.settings.max_locked;
+        let full = sub.is_full_of_locks(&cx.shared.settings);
         let Some((number, entry)) = sub.window.first().filter(|_| !full) else {
             self.refill(subqueue, cx);
             return false;
@@ -188,7 +188,7 @@ impl Queue {
         let sub = self.sub(subqueue);
         let read_all = !sub.window.is_refilling() && sub.window.end() >= self.head.next_number;
         let empty = sub.window.len() == 0 && (read_all || self.beyond(subqueue) == 0);
-        let full = sub.locks.len() >= cx.shared.settings.max_locked;
+        let full = sub.is_full_of_locks(&cx.shared.settings);
         empty || full || sub.retry_at.is_some()
     }
 }

@@ -39,6 +39,12 @@ pub(crate) struct Lock {
     pub origin: Origin,
 }
 
+impl Lock {
+    fn patch_bytes(&self) -> usize {
+        self.patch.as_ref().map_or(0, |patch| patch.bytes())
+    }
+}
+
 /// Who a message is lent to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Holder {
@@ -60,12 +66,19 @@ pub(crate) struct Locks {
     held: BTreeMap<SequenceNumber, Lock>,
     /// How many of them came from deferred messages.
     deferred: usize,
+    /// Bytes of the patches that they keep.
+    patch_bytes: usize,
     lanes: Vec<Lane>,
 }
 
 impl Locks {
     pub(crate) fn len(&self) -> usize {
         self.held.len()
+    }
+
+    /// Whether no more should be given out: there are `most`, or what they keep in memory is as much.
+    pub(crate) fn is_full(&self, most: usize, most_bytes: usize) -> bool {
+        self.held.len() >= most || self.patch_bytes >= most_bytes
     }
 
     /// Locks on messages that stand among the available ones on disk.
@@ -99,6 +112,7 @@ impl Locks {
     /// Adds a lock that was given for `duration`.
     pub(crate) fn insert(&mut self, number: SequenceNumber, lock: Lock, duration: u64) {
         self.deferred += usize::from(lock.origin == Origin::Deferred);
+        self.patch_bytes += lock.patch_bytes();
         self.queue(number, lock.until, duration);
         self.held.insert(number, lock);
     }
@@ -115,6 +129,7 @@ impl Locks {
     pub(crate) fn take(&mut self, number: SequenceNumber) -> Option<Lock> {
         let lock = self.held.remove(&number)?;
         self.deferred -= usize::from(lock.origin == Origin::Deferred);
+        self.patch_bytes -= lock.patch_bytes();
         if self.held.is_empty() {
             self.lanes.iter_mut().for_each(|lane| lane.order.clear());
         }

@@ -87,6 +87,8 @@ pub enum RequestError {
     LockLost,
     #[error("message {0} is not there")]
     MessageNotFound(SequenceNumber),
+    #[error("the messages are larger together than one answer may be")]
+    AnswerTooLarge,
     #[error("{0}")]
     Invalid(String),
 }

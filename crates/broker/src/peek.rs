@@ -141,6 +141,7 @@ impl Queue {
             part: peek.place.subqueue.part(),
             numbers,
             bodies: true,
+            max_bytes: usize::MAX,
         };
         cx.ask(query, Purpose::Peek(Box::new(peek)));
     }

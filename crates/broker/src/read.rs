@@ -1,6 +1,6 @@
 //! Reads: what was asked of the store, and who goes on when the answer comes.
 
-use store::{EntityId, SequenceNumber, StoreError, StoredMessage};
+use store::{EntityId, Found, SequenceNumber, StoreError, StoredMessage};
 
 use crate::bodies::{Body, BodyRef};
 use crate::clients::Place;
@@ -12,7 +12,7 @@ use crate::peek::Peek;
 use crate::shared::Context;
 use crate::window::Entry;
 
-/// What comes back from a read.
+/// What comes back from a read of messages.
 pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 
 /// Why something was read.
@@ -42,13 +42,19 @@ impl Purpose {
 }
 
 /// Hands the answer to who asked for it.
-pub(crate) fn loaded(directory: &mut Directory, read: ReadId, rows: Rows, cx: &mut Context<'_>) {
+pub(crate) fn loaded(
+    directory: &mut Directory,
+    read: ReadId,
+    found: Result<Found, StoreError>,
+    cx: &mut Context<'_>,
+) {
     let Some(purpose) = cx.shared.take_read(read) else {
         return;
     };
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         return;
     };
+    let rows = found.and_then(Found::into_messages);
     match purpose {
         Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows, cx),
         Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows, cx),

@@ -97,6 +97,7 @@ impl Queue {
             part: subqueue.part(),
             numbers: numbers.clone(),
             bodies: true,
+            max_bytes: usize::MAX,
         };
         let read = cx.ask(query, Purpose::Fetch(place, numbers));
         self.sub_mut(subqueue).fetch = Some(read);
@@ -190,6 +191,7 @@ fn query_for(place: Place, ask: &Ask, until: SequenceNumber) -> Query {
             part,
             numbers: numbers.clone(),
             bodies: false,
+            max_bytes: usize::MAX,
         },
         Ask::From(from, limit) => Query::Range {
             entity,

@@ -87,6 +87,8 @@ pub struct BrokerSettings {
     pub turn_work: usize,
     /// Most messages locked at once in one subqueue.
     pub max_locked: usize,
+    /// Bytes of changed properties kept with the locks of one subqueue; beyond it none is given.
+    pub locked_bytes: usize,
 }
 
 impl Default for BrokerSettings {
@@ -100,6 +102,7 @@ impl Default for BrokerSettings {
             outlet_bytes: 4 << 20,
             turn_work: 1_024,
             max_locked: 1 << 20,
+            locked_bytes: 64 << 20,
         }
     }
 }

@@ -113,10 +113,9 @@ impl Queue {
         number: SequenceNumber,
         cx: &Context<'_>,
     ) -> Option<Lock> {
-        let max_locked = cx.shared.settings.max_locked;
         let sub = self.sub_mut(subqueue);
         // Whoever waited for room among the locks may go on.
-        sub.stirred |= sub.locks.len() >= max_locked;
+        sub.stirred |= sub.is_full_of_locks(&cx.shared.settings);
         let lock = sub.locks.take(number)?;
         self.journal.note(number);
         Some(lock)

@@ -7,6 +7,7 @@ use store::{PartHead, SequenceNumber};
 use crate::clients::ReceiverSlot;
 use crate::id::ReadId;
 use crate::lock::Locks;
+use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::Window;
 
@@ -44,6 +45,12 @@ impl Sub {
             retry_at: None,
             stirred: false,
         }
+    }
+
+    /// Whether no more messages can be lent before some come back.
+    pub(crate) fn is_full_of_locks(&self, settings: &BrokerSettings) -> bool {
+        self.locks
+            .is_full(settings.max_locked, settings.locked_bytes)
     }
 
     /// When it wants a tick; it may be too early.

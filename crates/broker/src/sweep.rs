@@ -123,6 +123,7 @@ impl Queue {
                 part: Subqueue::Main.part(),
                 numbers: numbers.clone(),
                 bodies: true,
+                max_bytes: usize::MAX,
             };
             let read = cx.ask(query, Purpose::SweepPatches(self.id, numbers));
             self.journal.begin(read);

@@ -12,8 +12,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
 use store::{
-    BodyPointer, CommitId, EntityId, Head, MessageRow, Part, Query, SequenceNumber, Store, Write,
-    WriteSet,
+    BodyPointer, CommitId, EntityId, Found, Head, MessageRow, Part, Query, SequenceNumber, Store,
+    Write, WriteSet,
 };
 
 const QUEUE: EntityId = EntityId(1);
@@ -100,7 +100,8 @@ fn fill_and_reopen(directory: &Path, messages: u64, group: u64) {
         bodies: false,
         max_bytes: 0,
     };
-    let found = store.reader().read(CommitId(0), &window).expect("reads");
+    let found = store.reader().read(CommitId(0), &window);
+    let found = found.and_then(Found::into_messages).expect("reads");
     println!("first window of {}: {:?}", found.len(), started.elapsed());
     drop(store);
     std::fs::remove_dir_all(&path).expect("removed");

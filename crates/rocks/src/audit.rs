@@ -53,6 +53,11 @@ pub(crate) fn image(database: &Database, recovery: Recovery) -> Result<Image, St
         image.patches.insert(key, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
+    each_of(database, Kind::Entry, |key, value| {
+        let place = key::parse_entry(key)?;
+        image.entries.insert(place, Bytes::copy_from_slice(value));
+        Some(Ok(()))
+    })?;
     image.bodies = bodies(database)?;
     Ok(image)
 }

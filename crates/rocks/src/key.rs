@@ -1,9 +1,10 @@
 //! Keys: fixed-width and big-endian, so that their order is the order of the numbers.
 //!
-//! Every key is built on the stack. A scan needs the keys at both of its ends, so there is a
+//! Every key but an entry's is built on the stack. A scan needs the keys at both of its ends, so there is a
 //! function for each kind of end and none for an entity's bare prefix.
 
-use store::{BodyPointer, EntityId, Part, SequenceNumber};
+use bytes::Bytes;
+use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber};
 
 /// Keys of which there is one in the `state` family.
 pub(crate) mod single {
@@ -27,6 +28,8 @@ pub(crate) enum Kind {
     DeliveryCount = b'd',
     /// By entity.
     Head = b'h',
+    /// An entry, by entity, index, group and number.
+    Entry = b'e',
     /// A definition, by entity.
     Entity = b'i',
     /// A body whose chunks are written, but not the set it belongs to, by home and number.
@@ -144,6 +147,50 @@ pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
         .then_some((EntityId(entity), parse_part(*part)?, block))
 }
 
+/// The key of an entry: its group comes with its length, so that shorter groups come first.
+pub(crate) fn entry(entity: EntityId, index: Index, place: &EntryKey) -> Vec<u8> {
+    let mut key = Vec::with_capacity(20 + place.group.len());
+    key.extend_from_slice(&index_of(entity, index));
+    let len = u16::try_from(place.group.len()).expect("a group is shorter than its bound");
+    key.extend_from_slice(&len.to_be_bytes());
+    key.extend_from_slice(&place.group);
+    key.extend_from_slice(&place.number.0.to_be_bytes());
+    key
+}
+
+/// What the keys of all entries of an index begin with.
+pub(crate) fn index_of(entity: EntityId, index: Index) -> [u8; 10] {
+    let mut key = [Kind::Entry as u8; 10];
+    key[1..9].copy_from_slice(&entity.0.to_be_bytes());
+    key[9] = index as u8;
+    key
+}
+
+/// Above all entries of an index.
+pub(crate) fn after_index(entity: EntityId, index: Index) -> [u8; 10] {
+    let mut key = index_of(entity, index);
+    key[9] += 1;
+    key
+}
+
+/// Both ends of one entity's entries.
+pub(crate) fn entries_of(entity: EntityId) -> ([u8; 10], [u8; 10]) {
+    let first = Index::ALL[0];
+    (index_of(entity, first), index_of(after(entity), first))
+}
+
+/// What an entry's key says.
+pub(crate) fn parse_entry(key: &[u8]) -> Option<(EntityId, Index, EntryKey)> {
+    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Entry as u8])?)?;
+    let (index, rest) = rest.split_first()?;
+    let (len, rest) = rest.split_first_chunk()?;
+    let (group, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+    let (number, rest) = split_u64(rest)?;
+    let index = *Index::ALL.get(usize::from(*index))?;
+    let place = EntryKey::new(Bytes::copy_from_slice(group), SequenceNumber(number));
+    rest.is_empty().then_some((EntityId(entity), index, place))
+}
+
 /// The id after an entity's; ids are given out one by one and never reach the last.
 pub(crate) fn after(entity: EntityId) -> EntityId {
     EntityId(entity.0.saturating_add(1))
@@ -199,9 +246,26 @@ mod tests {
         }
 
         #[test]
+        fn entries_sort_by_index_length_of_group_group_and_number(
+            one in (0..5_usize, prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
+            two in (0..5_usize, prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
+        ) {
+            let place = |(index, group, number): (usize, Vec<u8>, u64)| {
+                (Index::ALL[index], EntryKey::new(group, SequenceNumber(number)))
+            };
+            let (one, two) = (place(one), place(two));
+            let key = |(index, place): &(Index, EntryKey)| entry(EntityId(7), *index, place);
+            prop_assert_eq!(key(&one).cmp(&key(&two)), one.cmp(&two));
+            prop_assert_eq!(parse_entry(&key(&one)), Some((EntityId(7), one.0, one.1)));
+        }
+
+        #[test]
         fn foreign_bytes_are_not_taken_for_keys(key in prop::collection::vec(any::<u8>(), 0..30)) {
             if let Some((entity, part, number)) = parse_message(&key) {
                 prop_assert_eq!(&message(entity, part, number)[..], &key[..]);
+            }
+            if let Some((entity, index, place)) = parse_entry(&key) {
+                prop_assert_eq!(&entry(entity, index, &place)[..], &key[..]);
             }
             if let Some((entity, part, block)) = parse_expiry(&key) {
                 prop_assert_eq!(&expiry(entity, part, block)[..], &key[..]);

@@ -9,6 +9,7 @@ mod chunk;
 mod committer;
 mod database;
 mod directory;
+mod entries;
 #[cfg(test)]
 mod hooks;
 mod key;

@@ -127,6 +127,7 @@ impl Merger {
                 Write::RemoveBody { pointer } => self.bodies.add(pointer.home, pointer.number.0),
                 Write::PutBody { body, .. } if body.len() <= CHUNK => bytes += body.len(),
                 Write::PutPatch { patch, .. } => bytes += patch.len(),
+                Write::PutEntry { key, value, .. } => bytes += key.group.len() + value.len(),
                 Write::PutHead { .. } => bytes += 4 * WRITE_BYTES,
                 _ => {}
             }
@@ -204,6 +205,19 @@ impl<'a> Merge<'a> {
             } => {
                 self.batch
                     .delete_cf(state, key::expiry(*entity, *part, *block));
+            }
+            Write::PutEntry {
+                entity,
+                index,
+                key,
+                value,
+            } => {
+                self.batch
+                    .put_cf(state, key::entry(*entity, *index, key), value);
+            }
+            Write::RemoveEntry { entity, index, key } => {
+                self.batch
+                    .delete_cf(state, key::entry(*entity, *index, key));
             }
             // Known from the survey, done at the end.
             Write::RemoveMessage { .. } | Write::RemoveBody { .. } => {}
@@ -362,6 +376,8 @@ impl<'a> Merge<'a> {
         self.batch
             .delete_cf(state, key::of_entity(Kind::Head, entity));
         let (from, until) = key::expiries_of(entity);
+        self.batch.delete_range_cf(state, from, until);
+        let (from, until) = key::entries_of(entity);
         self.batch.delete_range_cf(state, from, until);
         for kind in [Kind::DeliveryCount, Kind::Patch] {
             let (from, until) = key::of_numbers(kind, entity);

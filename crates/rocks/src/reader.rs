@@ -10,12 +10,13 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{
-    BodyPointer, CommitId, EntityId, MessageRow, Part, Query, Reader, SequenceNumber, StoreError,
-    StoredMessage,
+    BodyPointer, CommitId, EntityId, Found, MessageRow, Part, Query, Reader, SequenceNumber,
+    StoreError, StoredMessage,
 };
 
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::{Families, refused};
+use crate::entries::Entries;
 use crate::key::{self, Kind};
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -34,7 +35,7 @@ pub(crate) struct RocksReader {
 }
 
 impl Reader for RocksReader {
-    fn read(&self, after: CommitId, query: &Query) -> Result<Vec<StoredMessage>, StoreError> {
+    fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
         self.progress.wait_for(after)?;
         let database = &self.opened.database;
         let _files = database
@@ -43,39 +44,42 @@ impl Reader for RocksReader {
             .unwrap_or_else(PoisonError::into_inner);
         let db = &database.db;
         let families = database.families();
-        let snapshot = db.snapshot();
-        let (entity, part, bodies) = match query {
-            Query::Range {
-                entity,
-                part,
-                bodies,
-                ..
-            }
-            | Query::Points {
-                entity,
-                part,
-                bodies,
-                ..
-            } => (*entity, *part, *bodies),
-        };
-        let view = View {
+        let snapshot = &db.snapshot();
+        let view = |entity: &EntityId, part: &Part, bodies: &bool| View {
             db,
             families,
-            snapshot: &snapshot,
-            entity,
-            part,
-            bodies,
+            snapshot,
+            entity: *entity,
+            part: *part,
+            bodies: *bodies,
         };
-        match query {
+        let messages = match query {
             Query::Range {
+                entity,
+                part,
                 from,
                 until,
                 limit,
+                bodies,
                 max_bytes,
-                ..
-            } => view.range(*from, *until, *limit, *max_bytes),
-            Query::Points { numbers, .. } => view.points(numbers),
-        }
+            } => view(entity, part, bodies).range(*from, *until, *limit, *max_bytes),
+            Query::Points {
+                entity,
+                part,
+                numbers,
+                bodies,
+                max_bytes,
+            } => view(entity, part, bodies).points(numbers, *max_bytes),
+            Query::Entries { .. } | Query::EntryPoints { .. } | Query::Groups { .. } => {
+                let entries = Entries {
+                    db,
+                    families,
+                    snapshot,
+                };
+                return entries.read(query).map(Found::Entries);
+            }
+        };
+        messages.map(Found::Messages)
     }
 }
 
@@ -145,23 +149,58 @@ impl View<'_> {
         Ok(rows)
     }
 
-    fn points(&self, numbers: &[SequenceNumber]) -> Result<Vec<StoredMessage>, StoreError> {
+    fn points(
+        &self,
+        numbers: &[SequenceNumber],
+        max_bytes: usize,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut rows = self.named_rows(numbers)?.into_iter().peekable();
+        let mut found = Vec::new();
+        let mut collected = 0_usize;
+        while rows.peek().is_some() {
+            let round = self.next_round(&mut rows, max_bytes - collected);
+            for message in self.complete(round)? {
+                collected = collected.saturating_add(message.body.as_ref().map_or(0, Bytes::len));
+                found.push(message);
+                if self.bodies && collected >= max_bytes {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rows of those numbers that are there, ascending.
+    fn named_rows(&self, numbers: &[SequenceNumber]) -> Result<Vec<Row>, StoreError> {
         let mut numbers = numbers.to_vec();
         numbers.sort_unstable();
         numbers.dedup();
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         for numbers in numbers.chunks(ROWS_PER_ROUND) {
             let keys: Vec<_> = numbers.iter().map(|number| self.key(*number)).collect();
             let values = self.get_sorted(self.families.message, &keys);
-            let mut rows = Vec::new();
             for (number, value) in numbers.iter().zip(values) {
                 if let Some(value) = value? {
                     rows.push((*number, value::decode_row(self.entity, *number, &value)?));
                 }
             }
-            found.extend(self.complete(rows)?);
         }
-        Ok(found)
+        Ok(rows)
+    }
+
+    /// As many of the known rows as are completed at once.
+    fn next_round(&self, rows: &mut impl Iterator<Item = Row>, max_bytes: usize) -> Vec<Row> {
+        let mut round = Vec::new();
+        let mut bytes = 0_usize;
+        for row in rows {
+            bytes = bytes.saturating_add(row.1.size as usize);
+            round.push(row);
+            let full = round.len() >= BODIES_PER_ROUND || bytes >= max_bytes;
+            if round.len() >= ROWS_PER_ROUND || self.bodies && full {
+                break;
+            }
+        }
+        round
     }
 
     /// Adds to rows in ascending order what is kept elsewhere.

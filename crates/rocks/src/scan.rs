@@ -20,6 +20,8 @@ pub(crate) struct Scan<'a> {
 
 enum State {
     Fresh,
+    /// It stands on a row that has not been given out.
+    Sought,
     Running,
     Ended,
 }
@@ -57,10 +59,19 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Passes over what comes before `key`, which is not below what was seen.
+    pub fn skip_to(&mut self, key: &[u8]) {
+        if !matches!(self.state, State::Ended) {
+            self.iterator.seek(key);
+            self.state = State::Sought;
+        }
+    }
+
     /// The next row, or nothing at the end.
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
         match self.state {
             State::Fresh => self.iterator.seek_to_first(),
+            State::Sought => {}
             State::Running => self.iterator.next(),
             State::Ended => return Ok(None),
         }

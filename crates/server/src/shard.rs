@@ -158,13 +158,13 @@ impl ShardTask {
             let reader = Arc::clone(&self.reader);
             let inbox = self.own_inbox.clone();
             tokio::task::spawn_blocking(move || {
-                let rows = reader.read(request.after, &request.query);
-                if let Err(error) = &rows {
+                let found = reader.read(request.after, &request.query);
+                if let Err(error) = &found {
                     tracing::error!(%error, query = ?request.query, "a read failed");
                 }
                 let loaded = Command::Loaded {
                     read: request.read,
-                    rows,
+                    found,
                 };
                 // The inbox is closed only when the server has stopped.
                 drop(inbox.blocking_send(Message::Commands(vec![loaded])));

@@ -73,11 +73,16 @@ fn message(payload: &Bytes, now: Wall) -> Result<Incoming, Error> {
     let annotations = Annotations::read(&payload[sections.message_annotations.clone()])?;
     let properties = Properties::read(&payload[sections.properties.clone()])?;
     check_application_properties(&payload[sections.application_properties.clone()])?;
-    annotations.check(&properties, now)?;
+    annotations.check(&properties)?;
     let ttl_ms = time_to_live(&payload[sections.header.clone()], &properties)?;
     Ok(Incoming {
-        payload: payload.clone(),
         ttl_ms,
+        message_id: properties.message_id.map(|id| payload.slice_ref(id)),
+        session_id: properties
+            .group_id
+            .map(|id| payload.slice_ref(id.as_bytes())),
+        scheduled: annotations.scheduled_after(now)?,
+        payload: payload.clone(),
     })
 }
 
@@ -98,6 +103,8 @@ fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64
 /// What of a properties section matters here.
 #[derive(Default)]
 struct Properties<'a> {
+    /// Encoded.
+    message_id: Option<&'a [u8]>,
     group_id: Option<&'a str>,
     absolute_expiry_time: Option<i64>,
     creation_time: Option<i64>,
@@ -121,7 +128,10 @@ impl<'a> Properties<'a> {
 
     fn take(&mut self, position: usize, item: &'a [u8]) -> Result<(), Error> {
         match position {
-            MESSAGE_ID => check_id("The message id", item)?,
+            MESSAGE_ID => {
+                check_id("The message id", item)?;
+                self.message_id = Some(item).filter(|item| **item != [fields::NULL]);
+            }
             ABSOLUTE_EXPIRY_TIME => self.absolute_expiry_time = fields::integer(item),
             CREATION_TIME => self.creation_time = fields::integer(item),
             GROUP_ID => {
@@ -176,16 +186,21 @@ impl<'a> Annotations<'a> {
         Ok(())
     }
 
-    fn check(&self, properties: &Properties<'_>, now: Wall) -> Result<(), Error> {
+    fn check(&self, properties: &Properties<'_>) -> Result<(), Error> {
         if let (Some(key), Some(session)) = (self.partition_key, properties.group_id)
             && key != session
         {
             return Err(refusal::partition_key_differs());
         }
-        // A time that has come means now; one ahead must never be delivered early.
+        Ok(())
+    }
+
+    /// When the message is to become available. A time that has come means now.
+    fn scheduled_after(&self, now: Wall) -> Result<Option<Wall>, Error> {
+        // One ahead must never be delivered early.
         match self.scheduled.map(u64::try_from) {
             Some(Ok(time)) if time > now.0 => Err(refusal::no_schedules()),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 }

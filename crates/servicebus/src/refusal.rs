@@ -118,6 +118,14 @@ pub(crate) fn no_sessions() -> Error {
     )
 }
 
+/// A client that goes on sending without credit, far beyond what rule 19 has us bear.
+pub(crate) fn credit_overrun() -> Error {
+    Error::new(
+        condition::TRANSFER_LIMIT_EXCEEDED,
+        "The link has no credit, and too many of its deliveries wait for an answer.",
+    )
+}
+
 /// Bytes that are no message.
 pub(crate) fn undecodable(error: &DecodeError) -> Error {
     Error::new(
@@ -258,6 +266,7 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
                 number.0
             ),
         ),
+        RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Invalid(text) => bad_argument(text.clone()),
     }
 }

@@ -162,10 +162,10 @@ impl Server {
             return;
         }
         let request = self.reads.swap_remove(rng.below(self.reads.len()));
-        let rows = self.reader.read(request.after, &request.query);
+        let found = self.reader.read(request.after, &request.query);
         self.inbox.push(Command::Loaded {
             read: request.read,
-            rows,
+            found,
         });
     }
 }

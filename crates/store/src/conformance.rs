@@ -7,6 +7,7 @@
 
 mod bodies;
 mod commits;
+mod entries;
 mod model;
 mod random;
 mod reads;
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use crate::Store;
 use crate::id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
 use crate::image::Image;
-use crate::query::{Query, StoredMessage};
+use crate::query::{Found, Query, StoredMessage};
 use crate::record::{BodyPointer, EntityRow, MessageRow};
 use crate::write::{Write, WriteSet};
 
@@ -56,6 +57,10 @@ pub fn run(harness: &mut impl Harness) {
     bodies::a_message_sent_and_settled_at_once_leaves_nothing(harness);
     reads::delivery_counts_and_patches_come_with_their_message(harness);
     reads::rows_come_back_as_they_were_written(harness);
+    entries::entries_stand_in_order_of_group_and_number(harness);
+    entries::entries_stop_at_a_limit_of_number_and_of_bytes(harness);
+    entries::entries_are_found_by_name_and_groups_by_their_first(harness);
+    entries::entries_survive_and_go_with_their_entity(harness);
     commits::the_last_head_of_an_entity_holds(harness);
     commits::definitions_and_expiries_are_recovered(harness);
     commits::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);
@@ -176,7 +181,8 @@ pub fn read(store: &impl Store, after: CommitId, query: &Query) -> Vec<StoredMes
     store
         .reader()
         .read(after, query)
-        .expect("the store answers")
+        .and_then(Found::into_messages)
+        .expect("the store answers with messages")
 }
 
 /// The numbers of `messages`.

@@ -10,11 +10,14 @@ use std::ops::RangeBounds;
 
 use bytes::Bytes;
 
+use crate::entry::{EntryKey, Index};
 use crate::error::StoreError;
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::{Query, StoredMessage};
+use crate::query::{Found, Query, StoredMessage};
 use crate::record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, Recovery};
 use crate::write::Write;
+
+mod entries;
 
 /// Where a message's row lies.
 pub type MessageKey = (EntityId, Part, SequenceNumber);
@@ -22,6 +25,8 @@ pub type MessageKey = (EntityId, Part, SequenceNumber);
 pub type NumberKey = (EntityId, SequenceNumber);
 /// Which block of numbers an expiry is about.
 pub type ExpiryKey = (EntityId, Part, u64);
+/// Where an entry lies.
+pub type EntryPlace = (EntityId, Index, EntryKey);
 
 /// Everything a store holds. The tables are open: a test or an audit may look at all of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -42,6 +47,8 @@ pub struct Image {
     pub patches: BTreeMap<NumberKey, Bytes>,
     /// Least deadline of each block.
     pub expiries: BTreeMap<ExpiryKey, u64>,
+    /// Entries of all indexes.
+    pub entries: BTreeMap<EntryPlace, Bytes>,
 }
 
 /// A write that breaks the storage contract.
@@ -120,6 +127,18 @@ impl Image {
             } => {
                 self.expiries.remove(&(*entity, *part, *block));
             }
+            Write::PutEntry {
+                entity,
+                index,
+                key,
+                value,
+            } => {
+                self.entries
+                    .insert((*entity, *index, key.clone()), value.clone());
+            }
+            Write::RemoveEntry { entity, index, key } => {
+                self.entries.remove(&(*entity, *index, key.clone()));
+            }
         }
         Ok(())
     }
@@ -128,7 +147,7 @@ impl Image {
     ///
     /// # Errors
     /// When a row points to a body that is not there.
-    pub fn read(&self, query: &Query) -> Result<Vec<StoredMessage>, StoreError> {
+    pub fn read(&self, query: &Query) -> Result<Found, StoreError> {
         match query {
             Query::Range {
                 entity,
@@ -140,13 +159,15 @@ impl Image {
                 max_bytes,
             } => {
                 let rows = self.rows(*entity, *part, *from, *until).take(*limit);
-                self.load_within(rows, *bodies, *max_bytes)
+                let found = self.load_within(rows, *bodies, *max_bytes);
+                found.map(Found::Messages)
             }
             Query::Points {
                 entity,
                 part,
                 numbers,
                 bodies,
+                max_bytes,
             } => {
                 let mut numbers = numbers.clone();
                 numbers.sort_unstable();
@@ -154,7 +175,11 @@ impl Image {
                 let rows = numbers
                     .into_iter()
                     .filter_map(|number| self.messages.get_key_value(&(*entity, *part, number)));
-                self.load_within(rows, *bodies, usize::MAX)
+                let found = self.load_within(rows, *bodies, *max_bytes);
+                found.map(Found::Messages)
+            }
+            Query::Entries { .. } | Query::EntryPoints { .. } | Query::Groups { .. } => {
+                Ok(Found::Entries(self.read_entries(query)))
             }
         }
     }
@@ -276,6 +301,7 @@ impl Image {
         remove_range(&mut self.bodies, numbers.clone());
         remove_range(&mut self.delivery_counts, numbers.clone());
         remove_range(&mut self.patches, numbers);
+        self.entries.retain(|(owner, _, _), _| *owner != entity);
         remove_range(
             &mut self.expiries,
             (parts.0, parts.1, 0)..=(last.0, last.1, u64::MAX),

@@ -7,6 +7,7 @@
 
 pub mod audit;
 pub mod conformance;
+pub mod entry;
 pub mod error;
 pub mod id;
 pub mod image;
@@ -15,11 +16,12 @@ pub mod query;
 pub mod record;
 pub mod write;
 
+pub use entry::{Entry, EntryKey, Index};
 pub use error::StoreError;
 pub use id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
 pub use image::Image;
 pub use memory::{MemoryDisk, MemoryStore};
-pub use query::{Query, StoredMessage};
+pub use query::{Found, Query, StoredMessage};
 pub use record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, PartHead, Recovery};
 pub use write::{Write, WriteSet};
 
@@ -52,9 +54,9 @@ pub trait Store: Send {
 /// Reads from a snapshot that holds every commit up to the one named.
 pub trait Reader: Send + Sync {
     /// Answers `query` from a snapshot that holds `after` and everything before it, waiting for
-    /// that commit to be applied if need be. Rows come in ascending order of number.
+    /// that commit to be applied if need be. Rows come in ascending order of their keys.
     ///
     /// # Errors
     /// When the disk fails, a checksum does not match, or the store is poisoned.
-    fn read(&self, after: CommitId, query: &Query) -> Result<Vec<StoredMessage>, StoreError>;
+    fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError>;
 }

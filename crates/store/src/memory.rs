@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::StoreError;
 use crate::id::CommitId;
 use crate::image::{Breach, Image};
-use crate::query::{Query, StoredMessage};
+use crate::query::{Found, Query};
 use crate::record::Recovery;
 use crate::write::WriteSet;
 use crate::{Reader, Store};
@@ -90,7 +90,7 @@ struct MemoryReader {
 }
 
 impl Reader for MemoryReader {
-    fn read(&self, after: CommitId, query: &Query) -> Result<Vec<StoredMessage>, StoreError> {
+    fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
         let state = self.disk.lock();
         if let Some(failure) = state.failure_of(self.opening) {
             return Err(StoreError::Poisoned(failure.to_string()));

@@ -4,6 +4,8 @@
 
 use bytes::Bytes;
 
+use crate::entry::{Entry, EntryKey, Index};
+use crate::error::StoreError;
 use crate::id::{EntityId, Part, SequenceNumber};
 use crate::record::MessageRow;
 
@@ -21,13 +23,76 @@ pub enum Query {
         bodies: bool,
         max_bytes: usize,
     },
-    /// The named messages of one part; those that are not there are left out.
+    /// The named messages of one part; those that are not there are left out. When bodies are
+    /// asked for, no more once `max_bytes` of bodies are collected (at least one).
     Points {
         entity: EntityId,
         part: Part,
         numbers: Vec<SequenceNumber>,
         bodies: bool,
+        max_bytes: usize,
     },
+    /// Entries with `from <= key < until`, at most `limit` of them and no more once `max_bytes`
+    /// are collected (at least one).
+    Entries {
+        entity: EntityId,
+        index: Index,
+        from: EntryKey,
+        until: EntryKey,
+        limit: usize,
+        max_bytes: usize,
+    },
+    /// The named entries; those that are not there are left out.
+    EntryPoints {
+        entity: EntityId,
+        index: Index,
+        keys: Vec<EntryKey>,
+    },
+    /// The first entry of each group after the one named, at most `limit` of them.
+    Groups {
+        entity: EntityId,
+        index: Index,
+        after: Option<Bytes>,
+        limit: usize,
+    },
+}
+
+/// What a [`Query`] found: messages for one about messages, entries for one about entries.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Found {
+    Messages(Vec<StoredMessage>),
+    Entries(Vec<Entry>),
+}
+
+impl Found {
+    /// The messages that were asked for.
+    ///
+    /// # Errors
+    /// When the store answered with something else.
+    pub fn into_messages(self) -> Result<Vec<StoredMessage>, StoreError> {
+        match self {
+            Self::Messages(messages) => Ok(messages),
+            Self::Entries(_) => Err(mistaken("entries instead of messages")),
+        }
+    }
+
+    /// The entries that were asked for.
+    ///
+    /// # Errors
+    /// When the store answered with something else.
+    pub fn into_entries(self) -> Result<Vec<Entry>, StoreError> {
+        match self {
+            Self::Entries(entries) => Ok(entries),
+            Self::Messages(_) => Err(mistaken("messages instead of entries")),
+        }
+    }
+}
+
+fn mistaken(detail: &str) -> StoreError {
+    StoreError::Corrupt {
+        what: "the answer to a query".to_owned(),
+        detail: detail.to_owned(),
+    }
 }
 
 /// A message as the store has it.

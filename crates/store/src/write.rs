@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 
+use crate::entry::{EntryKey, Index};
 use crate::id::{EntityId, Part, SequenceNumber};
 use crate::record::{BodyPointer, EntityRow, Head, MessageRow};
 
@@ -12,7 +13,7 @@ use crate::record::{BodyPointer, EntityRow, Head, MessageRow};
 pub enum Write {
     /// Defines an entity or replaces its definition. Also raises the greatest entity id given out.
     PutEntity(EntityRow),
-    /// Removes an entity's definition, head, expiry rows, messages and every body whose home it is.
+    /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose home it is.
     RemoveEntity(EntityId),
     /// Of several heads of one entity in a group of sets only the last needs to be written.
     PutHead { entity: EntityId, head: Head },
@@ -62,6 +63,19 @@ pub enum Write {
         entity: EntityId,
         part: Part,
         block: u64,
+    },
+    /// Replaces the entry before, if there is one.
+    PutEntry {
+        entity: EntityId,
+        index: Index,
+        key: EntryKey,
+        value: Bytes,
+    },
+    /// Nothing happens if it is not there.
+    RemoveEntry {
+        entity: EntityId,
+        index: Index,
+        key: EntryKey,
     },
 }
 

@@ -101,7 +101,7 @@ impl Listener {
             Op::Send(count) => {
                 let messages = (0..count).map(|_| Incoming {
                     payload: Bytes::from_static(b"hello"),
-                    ttl_ms: None,
+                    ..Incoming::default()
                 });
                 let messages = messages.collect();
                 let request = self.ask(Asked::Send(count as u64));
@@ -188,6 +188,7 @@ impl Listener {
             },
             numbers,
             mode: mode(delete),
+            max_bytes: 1 << 20,
         });
     }
 

@@ -261,3 +261,34 @@ fn a_message_that_was_taken_while_a_fetch_waits_is_not_there() {
         "#]],
     );
 }
+
+#[test]
+fn fetching_more_than_fits_into_an_answer_takes_nothing() {
+    check(
+        "
+        0s send abc def ghijklm
+        0s attach r1
+        0s limit r1 3
+        0s defer r1 #1
+        0s defer r1 #2
+        0s defer r1 #3
+        1s fetch r2 #1 #2 little delete
+        1s fetch r2 #1 little
+        1s fetch r2 #3 little delete
+        1s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 abc until 30s
+            0s r1 gets #2 def until 30s
+            0s r1 gets #3 ghijklm until 30s
+            0s defer r1 #1: done
+            0s defer r1 #2: done
+            0s defer r1 #3: done
+            1s fetch r2 #1 #2 little delete: the messages are larger together than one answer may be
+            1s fetch r2 #1 little: #1 abc Deferred until 31s
+            1s fetch r2 #3 little delete: #3 ghijklm Deferred
+            1s active 0 dead 0 deferred 2 bytes 6
+        "#]],
+    );
+}

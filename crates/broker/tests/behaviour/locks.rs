@@ -237,3 +237,31 @@ fn a_lock_is_over_when_its_time_is_whether_or_not_that_was_noticed() {
         "#]],
     );
 }
+
+#[test]
+fn nothing_more_is_locked_while_locks_keep_too_many_changed_properties() {
+    let settings = BrokerSettings {
+        locked_bytes: 20,
+        ..BrokerSettings::default()
+    };
+    check_with(
+        settings,
+        "
+        0s send a b c
+        0s attach r1
+        0s limit r1 1
+        1s abandon r1 #1 why=too-long-to-keep-with-others
+        2s limit r1 10
+        3s complete r1 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            1s abandon r1 #1 why=too-long-to-keep-with-others: done
+            2s r1 gets #1 a count 1 why="too-long-to-keep-with-others" until 32s
+            3s complete r1 #1: done
+            3s r1 gets #2 b until 33s
+            3s r1 gets #3 c until 33s
+        "#]],
+    );
+}

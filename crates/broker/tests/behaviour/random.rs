@@ -180,6 +180,7 @@ impl Model {
             .map(|i| Incoming {
                 payload: Bytes::from(format!("message {}", self.next + i)),
                 ttl_ms,
+                ..Incoming::default()
             })
             .collect();
         for message in &messages {
@@ -384,6 +385,7 @@ impl Model {
             subqueue,
             numbers,
             mode,
+            max_bytes: usize::MAX,
         });
     }
 

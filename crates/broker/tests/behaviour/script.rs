@@ -196,7 +196,11 @@ impl Stage {
             let (text, times) = text.split_once('*').unwrap_or((text, "1"));
             for _ in 0..times.parse::<usize>().unwrap() {
                 let payload = Bytes::from(text.to_owned());
-                messages.push(Incoming { payload, ttl_ms });
+                messages.push(Incoming {
+                    payload,
+                    ttl_ms,
+                    ..Incoming::default()
+                });
             }
         }
         let request = self.request("send");
@@ -289,6 +293,7 @@ impl Stage {
             subqueue: subqueue(args),
             numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
             mode: mode(args),
+            max_bytes: if args.contains(&"little") { 4 } else { 1 << 20 },
         }]);
     }
 
@@ -342,10 +347,10 @@ impl Stage {
     /// Reads at once: the answer may be old when it is given.
     fn read(&mut self, request: ReadRequest) {
         let reader = self.shard.store().reader();
-        let rows = reader.read(request.after, &request.query);
+        let found = reader.read(request.after, &request.query);
         let loaded = Command::Loaded {
             read: request.read,
-            rows,
+            found,
         };
         self.waiting.push((request.query, loaded));
     }
@@ -370,8 +375,8 @@ impl Stage {
             _ => None,
         };
         for command in &mut commands {
-            if let (Command::Loaded { rows, .. }, Some(error)) = (command, &error) {
-                *rows = Err(error.clone());
+            if let (Command::Loaded { found, .. }, Some(error)) = (command, &error) {
+                *found = Err(error.clone());
             }
         }
         self.turn(commands);
@@ -530,6 +535,20 @@ fn asked(query: &Query) -> String {
             let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
             format!("{part:?} {}", numbers.join(" "))
         }
+        Query::Entries {
+            index,
+            from,
+            until,
+            limit,
+            ..
+        } => format!("{limit} of {index:?} {from:?}..{until:?}"),
+        Query::EntryPoints { index, keys, .. } => format!("{index:?} {keys:?}"),
+        Query::Groups {
+            index,
+            after,
+            limit,
+            ..
+        } => format!("{limit} groups of {index:?} after {after:?}"),
     }
 }
 

@@ -4,11 +4,11 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Mono, Now, Output, QueueSettings, ReadRequest,
     ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
 };
-use store::{EntityId, MemoryDisk, NamespaceId, StoreError, StoredMessage};
+use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
 use crate::script::START;
 
-type Rows = Result<Vec<StoredMessage>, StoreError>;
+type Answer = Result<Found, StoreError>;
 
 /// The only queue.
 pub const QUEUE: EntityId = EntityId(1);
@@ -19,7 +19,7 @@ pub struct World {
     pub shard: Shard,
     pub mono: u64,
     /// Reads that were asked for; some of them were made then and wait to be answered.
-    pub waiting: Vec<(ReadRequest, Option<Rows>)>,
+    pub waiting: Vec<(ReadRequest, Option<Answer>)>,
     settings: BrokerSettings,
 }
 
@@ -78,13 +78,13 @@ impl World {
     /// The answer to one of the reads that wait.
     pub fn answer(&mut self, which: usize) -> Option<Command> {
         let index = which.checked_rem(self.waiting.len())?;
-        let (request, rows) = self.waiting.remove(index);
-        let rows = rows.unwrap_or_else(|| self.read(&request));
+        let (request, found) = self.waiting.remove(index);
+        let found = found.unwrap_or_else(|| self.read(&request));
         let read = request.read;
-        Some(Command::Loaded { read, rows })
+        Some(Command::Loaded { read, found })
     }
 
-    fn read(&self, request: &ReadRequest) -> Rows {
+    fn read(&self, request: &ReadRequest) -> Answer {
         let reader = self.shard.store().reader();
         reader.read(request.after, &request.query)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use rocksdb::WaitForCompactOptions;
 use store::conformance::{self, Harness, body_of, put, range, read, remove};
-use store::{BodyPointer, Part, SequenceNumber};
+use store::{BodyPointer, Found, Part, SequenceNumber};
 use tempfile::TempDir;
 
 use super::*;

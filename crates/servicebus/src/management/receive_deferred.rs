@@ -17,8 +17,8 @@ use crate::response::Status;
 const MAX_NUMBERS: usize = 256;
 /// What one message is reckoned with before it is known.
 const USUAL_BYTES: usize = 256 << 10;
-/// Beyond this an answer could not be written.
-const MAX_BYTES: usize = 1 << 30;
+/// Most bytes of the messages of one answer, unless it is a single one.
+const MAX_BYTES: usize = 32 << 20;
 
 pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
     let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
@@ -46,6 +46,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         subqueue,
         numbers,
         mode,
+        max_bytes: MAX_BYTES,
     });
     Ok(Operation {
         command,
@@ -66,9 +67,6 @@ impl Client {
         };
         match result {
             Err(error) => self.refuse_by_broker(&asked, &error),
-            Ok(found) if size(&found) > MAX_BYTES => {
-                self.refuse_request(&asked, refusal::answer_too_large());
-            }
             Ok(found) => {
                 let now = self.now;
                 let messages = found.iter().map(|delivery| {
@@ -87,8 +85,4 @@ impl Client {
             }
         }
     }
-}
-
-fn size(found: &[Delivery]) -> usize {
-    found.iter().map(Delivery::size).sum()
 }

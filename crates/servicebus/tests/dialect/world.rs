@@ -249,7 +249,7 @@ impl World {
             let reader = self.shard.store().reader();
             let loaded = reads.drain(..).map(|request| Command::Loaded {
                 read: request.read,
-                rows: reader.read(request.after, &request.query),
+                found: reader.read(request.after, &request.query),
             });
             let mut commands = loaded.collect();
             self.shard.turn(now, &mut commands, &mut said, &mut reads);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::{body_of, entity_row};
+use crate::entry::{EntryKey, Index};
 use crate::id::{EntityId, Part, SequenceNumber};
 use crate::image::Image;
 use crate::record::{BodyPointer, Head, MessageRow};
@@ -28,6 +29,7 @@ struct Entity {
     given: u64,
     live: BTreeMap<u64, Message>,
     expiries: BTreeMap<(Part, u64), u64>,
+    entries: BTreeMap<(Index, EntryKey), Bytes>,
 }
 
 /// All entities, live messages and their order.
@@ -196,6 +198,28 @@ impl Model {
         }
     }
 
+    /// An entry of one of a few names, so that some are put again.
+    pub fn put_entry(&mut self, entity: u64, choice: u64, set: &mut WriteSet) {
+        let (index, key) = entry_place(choice);
+        let value = Bytes::from(choice.to_string());
+        let entries = &mut self.entity(entity).entries;
+        entries.insert((index, key.clone()), value.clone());
+        set.push(Write::PutEntry {
+            entity: EntityId(entity),
+            index,
+            key,
+            value,
+        });
+    }
+
+    /// Removes an entry, which may not be there.
+    pub fn remove_entry(&mut self, entity: u64, choice: u64, set: &mut WriteSet) {
+        let (index, key) = entry_place(choice);
+        self.entity(entity).entries.remove(&(index, key.clone()));
+        let entity = EntityId(entity);
+        set.push(Write::RemoveEntry { entity, index, key });
+    }
+
     /// Removes an entity unless somebody else still needs a body of its.
     pub fn remove_entity(&mut self, entity: u64, set: &mut WriteSet) {
         let others = self.entities.iter().filter(|(id, _)| **id != entity);
@@ -234,6 +258,10 @@ impl Model {
             }
             for (&(part, block), &due) in &entity.expiries {
                 image.expiries.insert((entity_id, part, block), due);
+            }
+            for ((index, key), value) in &entity.entries {
+                let place = (entity_id, *index, key.clone());
+                image.entries.insert(place, value.clone());
             }
             for (&number, message) in &entity.live {
                 message.add_to(&mut image, entity_id, SequenceNumber(number));
@@ -357,4 +385,10 @@ impl Message {
             image.patches.insert((entity, number), patch.clone());
         }
     }
+}
+
+fn entry_place(choice: u64) -> (Index, EntryKey) {
+    let index = Index::ALL[usize::try_from(choice % 5).expect("below five")];
+    let group = vec![b'g'; usize::try_from(choice / 5 % 3).expect("below three")];
+    (index, EntryKey::new(group, SequenceNumber(choice / 15 % 3)))
 }

@@ -10,6 +10,7 @@ use super::model::Model;
 use super::{Harness, MIB, range, read};
 use crate::Store;
 use crate::id::{CommitId, EntityId, Part};
+use crate::query::Found;
 use crate::write::WriteSet;
 
 /// Runs one operation per word against a fresh store and against the model.
@@ -76,6 +77,8 @@ impl<H: Harness> Log<'_, H> {
             (4..=8, _) => model.send(entity, Part::Scheduled, 100, set),
             (9..=11, _) => model.set_expiry(entity, choice % 4, Some(choice % 1_000), set),
             (12, _) => model.set_expiry(entity, choice % 4, None, set),
+            (47..=52, _) => model.put_entry(entity, choice, set),
+            (53..=54, _) => model.remove_entry(entity, choice, set),
             (13..=20, Some(number)) => {
                 let part = moved(model.part_of(entity, number), choice);
                 if part != model.part_of(entity, number) {
@@ -137,7 +140,8 @@ impl<H: Harness> Log<'_, H> {
         let image = self.model.image();
         for part in Part::ALL {
             let query = range(EntityId(entity), part, choice % 16, 30 + choice % 64);
-            let expected = image.read(&query).expect("the model has all bodies");
+            let expected = image.read(&query).and_then(Found::into_messages);
+            let expected = expected.expect("the model has all bodies");
             let found = read(self.store_mut(), after, &query);
             assert!(
                 found == expected,

@@ -96,17 +96,29 @@ pub(super) fn points_come_in_order_and_leave_out_what_is_not_there<H: Harness>(h
             part: Part::Deferred,
             numbers: numbers_asked,
             bodies,
+            max_bytes: usize::MAX,
         };
         let found = read(&store, last, &query);
         assert_eq!(numbers(&found), [2, 6]);
         assert!(found.iter().all(|message| message.body.is_some() == bodies));
         assert!(found.iter().all(|message| message.part == Part::Deferred));
     }
+    for (max_bytes, expected) in [(0, 1), (20, 1), (21, 2), (40, 2), (41, 3)] {
+        let query = Query::Points {
+            entity: A,
+            part: Part::Deferred,
+            numbers: [2, 4, 6].map(SequenceNumber).to_vec(),
+            bodies: true,
+            max_bytes,
+        };
+        assert_eq!(read(&store, last, &query).len(), expected);
+    }
     let nothing = Query::Points {
         entity: A,
         part: Part::Active,
         numbers: vec![],
         bodies: true,
+        max_bytes: usize::MAX,
     };
     assert_eq!(read(&store, last, &nothing), []);
 }
@@ -157,6 +169,7 @@ pub(super) fn delivery_counts_and_patches_come_with_their_message<H: Harness>(ha
             part: Part::Active,
             numbers,
             bodies,
+            max_bytes: usize::MAX,
         }
     };
     for query in [points(true), range(A, Part::Active, 0, 10)] {

@@ -215,7 +215,8 @@ fn no_flipped_bit_in_a_table_serves_a_wrong_body() {
             continue;
         };
         let query = range(QUEUE, Part::Active, 0, 100);
-        let Ok(found) = store.reader().read(CommitId(0), &query) else {
+        let found = store.reader().read(CommitId(0), &query);
+        let Ok(found) = found.and_then(Found::into_messages) else {
             continue;
         };
         assert_eq!(found.len(), 64);
