@@ -182,13 +182,14 @@ impl Peer {
         .expect("an outcome has a state")
     }
 
-    /// Waits for the broker's word on a message; `None` when the connection ends without it.
+    /// Waits for the broker's word on a message; `None` when its link or the connection ends without it.
     #[must_use]
     pub fn outcome_or_end(&mut self, cookie: u128) -> Option<DeliveryState> {
         self.wait("outcome or end", |event| match event {
             Event::Disposed {
                 cookie: c, state, ..
             } if *c == cookie => Some(state.clone()),
+            Event::Detached { unsettled, .. } if unsettled.contains(&cookie) => Some(None),
             Event::Closed { .. } => Some(None),
             _ => None,
         })

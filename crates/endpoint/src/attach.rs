@@ -18,6 +18,9 @@ use crate::slab::NONE;
 
 /// Longer link names are refused; the longest in use are a few hundred bytes.
 const MAX_NAME: usize = 2_048;
+/// Links beyond the limit that are refused one by one; a peer that has still more on their way to
+/// be detached loses the session.
+const MAX_REFUSED: usize = 256;
 
 impl Connection {
     pub(crate) fn take_attach(&mut self, channel: u16, attach: Box<Attach>) -> Result<(), Fault> {
@@ -60,8 +63,7 @@ impl Connection {
             return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
         };
         self.names.insert(name, key);
-        self.request(key, session, attach);
-        Ok(())
+        self.request(key, session, attach)
     }
 
     /// The same name and role again: the older link goes. [AMQP 2.6.1]
@@ -71,27 +73,34 @@ impl Connection {
     }
 
     /// Tells the owner of the peer's wish, unless there are too many links already.
-    fn request(&mut self, key: u32, session_key: u32, attach: Box<Attach>) {
+    fn request(&mut self, key: u32, session_key: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let Some(session) = self.sessions.get_mut(session_key) else {
-            return;
+            return Ok(());
         };
         session.remote_handles.bind(attach.handle, key);
         session.links.push(key);
-        let too_many = session.links.len() > self.config.max_links_per_session
-            || self.links.len() > self.config.max_links;
-        if too_many || attach.name.len() > MAX_NAME {
+        session.strays.forget(attach.handle);
+        let in_session = session.links.len();
+        let excess = in_session
+            .saturating_sub(self.config.max_links_per_session)
+            .max(self.links.len().saturating_sub(self.bounds.links));
+        if excess > 0 || attach.name.len() > MAX_NAME {
             if let Some(link) = self.links.get_mut(key) {
                 link.reported = true;
             }
             let text = "there are too many links, or the link's name is too long";
+            if excess > MAX_REFUSED {
+                return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
+            }
             self.refuse_link(key, Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text));
-            return;
+            return Ok(());
         }
         self.events.push_back(Event::AttachRequested {
             link: LinkId(key),
             session: SessionId(session_key),
             attach,
         });
+        Ok(())
     }
 
     /// The peer answers our attach.
@@ -102,6 +111,7 @@ impl Connection {
         link.remote_handle = Some(attach.handle);
         if let Some(session) = self.sessions.get_mut(link.session) {
             session.remote_handles.bind(attach.handle, key);
+            session.strays.forget(attach.handle);
         }
         if let End::Receiver(receiver) = &mut link.end {
             receiver.start_from(&attach);

@@ -91,7 +91,7 @@ impl Connection {
             self.phase,
             Phase::Closing | Phase::Draining | Phase::Finished
         );
-        if closing || self.sessions.len() >= self.config.max_sessions {
+        if closing || self.sessions.len() >= self.bounds.sessions {
             return None;
         }
         let channels = &mut self.local_channels;

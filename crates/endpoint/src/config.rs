@@ -11,7 +11,8 @@ pub enum Side {
 }
 
 /// An endpoint's settings; durations are milliseconds, sizes bytes.
-#[derive(Clone, Debug)]
+// `Debug` is written by hand, in `shown`: it hides secrets.
+#[derive(Clone)]
 #[allow(missing_docs, reason = "most fields are those of open, by its names")]
 pub struct Config {
     pub container_id: String,

@@ -10,6 +10,7 @@ use amqp::sasl::Code;
 use amqp::{Attach, DeliveryState, Error};
 use bytes::BytesMut;
 
+use crate::bounds::Bounds;
 use crate::config::{Config, Side};
 use crate::event::Event;
 use crate::handles::Handles;
@@ -49,6 +50,8 @@ pub struct NoCredit;
 pub struct Connection {
     pub(crate) side: Side,
     pub(crate) config: Config,
+    /// What holds of the configuration at the moment.
+    pub(crate) bounds: Bounds,
     pub(crate) phase: Phase,
     /// Whether `Closed` was told.
     pub(crate) over: bool,
@@ -93,6 +96,7 @@ impl Connection {
             unflushed: Vec::new(),
             partial_bytes: 0,
             waiting_bytes: 0,
+            bounds: Bounds::of(&config),
             config,
         };
         connection.start();
@@ -150,6 +154,24 @@ impl Connection {
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.outbox.len() + self.waiting_bytes
+    }
+
+    /// Holds the peer to `narrower` bounds as well as to the configuration; with `None` to the
+    /// configuration alone, as it is at first.
+    pub fn confine(&mut self, narrower: Option<Bounds>) {
+        self.set_bounds(narrower);
+    }
+
+    /// Bytes of deliveries that are unfinished, or wait for an answer to their link's attach.
+    #[must_use]
+    pub fn partial_bytes(&self) -> usize {
+        self.partial_bytes
+    }
+
+    /// Gives up unfinished deliveries, the largest first, until so many bytes are free: their
+    /// links are detached with `amqp:resource-limit-exceeded`.
+    pub fn shed_partials(&mut self, bytes: usize) {
+        self.shed(bytes);
     }
 
     /// Whether the socket may be closed once the output is written.

@@ -11,21 +11,30 @@ use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::LinkId;
 use crate::link::{End, Farewell, Stage};
-use crate::receiver::OVERHEAD;
 use crate::session;
 
 impl Connection {
     pub(crate) fn take_detach(&mut self, channel: u16, detach: Detach) -> Result<(), Fault> {
         let session_key = self.session_on(channel)?;
-        let Some(session) = self.sessions.get(session_key) else {
+        let Some(session) = self.sessions.get_mut(session_key) else {
             return Ok(());
         };
         if session.stage == session::Stage::Ending {
             return Ok(());
         }
         let Some(key) = session.remote_handles.get(detach.handle) else {
-            return Err(unattached(detach.handle));
+            return match session.strays.forget(detach.handle) {
+                true => Ok(()),
+                false => Err(unattached(detach.handle)),
+            };
         };
+        if self
+            .links
+            .get(key)
+            .is_some_and(|link| link.stage == Stage::Detaching)
+        {
+            session.strays.expect(detach.handle);
+        }
         let closed = detach.closed;
         self.report_detached(
             key,
@@ -81,6 +90,7 @@ impl Connection {
         // The name still leads the peer's answer to an attach of ours here.
         if !link.awaits_attach() {
             self.release_name(key);
+            self.drop_name(key);
         }
     }
 
@@ -92,6 +102,13 @@ impl Connection {
         };
         self.detach_link(key, farewell);
         self.report_detached(key, copy);
+    }
+
+    /// Nothing asks for the name any more, and the peer may take its time with the answer.
+    fn drop_name(&mut self, key: u32) {
+        if let Some(link) = self.links.get_mut(key) {
+            link.name = String::new();
+        }
     }
 
     fn write_detach(&mut self, key: u32, farewell: Farewell) {
@@ -159,7 +176,7 @@ impl Connection {
         };
         if let End::Receiver(receiver) = &mut link.end {
             let unfinished = receiver.partial.take();
-            let partial = unfinished.map_or(0, |partial| partial.payload.len() + OVERHEAD);
+            let partial = unfinished.map_or(0, |partial| partial.cost());
             receiver.held.clear();
             self.partial_bytes -= partial + std::mem::take(&mut receiver.held_bytes);
         }

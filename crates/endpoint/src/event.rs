@@ -7,7 +7,8 @@ use bytes::Bytes;
 use crate::id::{LinkId, SessionId};
 
 /// What happened at an endpoint.
-#[derive(Clone, Debug, PartialEq)]
+// `Debug` is written by hand, in `shown`: it hides secrets.
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs, reason = "the fields carry the standard's names")]
 pub enum Event {
     /// Server: answer with [`finish_sasl`](crate::Connection::finish_sasl). Input waits until then.

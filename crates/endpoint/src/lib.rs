@@ -6,6 +6,7 @@
 
 mod attach;
 mod begin;
+pub mod bounds;
 mod closing;
 pub mod config;
 pub mod connection;
@@ -29,10 +30,13 @@ mod send;
 mod sender;
 mod serial;
 mod session;
+mod shown;
 mod slab;
+mod strays;
 mod timers;
 mod unsettled;
 
+pub use bounds::Bounds;
 pub use config::{Config, Side};
 pub use connection::{Connection, NoCredit, Outgoing};
 pub use event::Event;

@@ -9,7 +9,6 @@ use amqp::Transfer;
 use amqp::error::condition;
 use bytes::{Bytes, BytesMut};
 
-use crate::config::Config;
 use crate::connection::Connection;
 use crate::detach::unattached;
 use crate::event::Event;
@@ -75,7 +74,8 @@ impl Connection {
             session,
             receiver,
             answered: link.stage != Stage::Requested,
-            config: &self.config,
+            max_unsettled: self.config.max_unsettled,
+            max_partial_bytes: self.bounds.partial_bytes,
             events: &mut self.events,
             partial_bytes: &mut self.partial_bytes,
         };
@@ -124,7 +124,8 @@ struct Arrival<'a> {
     receiver: &'a mut Receiver,
     /// Whether the owner has accepted the link.
     answered: bool,
-    config: &'a Config,
+    max_unsettled: usize,
+    max_partial_bytes: usize,
     events: &'a mut VecDeque<Event>,
     partial_bytes: &'a mut usize,
 }
@@ -137,7 +138,7 @@ impl Arrival<'_> {
         }
         let partial = match self.receiver.partial.take() {
             Some(partial) => {
-                *self.partial_bytes -= partial.payload.len() + OVERHEAD;
+                *self.partial_bytes -= partial.cost();
                 go_on(self.link, partial, &mut transfer)?
             }
             None => self.start(&mut transfer)?,
@@ -171,7 +172,7 @@ impl Arrival<'_> {
         }
         let settled = transfer.settled == Some(true) || transfer.aborted;
         if !settled {
-            if self.session.incoming.len() >= self.config.max_unsettled {
+            if self.session.incoming.len() >= self.max_unsettled {
                 let text = "too many deliveries wait for settlement";
                 let condition = condition::TRANSFER_LIMIT_EXCEEDED;
                 return Err(Fault::link(self.link, condition, text));
@@ -191,13 +192,14 @@ impl Arrival<'_> {
     /// Keeps a frame's payload until the delivery is whole.
     fn collect(&mut self, mut partial: Partial, payload: &[u8]) -> Result<(), Fault> {
         partial.payload.extend_from_slice(payload);
-        *self.partial_bytes += partial.payload.len() + OVERHEAD;
+        *self.partial_bytes += partial.cost();
         self.receiver.partial = Some(partial);
         self.check_partial_bytes()
     }
 
     fn finish(&mut self, mut partial: Partial, last: Bytes) -> Result<(), Fault> {
         let settled = is_settled(self.session, &partial);
+        let state_cost = partial.state_cost;
         self.receiver.count();
         let delivery = Event::Delivery {
             link: LinkId(self.link),
@@ -210,7 +212,7 @@ impl Arrival<'_> {
             payload: join(&mut partial.payload, last),
         };
         if !self.answered {
-            *self.partial_bytes += hold(self.receiver, delivery);
+            *self.partial_bytes += hold(self.receiver, delivery, state_cost);
             return self.check_partial_bytes();
         }
         self.events.push_back(delivery);
@@ -226,7 +228,7 @@ impl Arrival<'_> {
     }
 
     fn check_partial_bytes(&self) -> Result<(), Fault> {
-        if *self.partial_bytes <= self.config.max_partial_bytes {
+        if *self.partial_bytes <= self.max_partial_bytes {
             return Ok(());
         }
         let text = "the connection's unfinished deliveries take too much memory";
@@ -276,8 +278,8 @@ fn join(collected: &mut BytesMut, last: Bytes) -> Bytes {
 }
 
 /// Keeps a delivery until the owner answers; returns what it costs.
-fn hold(receiver: &mut Receiver, mut delivery: Event) -> usize {
-    let mut cost = OVERHEAD;
+fn hold(receiver: &mut Receiver, mut delivery: Event, state_cost: usize) -> usize {
+    let mut cost = OVERHEAD + state_cost;
     if let Event::Delivery { tag, payload, .. } = &mut delivery {
         // A slice would keep the whole input buffer.
         *tag = Bytes::copy_from_slice(tag);

@@ -5,7 +5,7 @@
 //! rule 19); what it may overrun is bounded by the session.
 
 use amqp::performative::Role;
-use amqp::{Attach, DeliveryState, Flow, Transfer};
+use amqp::{Attach, DeliveryState, Flow, Transfer, Value};
 use bytes::{Bytes, BytesMut};
 
 use crate::event::Event;
@@ -33,6 +33,8 @@ pub(crate) struct Partial {
     pub(crate) message_format: u32,
     pub(crate) settled: bool,
     pub(crate) state: Option<DeliveryState>,
+    /// What `state` costs, at most.
+    pub(crate) state_cost: usize,
     pub(crate) payload: BytesMut,
 }
 
@@ -108,6 +110,7 @@ impl Receiver {
 
 impl Partial {
     pub(crate) fn new(delivery_id: u32, tag: Bytes, transfer: &mut Transfer) -> Self {
+        let state = transfer.state.take();
         Self {
             delivery_id,
             // A slice of the input would keep the whole buffer for as long as the rest takes.
@@ -118,7 +121,8 @@ impl Partial {
             },
             message_format: transfer.message_format.unwrap_or(0),
             settled: transfer.settled.unwrap_or(false),
-            state: transfer.state.take(),
+            state_cost: state.as_ref().map_or(0, state_cost),
+            state,
             payload: BytesMut::new(),
         }
     }
@@ -127,9 +131,20 @@ impl Partial {
     pub(crate) fn continue_with(&mut self, transfer: &mut Transfer) {
         self.settled |= transfer.settled.unwrap_or(false);
         if let Some(state) = transfer.state.take() {
+            self.state_cost = state_cost(&state);
             self.state = Some(state);
         }
     }
+
+    /// What it costs to keep.
+    pub(crate) fn cost(&self) -> usize {
+        self.payload.len() + self.state_cost + OVERHEAD
+    }
+}
+
+/// What a state costs at most: each byte of it may have become a value of its own.
+fn state_cost(state: &DeliveryState) -> usize {
+    state.encoded_len().saturating_mul(size_of::<Value>())
 }
 
 /// Zero means no limit, as null does. [AMQP 2.7.3]

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::handles::Handles;
 use crate::run::Run;
 use crate::serial;
+use crate::strays::Strays;
 use crate::unsettled::Unsettled;
 
 /// Our first transfer-id (wire contract 1.5).
@@ -37,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) links: Vec<u32>,
     pub(crate) local_handles: Handles,
     pub(crate) remote_handles: Handles,
+    /// Handles of the peer that it may detach once more than needed.
+    pub(crate) strays: Strays,
     pub(crate) peer_handle_max: u32,
     pub(crate) window: Window,
     pub(crate) next_delivery_id: u32,
@@ -96,6 +99,7 @@ impl Session {
             links: Vec::new(),
             local_handles: Handles::new(),
             remote_handles: Handles::new(),
+            strays: Strays::default(),
             peer_handle_max: u32::MAX,
             window: Window::new(config.incoming_window.max(1)),
             next_delivery_id: 0,

@@ -44,6 +44,14 @@ impl<T> Slab<T> {
         Some(key)
     }
 
+    /// The keys in use.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = u32> {
+        let used = (0..)
+            .zip(&self.slots)
+            .filter(|(_, slot)| slot.value.is_some());
+        used.map(|(index, slot): (u32, _)| index | (slot.generation << SLOT_BITS))
+    }
+
     fn free_slot(&mut self) -> Option<u32> {
         if let Some(slot) = self.free.pop() {
             return Some(slot);

@@ -168,7 +168,7 @@ impl Connection {
     /// Whether the peer may be heard, or has to wait until it was answered or has read.
     fn may_read(&self) -> bool {
         let limits = &self.house.limits;
-        self.share.get() < limits.unanswered_bytes_per_connection
+        self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
     }
@@ -186,10 +186,26 @@ impl Connection {
         for output in self.heard.drain(..).flatten() {
             self.client.handle_output(now, output);
         }
-        self.share.set(self.client.unanswered_bytes());
+    }
+
+    /// Keeps the share true to what the client has.
+    fn account(&mut self) {
+        let unanswered = self.client.unanswered_bytes();
+        self.share.set(unanswered, self.client.partial_bytes());
+    }
+
+    /// Gives up unfinished messages if more of them came than all connections have room for. The
+    /// peer is not kept waiting instead: what it has left unfinished only its own bytes can finish.
+    fn shed(&mut self, partial_before: usize) {
+        let excess = self.share.excess(self.client.is_stranger());
+        if self.share.partial() > partial_before && excess > 0 {
+            self.client.shed_partials(self.house.clock.moment(), excess);
+            self.account();
+        }
     }
 
     fn read(&mut self) {
+        self.account();
         for _ in 0..READS_PER_ROUND {
             if !self.may_read() {
                 break;
@@ -205,7 +221,9 @@ impl Connection {
                     break;
                 }
             }
-            self.share.set(self.client.unanswered_bytes());
+            let partial_before = self.share.partial();
+            self.account();
+            self.shed(partial_before);
         }
         self.input.rest();
     }

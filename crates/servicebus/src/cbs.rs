@@ -55,6 +55,7 @@ impl Client {
             .claims
             .put(scope, granted, self.settings.token_grace, self.now)
             .map_err(|error| Status::new(403, error.to_string()))?;
+        self.become_known();
         if weaker {
             self.check_links_again(|link| refusal::unauthorized(link.need, &link.resource));
         }

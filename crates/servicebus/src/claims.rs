@@ -61,6 +61,11 @@ impl Claims {
         !self.plain.is_empty()
     }
 
+    /// Whether the connection has any right at all.
+    pub(crate) fn has_any(&self) -> bool {
+        self.everyone != Rights::NONE || !self.plain.is_empty() || !self.tokens.is_empty()
+    }
+
     /// Keeps a token; true if it allows less than the one it replaces.
     pub(crate) fn put(
         &mut self,

@@ -46,6 +46,8 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) outlet: usize,
+    /// Whether the client has shown no right yet.
+    pub(crate) is_stranger: bool,
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
@@ -66,7 +68,7 @@ impl Client {
         rules: Arc<AccessRules>,
         now: Moment,
     ) -> Self {
-        Self {
+        let mut client = Self {
             id,
             connection: Connection::new(Side::Server, settings.endpoint.clone(), now.mono),
             claims: Claims::new(settings.anonymous),
@@ -79,12 +81,15 @@ impl Client {
             now,
             head: BytesMut::new(),
             outlet: 0,
+            is_stranger: true,
             waiting_bytes: 0,
             commands: Vec::new(),
             host: "localhost".to_owned(),
             linkless_since: Some(now.mono),
             ended: false,
-        }
+        };
+        client.begin_as_stranger();
+        client
     }
 
     /// Takes all whole frames off `input` and acts on them.
@@ -190,6 +195,26 @@ impl Client {
     #[must_use]
     pub fn unanswered_bytes(&self) -> usize {
         self.pending.cost()
+    }
+
+    /// Bytes of messages that have begun to arrive and are not whole.
+    #[must_use]
+    pub fn partial_bytes(&self) -> usize {
+        self.connection.partial_bytes()
+    }
+
+    /// Gives up messages that are not whole, the largest first, until so many bytes are free:
+    /// their links are detached with `amqp:resource-limit-exceeded`.
+    pub fn shed_partials(&mut self, now: Moment, bytes: usize) {
+        self.now = now;
+        self.connection.shed_partials(bytes);
+        self.handle_events();
+    }
+
+    /// Whether the client has shown no right yet.
+    #[must_use]
+    pub fn is_stranger(&self) -> bool {
+        self.is_stranger
     }
 
     /// Whether the socket may be closed once the output is written.

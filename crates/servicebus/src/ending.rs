@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    fn detach(&mut self, link: LinkId, error: Error) {
+    pub(crate) fn detach(&mut self, link: LinkId, error: Error) {
         self.forget(link);
         self.connection.detach(link, true, Some(error));
     }

@@ -31,6 +31,7 @@ mod request_response;
 mod response;
 mod sasl;
 mod sender;
+mod stranger;
 mod token;
 
 pub use client::Client;

@@ -75,6 +75,10 @@ pub(crate) struct Asked {
     pub(crate) count: usize,
 }
 
+/// How many windows of deliveries may wait for answers on one link. Some clients go on sending
+/// when their credit has run out (rule 19); one that goes this far does not listen at all.
+const WINDOWS: u32 = 4;
+
 /// Credit of a link that the client sends on: a window over what has arrived and was not answered.
 ///
 /// Invariant: credit given plus arrivals unanswered never exceed the window.
@@ -92,8 +96,11 @@ impl Intake {
         }
     }
 
-    pub(crate) fn arrived(&mut self) {
+    /// Counts a delivery; false if it is one too many, for which the link has to go.
+    #[must_use]
+    pub(crate) fn arrived(&mut self) -> bool {
         self.unanswered = self.unanswered.saturating_add(1);
+        self.unanswered <= self.window.saturating_mul(WINDOWS)
     }
 
     pub(crate) fn answered(&mut self) {
@@ -117,7 +124,7 @@ mod tests {
     fn credit_is_topped_up_once_half_a_window_is_answered() {
         let mut intake = Intake::new(10);
         for _ in 0..10 {
-            intake.arrived();
+            assert!(intake.arrived());
         }
         assert_eq!(intake.top_up(0), None);
         for _ in 0..4 {
@@ -133,7 +140,7 @@ mod tests {
     fn a_client_that_overruns_its_credit_gets_none_until_it_is_answered() {
         let mut intake = Intake::new(2);
         for _ in 0..5 {
-            intake.arrived();
+            assert!(intake.arrived());
         }
         for _ in 0..3 {
             intake.answered();
@@ -141,5 +148,17 @@ mod tests {
         }
         intake.answered();
         assert_eq!(intake.top_up(0), Some(1));
+    }
+
+    #[test]
+    fn four_windows_may_wait_for_answers_and_no_more() {
+        let mut intake = Intake::new(2);
+        for _ in 0..8 {
+            assert!(intake.arrived());
+        }
+        assert!(!intake.arrived());
+        intake.answered();
+        intake.answered();
+        assert!(intake.arrived());
     }
 }

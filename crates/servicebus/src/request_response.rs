@@ -23,6 +23,8 @@ pub(crate) const REQUEST_CREDIT: u32 = 100;
 const MAX_WAITING: usize = 1_024;
 /// Most bytes of answers that wait for credit on one connection.
 const MAX_WAITING_BYTES: usize = 16 << 20;
+/// The same before the client has shown a right.
+const MAX_WAITING_BYTES_OF_STRANGER: usize = 1 << 20;
 
 /// The client's sender to a node.
 #[derive(Debug)]
@@ -61,9 +63,9 @@ impl ResponseLink {
     }
 
     /// One answer of a connection may wait whatever its size, so that large messages get through.
-    fn has_room(&self, all_waiting_bytes: usize, size: usize) -> bool {
+    fn has_room(&self, all_waiting_bytes: usize, size: usize, limit: usize) -> bool {
         let bytes = all_waiting_bytes.saturating_add(size);
-        self.waiting.len() < MAX_WAITING && (all_waiting_bytes == 0 || bytes <= MAX_WAITING_BYTES)
+        self.waiting.len() < MAX_WAITING && (all_waiting_bytes == 0 || bytes <= limit)
     }
 }
 
@@ -137,7 +139,10 @@ impl Client {
         let Some(request) = self.links.request(arrival.link) else {
             return;
         };
-        request.intake.arrived();
+        if !request.intake.arrived() {
+            self.detach(arrival.link, refusal::credit_overrun());
+            return;
+        }
         match self.read_request(arrival) {
             Err(error) => {
                 self.settle_request(arrival, DeliveryState::Rejected(Some(error)));
@@ -226,8 +231,12 @@ impl Client {
     /// what may wait, is dropped: its client does not take answers.
     pub(crate) fn respond(&mut self, request_link: LinkId, response_link: LinkId, payload: Bytes) {
         let all_waiting_bytes = self.waiting_bytes;
+        let limit = match self.is_stranger {
+            true => MAX_WAITING_BYTES_OF_STRANGER,
+            false => MAX_WAITING_BYTES,
+        };
         match self.links.response(response_link) {
-            Some(response) if response.has_room(all_waiting_bytes, payload.len()) => {
+            Some(response) if response.has_room(all_waiting_bytes, payload.len(), limit) => {
                 self.waiting_bytes += payload.len();
                 response.waiting.push_back(Waiting {
                     request_link,

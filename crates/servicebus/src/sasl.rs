@@ -17,6 +17,9 @@ impl Client {
             "PLAIN" => initial_response.is_some_and(|response| self.log_in(response)),
             _ => false,
         };
+        if self.claims.has_any() {
+            self.become_known();
+        }
         self.connection
             .finish_sasl(if welcome { Code::Ok } else { Code::Auth });
     }

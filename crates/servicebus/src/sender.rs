@@ -53,7 +53,10 @@ impl Client {
         let Some(sender) = self.links.sender(arrival.link) else {
             return;
         };
-        sender.intake.arrived();
+        if !sender.intake.arrived() {
+            self.detach(arrival.link, refusal::credit_overrun());
+            return;
+        }
         let entity = sender.entity;
         let Arrival {
             link,

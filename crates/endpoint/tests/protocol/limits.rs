@@ -249,3 +249,31 @@ fn ids_of_links_and_sessions_are_never_used_again() {
     assert_eq!(links.len(), 10_000);
     assert_eq!(sessions.len(), 10_000);
 }
+
+/// Attaches link after link, with a name as long as it may be, and never answers a detach.
+fn attach_without_end(server: &mut Server, name_bytes: usize) -> usize {
+    for handle in 0..1_000 {
+        let mut attach = attach(&format!("{handle:0name_bytes$}"), Role::Sender);
+        attach.handle = handle;
+        server.put(&Performative::Attach(Box::new(attach)));
+        server.run();
+        if server.output.iter().any(|line| line.contains(": end")) {
+            return handle as usize;
+        }
+    }
+    panic!("a thousand refusals wait for their answers");
+}
+
+#[test]
+fn a_peer_that_never_answers_refusals_loses_its_session() {
+    // [AMQP 2.8.15]: resource-limit-exceeded
+    for name_bytes in [10, 5_000] {
+        let mut server = Server::new(Config {
+            max_links_per_session: 10,
+            ..config()
+        });
+        assert_eq!(attach_without_end(&mut server, name_bytes), 266);
+        let end = "0: end error=amqp:resource-limit-exceeded";
+        assert_eq!(server.output, [end]);
+    }
+}

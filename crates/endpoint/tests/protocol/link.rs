@@ -103,6 +103,7 @@ fn a_refused_link_drops_what_still_comes() {
         > 0: transfer h=0 id=0 tag=a body=late
         > 0: flow h=0 credit=4 echo
         > 0: detach h=0 closed
+        > 0: detach h=0 closed
         > 0: detach h=0 closed",
         &expect![[r#"
             > 0: attach a h=0 sender
@@ -114,6 +115,66 @@ fn a_refused_link_drops_what_still_comes() {
             > 0: flow h=0 credit=4 echo
             > 0: detach h=0 closed
               * Detached closed
+            > 0: detach h=0 closed
+            > 0: detach h=0 closed
+              * Ended s0 error=amqp:session:unattached-handle
+              < 0: end error=amqp:session:unattached-handle
+        "#]],
+    );
+}
+
+#[test]
+fn a_link_that_was_refused_may_be_detached_twice() {
+    // fe2o3-amqp does; the session's other links live on.
+    check(
+        Start::Receiving,
+        "
+        > 0: attach a h=7 sender
+        refuse a amqp:not-found
+        > 0: detach h=7 closed
+        > 0: detach h=7 closed
+        > 0: transfer h=0 id=0 tag=a body=hello",
+        &expect![[r#"
+            > 0: attach a h=7 sender
+              * AttachRequested a sender
+            refuse a amqp:not-found
+              < 0: attach a h=1 receiver null
+              < 0: detach h=1 closed error=amqp:not-found
+            > 0: detach h=7 closed
+              * Detached closed
+            > 0: detach h=7 closed
+            > 0: transfer h=0 id=0 tag=a body=hello
+              * Delivery 0 body=hello
+        "#]],
+    );
+}
+
+#[test]
+fn a_second_detach_is_not_let_pass_once_the_handle_had_another_link() {
+    // [AMQP 2.8.17]: unattached-handle
+    check(
+        Start::Begun,
+        "
+        > 0: attach a h=0 sender
+        refuse a amqp:not-found
+        > 0: detach h=0 closed
+        > 0: attach b h=0 sender
+        > 0: detach h=0 closed
+        > 0: detach h=0 closed",
+        &expect![[r#"
+            > 0: attach a h=0 sender
+              * AttachRequested a sender
+            refuse a amqp:not-found
+              < 0: attach a h=0 receiver null
+              < 0: detach h=0 closed error=amqp:not-found
+            > 0: detach h=0 closed
+              * Detached closed
+            > 0: attach b h=0 sender
+              * AttachRequested b sender
+            > 0: detach h=0 closed
+              * Detached closed
+              < 0: attach b h=0 receiver null
+              < 0: detach h=0 closed
             > 0: detach h=0 closed
               * Ended s0 error=amqp:session:unattached-handle
               < 0: end error=amqp:session:unattached-handle
@@ -285,6 +346,7 @@ fn our_detach_waits_for_the_answer() {
         > 0: flow h=0 credit=100
         detach out closed
         > 0: detach h=0 closed
+        > 0: detach h=0 closed
         > 0: detach h=0 closed",
         &expect![[r#"
             send out body=one
@@ -299,6 +361,7 @@ fn our_detach_waits_for_the_answer() {
             detach out closed
             > 0: detach h=0 closed
               * Detached closed
+            > 0: detach h=0 closed
             > 0: detach h=0 closed
               * Ended s0 error=amqp:session:unattached-handle
               < 0: end error=amqp:session:unattached-handle

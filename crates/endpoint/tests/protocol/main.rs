@@ -1,5 +1,6 @@
 //! The protocol engine from outside: frames and owner's acts in, frames and events out.
 
+mod bounds;
 mod conversation;
 mod credit;
 mod disposition;

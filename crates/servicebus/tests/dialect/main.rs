@@ -8,6 +8,7 @@ mod received;
 mod world;
 
 mod attach;
+mod bounds;
 mod cbs;
 mod connection;
 mod credit;

@@ -14,7 +14,7 @@ use amqp::{
     Target, TargetTerminus, Transfer,
 };
 use bytes::{Bytes, BytesMut};
-use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
+use endpoint::{Bounds, Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use expect_test::Expect;
 
 use super::print;
@@ -217,6 +217,17 @@ impl Runner {
                     self.connection.send_credit(link),
                 );
                 self.printed += &format!("  = to receive {received}, to send {sent}\n");
+            }
+            "confine" => self.connection.confine((name != "off").then(|| Bounds {
+                sessions: words.number("sessions").unwrap_or(usize::MAX),
+                links: words.number("links").unwrap_or(usize::MAX),
+                partial_bytes: words.number("partial").unwrap_or(usize::MAX),
+            })),
+            "shed" => self
+                .connection
+                .shed_partials(name.parse().expect("a number of bytes")),
+            "partial" => {
+                self.printed += &format!("  = {} bytes\n", self.connection.partial_bytes());
             }
             "eof" => self.connection.handle_eof(),
             "status" => {

@@ -1,0 +1,49 @@
+//! Strays: handles whose link was detached just before, for each of which one more detach is let pass.
+//!
+//! Some clients (fe2o3-amqp 0.18 after a refused attach) answer our detach twice. The standard
+//! lets a session end for a handle without a link [AMQP 2.8.17], but that would take all its other
+//! links along for a frame that asks for nothing. Only the last few are remembered, and none whose
+//! handle has a link again.
+
+use std::collections::VecDeque;
+
+/// Handles that are remembered.
+const MAX: usize = 16;
+
+#[derive(Default)]
+pub(crate) struct Strays(VecDeque<u32>);
+
+impl Strays {
+    /// The peer has answered our detach of the link on `handle`.
+    pub(crate) fn expect(&mut self, handle: u32) {
+        self.forget(handle);
+        if self.0.len() >= MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(handle);
+    }
+
+    /// Forgets `handle`; true if a detach of it may pass.
+    pub(crate) fn forget(&mut self, handle: u32) -> bool {
+        let position = self.0.iter().position(|&stray| stray == handle);
+        position.is_some_and(|position| self.0.remove(position).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_handles_are_remembered() {
+        let mut strays = Strays::default();
+        for handle in 0..100 {
+            strays.expect(handle);
+            strays.expect(handle);
+        }
+        assert_eq!(strays.0.len(), MAX);
+        assert!(!strays.forget(83));
+        assert!(strays.forget(84));
+        assert!(!strays.forget(84));
+    }
+}
