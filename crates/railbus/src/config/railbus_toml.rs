@@ -87,7 +87,8 @@ pub struct LimitsConfig {
     pub unsettled_per_session: Option<Count<1, 1_000_000>>,
     /// Unfinished multi-frame messages of one connection.
     pub partial_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
-    /// Messages given to the broker that it has not answered.
+    /// Messages given to the broker that it has not answered; over all connections unfinished messages may
+    /// fill half of it, so a message that comes in several frames can not be larger than that.
     pub unanswered_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Messages on their way to one connection.
