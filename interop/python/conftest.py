@@ -58,5 +58,11 @@ def large(cleared):
 
 
 @pytest.fixture
+def once(cleared):
+    """Messages with an id of the last twenty seconds are accepted and dropped."""
+    return cleared("once")
+
+
+@pytest.fixture
 def compete(cleared):
     return cleared("compete")

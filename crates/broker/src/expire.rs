@@ -42,6 +42,7 @@ impl Queue {
             sub.stirred |= retry.is_some();
         }
         self.sweep(cx);
+        self.sweep_history(cx);
         self.run(cx);
     }
 

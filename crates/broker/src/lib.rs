@@ -19,6 +19,7 @@ mod dead_letter;
 mod deferred;
 mod directory;
 mod dispatch;
+mod duplicates;
 mod expire;
 mod expiry;
 mod head;

@@ -67,6 +67,8 @@ pub enum SendError {
     TooLarge { size: u64, limit: u64 },
     #[error("the disk is nearly full")]
     DiskNearlyFull,
+    #[error("the store can not be read")]
+    Unreadable,
 }
 
 /// Why a settlement was refused.

@@ -8,6 +8,7 @@
 use store::{BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
 
 use crate::clients::Place;
+use crate::duplicates::Duplicates;
 use crate::expiry::ExpiryIndex;
 use crate::id::Subqueue;
 use crate::journal::Journal;
@@ -29,6 +30,7 @@ pub(crate) struct Queue {
     pub head: Head,
     pub subs: [Sub; 3],
     pub expiry: ExpiryIndex,
+    pub duplicates: Duplicates,
     pub sweep: Option<Sweep>,
     pub journal: Journal,
     /// Whether the head has to be written at the end of the turn.
@@ -65,6 +67,7 @@ impl Queue {
             head,
             subs,
             expiry: ExpiryIndex::default(),
+            duplicates: Duplicates::default(),
             sweep: None,
             journal: Journal::default(),
             touched: false,
@@ -242,7 +245,8 @@ impl Queue {
         }
     }
 
-    fn touch(&mut self, cx: &mut Context<'_>) {
+    /// The head is to be written at the end of the turn.
+    pub(crate) fn touch(&mut self, cx: &mut Context<'_>) {
         if !self.touched {
             self.touched = true;
             cx.shared.touched.push(self.id);
@@ -280,6 +284,11 @@ impl Queue {
     }
 
     fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
+        let alarms = self.expiry_alarm(cx).into_iter();
+        alarms.chain(self.history_alarm()).min()
+    }
+
+    fn expiry_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
         if !self.may_expire(cx) {
             return None;
         }

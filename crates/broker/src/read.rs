@@ -26,6 +26,12 @@ pub(crate) enum Purpose {
     Sweep(EntityId),
     /// Messages that can not be dead-lettered without knowing their patches.
     SweepPatches(EntityId, Vec<SequenceNumber>),
+    /// Message ids that may have been accepted before.
+    DuplicateLookup(EntityId),
+    /// The history of message ids, for the filter.
+    DuplicateLoad(EntityId),
+    /// The oldest of the history.
+    DuplicateSweep(EntityId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
 }
@@ -34,7 +40,11 @@ impl Purpose {
     fn entity(&self) -> EntityId {
         match self {
             Self::Refill(place) | Self::Fetch(place, _) => place.entity,
-            Self::Sweep(entity) | Self::SweepPatches(entity, _) => *entity,
+            Self::Sweep(entity)
+            | Self::SweepPatches(entity, _)
+            | Self::DuplicateLookup(entity)
+            | Self::DuplicateLoad(entity)
+            | Self::DuplicateSweep(entity) => *entity,
             Self::Peek(peek) => peek.place.entity,
             Self::Deferred(retrieval) => retrieval.place.entity,
         }
@@ -54,14 +64,20 @@ pub(crate) fn loaded(
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         return;
     };
-    let rows = found.and_then(Found::into_messages);
+    let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
+    let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
     match purpose {
-        Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows, cx),
-        Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows, cx),
-        Purpose::Sweep(_) => queue.sweep_loaded(read, rows, cx),
-        Purpose::SweepPatches(_, numbers) => queue.sweep_patches_loaded(read, &numbers, rows, cx),
-        Purpose::Peek(peek) => queue.peek_loaded(*peek, rows, cx),
-        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows, cx),
+        Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows(found), cx),
+        Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows(found), cx),
+        Purpose::Sweep(_) => queue.sweep_loaded(read, rows(found), cx),
+        Purpose::SweepPatches(_, numbers) => {
+            queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
+        }
+        Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
+        Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
+        Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
+        Purpose::Peek(peek) => queue.peek_loaded(*peek, rows(found), cx),
+        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
     }
     queue.run(cx);
 }

@@ -9,10 +9,12 @@ use store::{EntityId, MessageRow, SequenceNumber, Write};
 use crate::bodies::BodyRef;
 use crate::command::Incoming;
 use crate::directory::Directory;
+use crate::duplicates::Known;
 use crate::id::{RequestId, Subqueue};
 use crate::output::{Output, SendError};
 use crate::queue::Queue;
 use crate::shared::Context;
+use crate::time::Wall;
 use crate::window::Entry;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
@@ -26,11 +28,25 @@ pub(crate) fn send(
     messages: Vec<Incoming>,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
-        Some(queue) => queue.send(request, messages, cx),
-        None => Err(SendError::NotFound),
-    };
-    if let Err(error) = result {
+    match directory.get_mut(entity) {
+        Some(queue) if queue.settings.requires_duplicate_detection => {
+            queue.send_once(request, messages, cx);
+        }
+        Some(queue) => {
+            let sent = queue.send(request, messages, &Known::default(), cx);
+            answer_refusal(request, sent, cx);
+        }
+        None => answer_refusal(request, Err(SendError::NotFound), cx),
+    }
+}
+
+/// Answers a send that was refused; one that was accepted has been answered.
+pub(crate) fn answer_refusal(
+    request: RequestId,
+    sent: Result<(), SendError>,
+    cx: &mut Context<'_>,
+) {
+    if let Err(error) = sent {
         cx.say(Output::Sent {
             request,
             result: Err(error),
@@ -39,18 +55,27 @@ pub(crate) fn send(
 }
 
 impl Queue {
-    fn send(
+    /// Enqueues `messages` but those that are known to be duplicates, and answers.
+    pub(crate) fn send(
         &mut self,
         request: RequestId,
         messages: Vec<Incoming>,
+        known: &Known,
         cx: &mut Context<'_>,
     ) -> Result<(), SendError> {
         self.check_room(&messages, cx)?;
         let first = self.head.next_number;
         let enqueued = cx.now.wall.0.max(self.head.last_enqueued_ms);
         self.head.last_enqueued_ms = enqueued;
-        for message in messages {
-            self.enqueue(message, enqueued, cx);
+        for (index, message) in messages.into_iter().enumerate() {
+            let id = known.id(index);
+            if id.is_some_and(|id| self.is_duplicate(id, known, cx)) {
+                continue;
+            }
+            let number = self.enqueue(message, enqueued, cx);
+            if let Some(id) = id {
+                self.remember(id, known, Wall(enqueued), number, cx);
+            }
         }
         cx.say(Output::Sent {
             request,
@@ -82,7 +107,12 @@ impl Queue {
         Ok(())
     }
 
-    fn enqueue(&mut self, message: Incoming, enqueued_ms: u64, cx: &mut Context<'_>) {
+    fn enqueue(
+        &mut self,
+        message: Incoming,
+        enqueued_ms: u64,
+        cx: &mut Context<'_>,
+    ) -> SequenceNumber {
         let number = self.take_number();
         let default = self.settings.default_message_time_to_live;
         let ttl_ms = message.ttl_ms.unwrap_or(u64::MAX).min(default);
@@ -110,6 +140,7 @@ impl Queue {
             entry.body = cx.shared.bodies.put_received(message.payload);
         }
         self.enter(Subqueue::Main, number, entry, cx);
+        number
     }
 
     fn take_number(&mut self) -> SequenceNumber {

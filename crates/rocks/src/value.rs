@@ -25,6 +25,11 @@ mod tag {
     pub const ALL: u8 = 31;
 }
 
+/// Where a head goes on with something else than a part.
+mod field {
+    pub const DUPLICATES_FROM: u8 = 0x81;
+}
+
 /// A short value on the stack.
 pub(crate) struct Short {
     bytes: [u8; 64],
@@ -143,6 +148,10 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
             encode_part(part, value);
         }
     }
+    if head.duplicates_from_ms != 0 {
+        value.push(field::DUPLICATES_FROM);
+        value.extend_from_slice(&head.duplicates_from_ms.to_be_bytes());
+    }
 }
 
 fn encode_part(part: &PartHead, value: &mut Vec<u8>) {
@@ -168,16 +177,25 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     head.next_number = SequenceNumber(fields.u64()?);
     head.last_enqueued_ms = fields.u64()?;
     while !fields.0.is_empty() {
-        let part = *Part::ALL.get(usize::from(fields.u8()?))?;
-        let part = head.part_mut(part);
-        part.count = fields.u64()?;
-        part.bytes = fields.u64()?;
-        part.resume = fields.u64()?;
-        for _ in 0..fields.u16()? {
-            part.stragglers.push(SequenceNumber(fields.u64()?));
+        match fields.u8()? {
+            field::DUPLICATES_FROM => head.duplicates_from_ms = fields.u64()?,
+            part => parse_part(
+                head.part_mut(*Part::ALL.get(usize::from(part))?),
+                &mut fields,
+            )?,
         }
     }
     is_sound(&head).then_some(head)
+}
+
+fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
+    part.count = fields.u64()?;
+    part.bytes = fields.u64()?;
+    part.resume = fields.u64()?;
+    for _ in 0..fields.u16()? {
+        part.stragglers.push(SequenceNumber(fields.u64()?));
+    }
+    Some(())
 }
 
 /// What the broker relies on without looking: room for more numbers, and stragglers that ascend.

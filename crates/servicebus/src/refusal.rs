@@ -236,6 +236,10 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
             ),
         ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
+        SendError::Unreadable => Error::new(
+            condition::INTERNAL_ERROR,
+            "The history of message ids can not be read.",
+        ),
         SendError::DiskNearlyFull => Error::new(
             condition::SERVER_BUSY,
             "The server is busy: its disk is nearly full. Messages can be received and settled.",

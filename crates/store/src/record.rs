@@ -59,6 +59,8 @@ pub struct Head {
     pub next_number: SequenceNumber,
     /// The greatest enqueued time given out, so that it never decreases.
     pub last_enqueued_ms: u64,
+    /// No accepted message id that is still remembered is from before this moment.
+    pub duplicates_from_ms: u64,
     /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small ones.
     pub parts: Box<[PartHead; Part::ALL.len()]>,
 }
@@ -73,6 +75,7 @@ impl Head {
         Self {
             next_number: SequenceNumber::FIRST,
             last_enqueued_ms: 0,
+            duplicates_from_ms: 0,
             parts: Default::default(),
         }
     }

@@ -11,6 +11,7 @@ mod crashes;
 mod credit;
 mod dead_letters;
 mod deferred;
+mod duplicates;
 mod expiry;
 mod locks;
 mod memory;

@@ -14,7 +14,7 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{EntityId, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
+use store::{EntityId, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
 
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
@@ -170,6 +170,7 @@ impl Stage {
             "answer" => self.answer(args),
             "asked" => self.asked(),
             "blocks" => self.blocks(),
+            "history" => self.history(),
             "disk" => self.disk.set_nearly_full(args == ["full"]),
             "sync" => self.sync(args),
             "fail" => self.disk.fail("the disk is on fire"),
@@ -195,9 +196,11 @@ impl Stage {
         for text in args.iter().filter(|a| !a.starts_with("ttl=")) {
             let (text, times) = text.split_once('*').unwrap_or((text, "1"));
             for _ in 0..times.parse::<usize>().unwrap() {
-                let payload = Bytes::from(text.to_owned());
+                let (text, id) = text.split_once('@').unwrap_or((text, ""));
+                let message_id = (!id.is_empty()).then(|| Bytes::from(id.to_owned()));
                 messages.push(Incoming {
-                    payload,
+                    payload: Bytes::from(text.to_owned()),
+                    message_id,
                     ttl_ms,
                     ..Incoming::default()
                 });
@@ -391,6 +394,18 @@ impl Stage {
     fn blocks(&mut self) {
         let blocks = self.disk.with_current(|image| image.expiries.len());
         self.tell(&format!("blocks with a deadline: {blocks}"));
+    }
+
+    /// How many message ids the store remembers, and how many moments of acceptance.
+    fn history(&mut self) {
+        let count = |index| {
+            self.disk.with_current(|image| {
+                let indexes = image.entries.keys().map(|(_, of, _)| *of);
+                indexes.filter(|of| *of == index).count()
+            })
+        };
+        let (ids, times) = (count(Index::DuplicateId), count(Index::DuplicateTime));
+        self.tell(&format!("history of {ids} ids and {times} times"));
     }
 
     fn request(&mut self, what: &str) -> RequestId {
@@ -595,6 +610,10 @@ fn queue_settings(args: &[&str]) -> QueueSettings {
             "max-message" => settings.max_message_size = Some(value.parse().unwrap()),
             "cloud" => settings.expiry = Some(broker::Expiry::Cloud),
             "sessions" => settings.requires_session = true,
+            "window" => {
+                settings.requires_duplicate_detection = true;
+                settings.duplicate_detection_history_time_window = millis(value);
+            }
             other => panic!("unknown setting {other}"),
         }
     }

@@ -94,11 +94,8 @@ pub fn delivery_count(count: DeliveryCount) -> u32 {
 type Uses = fn(&QueueSettings) -> bool;
 
 /// Properties that are stored, but have no effect in this version.
-const UNSUPPORTED: [(&str, Uses); 4] = [
+const UNSUPPORTED: [(&str, Uses); 3] = [
     ("RequiresSession", |settings| settings.requires_session),
-    ("RequiresDuplicateDetection", |settings| {
-        settings.requires_duplicate_detection
-    }),
     ("ForwardTo", |settings| settings.forward_to.is_some()),
     ("ForwardDeadLetteredMessagesTo", |settings| {
         settings.forward_dead_lettered_messages_to.is_some()

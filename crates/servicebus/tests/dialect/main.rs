@@ -12,6 +12,7 @@ mod bounds;
 mod cbs;
 mod connection;
 mod credit;
+mod duplicates;
 mod hostile;
 mod management;
 mod receive;

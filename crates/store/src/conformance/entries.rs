@@ -35,10 +35,10 @@ fn find(store: &impl Store, after: CommitId, query: &Query) -> Vec<(Vec<u8>, u64
     let found = store.reader().read(after, query);
     let found = found.and_then(Found::into_entries);
     let found = found.expect("the store answers with entries");
-    found.into_iter().map(plain).collect()
+    found.iter().map(plain).collect()
 }
 
-fn plain(entry: Entry) -> (Vec<u8>, u64, String) {
+fn plain(entry: &Entry) -> (Vec<u8>, u64, String) {
     let value = String::from_utf8_lossy(&entry.value).into_owned();
     (entry.key.group.to_vec(), entry.key.number.0, value)
 }

@@ -1,0 +1,304 @@
+//! Duplicates: a message whose id was accepted within the window is accepted again and dropped.
+//!
+//! Every accepted id is on disk, found by its hash and by its time; in memory are the latest ones,
+//! exactly, and a filter about all of them. What the filter has never seen is new. For the rest
+//! the store is asked, and that send and those behind it wait, so that order is kept; an id in two
+//! of them is decided by what was accepted first. Memory: 2 bytes an id, however many there are
+//! up to 16 million; beyond that, and until the filter is filled after a restart, every id that is
+//! not among the latest is looked up. (Entities contract 19)
+
+mod filter;
+mod load;
+mod recent;
+mod sweep;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
+
+use crate::command::Incoming;
+use crate::id::{ReadId, RequestId};
+use crate::output::{Output, SendError};
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::shared::Context;
+use crate::time::Wall;
+use filter::Filter;
+use load::Load;
+use recent::Recent;
+use sweep::Sweep;
+
+/// Ids that are known exactly when nobody waits.
+const RECENT: usize = 4_096;
+
+/// What a message id is known by: half of its SHA-256, so that nobody can make two that collide.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct IdHash([u8; 16]);
+
+impl IdHash {
+    /// The hash of a message's id, if it has one.
+    pub(crate) fn of(message: &Incoming) -> Option<Self> {
+        let id = message.message_id.as_ref()?;
+        let digest: [u8; 32] = Sha256::digest(id).into();
+        Some(Self(*digest.first_chunk().expect("32 bytes begin with 16")))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    fn group(self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+
+    fn key(self) -> EntryKey {
+        EntryKey::new(self.group(), SequenceNumber(0))
+    }
+
+    /// Two independent numbers for the filter.
+    fn halves(self) -> (u64, u64) {
+        let whole = u128::from_be_bytes(self.0);
+        let low = u64::try_from(whole & u128::from(u64::MAX)).expect("64 bits are left");
+        let high = u64::try_from(whole >> 64).expect("64 bits are left");
+        (high, low)
+    }
+}
+
+/// When an id was accepted, and with which message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Acceptance {
+    at: Wall,
+    number: SequenceNumber,
+}
+
+impl Acceptance {
+    /// As the entry of an id keeps it.
+    fn encode(self) -> Bytes {
+        let mut value = [0; 16];
+        value[..8].copy_from_slice(&self.at.0.to_be_bytes());
+        value[8..].copy_from_slice(&self.number.0.to_be_bytes());
+        Bytes::copy_from_slice(&value)
+    }
+
+    fn decode(value: &[u8]) -> Option<Self> {
+        let (at, number) = value.split_first_chunk()?;
+        Some(Self {
+            at: Wall(u64::from_be_bytes(*at)),
+            number: SequenceNumber(u64::from_be_bytes(number.try_into().ok()?)),
+        })
+    }
+
+    /// Where the same acceptance stands in the order of time.
+    fn time_key(self) -> EntryKey {
+        EntryKey::by_u64(self.at.0, self.number)
+    }
+}
+
+/// What the store knows of the ids that were looked up.
+type Answers = BTreeMap<IdHash, Acceptance>;
+
+/// The ids of a send's messages, and what the store knows of those that were looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    ids: Vec<Option<IdHash>>,
+    answers: Answers,
+}
+
+impl Known {
+    /// The id of one of the messages.
+    pub(crate) fn id(&self, message: usize) -> Option<IdHash> {
+        self.ids.get(message).copied().flatten()
+    }
+}
+
+/// A send that waits for its turn.
+#[derive(Debug)]
+struct Waiting {
+    request: RequestId,
+    messages: Vec<Incoming>,
+    ids: Vec<Option<IdHash>>,
+    lookup: Lookup,
+    /// How many ids had been accepted when it was looked up.
+    seen: u64,
+}
+
+#[derive(Debug)]
+enum Lookup {
+    Asked(ReadId),
+    Answered(Result<Answers, StoreError>),
+}
+
+/// An entity's history of message ids.
+#[derive(Debug, Default)]
+pub(crate) struct Duplicates {
+    recent: Recent,
+    filter: Filter,
+    load: Load,
+    sweep: Sweep,
+    waiting: VecDeque<Waiting>,
+}
+
+impl Duplicates {
+    /// Whether memory alone tells if the id is known.
+    fn is_decided(&self, id: IdHash) -> bool {
+        self.recent.get(id).is_some() || self.load.is_complete() && !self.filter.may_contain(id)
+    }
+
+    fn undecided(&self, ids: &[Option<IdHash>]) -> Vec<EntryKey> {
+        let ids = ids.iter().flatten();
+        let undecided = ids.filter(|id| !self.is_decided(**id));
+        undecided.map(|id| id.key()).collect()
+    }
+}
+
+impl Queue {
+    /// A send to an entity that detects duplicates.
+    pub(crate) fn send_once(
+        &mut self,
+        request: RequestId,
+        messages: Vec<Incoming>,
+        cx: &mut Context<'_>,
+    ) {
+        self.start_load(cx);
+        let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
+        let keys = self.duplicates.undecided(&ids);
+        if keys.is_empty() && self.duplicates.waiting.is_empty() {
+            return self.admit(request, messages, ids, Answers::new(), cx);
+        }
+        let lookup = if keys.is_empty() {
+            Lookup::Answered(Ok(Answers::new()))
+        } else {
+            Lookup::Asked(self.look_up(keys, cx))
+        };
+        let seen = self.duplicates.recent.accepted();
+        self.duplicates.waiting.push_back(Waiting {
+            request,
+            messages,
+            ids,
+            lookup,
+            seen,
+        });
+    }
+
+    fn look_up(&self, keys: Vec<EntryKey>, cx: &mut Context<'_>) -> ReadId {
+        let query = Query::EntryPoints {
+            entity: self.id,
+            index: Index::DuplicateId,
+            keys,
+        };
+        cx.ask(query, Purpose::DuplicateLookup(self.id))
+    }
+
+    /// Ids were looked up: sends go on in the order in which they came.
+    pub(crate) fn looked_up(
+        &mut self,
+        read: ReadId,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let answered = Lookup::Answered(found.and_then(|entries| answers_of(&entries)));
+        let waiting = &mut self.duplicates.waiting;
+        let asked =
+            |waiting: &&mut Waiting| matches!(waiting.lookup, Lookup::Asked(id) if id == read);
+        if let Some(waiting) = waiting.iter_mut().find(asked) {
+            waiting.lookup = answered;
+        }
+        let ready = |waiting: &mut Waiting| matches!(waiting.lookup, Lookup::Answered(_));
+        while let Some(next) = self.duplicates.waiting.pop_front_if(ready) {
+            match next.lookup {
+                Lookup::Answered(Ok(answers)) => {
+                    self.admit(next.request, next.messages, next.ids, answers, cx);
+                }
+                _ => cx.say(Output::Sent {
+                    request: next.request,
+                    result: Err(SendError::Unreadable),
+                }),
+            }
+        }
+    }
+
+    fn admit(
+        &mut self,
+        request: RequestId,
+        messages: Vec<Incoming>,
+        ids: Vec<Option<IdHash>>,
+        answers: Answers,
+        cx: &mut Context<'_>,
+    ) {
+        let known = Known { ids, answers };
+        let sent = self.send(request, messages, &known, cx);
+        crate::send::answer_refusal(request, sent, cx);
+        let oldest = self.duplicates.waiting.front();
+        let needed = oldest.map_or(u64::MAX, |waiting| waiting.seen);
+        let kept = cx.shared.settings.window.min(RECENT);
+        self.duplicates.recent.trim(kept, needed);
+    }
+
+    /// When a message with this id was accepted, if that still counts.
+    pub(crate) fn is_duplicate(&self, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
+        self.accepted_before(id, known).is_some_and(|before| {
+            let window = self.settings.duplicate_detection_history_time_window;
+            cx.now.wall.0 < before.at.0.saturating_add(window)
+        })
+    }
+
+    fn accepted_before(&self, id: IdHash, known: &Known) -> Option<Acceptance> {
+        let recent = self.duplicates.recent.get(id);
+        recent.or_else(|| known.answers.get(&id).copied())
+    }
+
+    /// A message with this id is accepted.
+    pub(crate) fn remember(
+        &mut self,
+        id: IdHash,
+        known: &Known,
+        at: Wall,
+        number: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        let (entity, acceptance) = (self.id, Acceptance { at, number });
+        if let Some(before) = self.accepted_before(id, known) {
+            // Its window is over, but it has not been swept yet.
+            let key = before.time_key();
+            let index = Index::DuplicateTime;
+            cx.write(Write::RemoveEntry { entity, index, key });
+        }
+        cx.write(Write::PutEntry {
+            entity,
+            index: Index::DuplicateId,
+            key: id.key(),
+            value: acceptance.encode(),
+        });
+        cx.write(Write::PutEntry {
+            entity,
+            index: Index::DuplicateTime,
+            key: acceptance.time_key(),
+            value: id.group(),
+        });
+        let duplicates = &mut self.duplicates;
+        duplicates.recent.insert(id, acceptance);
+        duplicates.filter.insert(id, at);
+        duplicates.load.limit(&duplicates.filter);
+        duplicates.sweep.note_accepted(id, at);
+    }
+}
+
+fn answers_of(entries: &[Entry]) -> Result<Answers, StoreError> {
+    let answer = |entry: &Entry| {
+        let id = IdHash::parse(&entry.key.group)?;
+        Some((id, Acceptance::decode(&entry.value)?))
+    };
+    let answers = entries
+        .iter()
+        .map(|entry| answer(entry).ok_or_else(damaged));
+    answers.collect()
+}
+
+fn damaged() -> StoreError {
+    StoreError::Corrupt {
+        what: "the history of message ids".to_owned(),
+        detail: "an entry that was not written here".to_owned(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Load: after a restart the filter is filled from the store, piece by piece, once it is needed.
+
+use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
+
+use super::filter::Filter;
+use super::{IdHash, damaged};
+use crate::id::ReadId;
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::shared::Context;
+use crate::time::Wall;
+
+/// Entries of one piece.
+const PIECE: usize = 4_096;
+
+/// How far the filter knows what the store has.
+#[derive(Debug, Default)]
+pub(super) enum Load {
+    /// Nobody has needed it yet.
+    #[default]
+    NotStarted,
+    Waiting(ReadId),
+    Complete,
+    /// There are too many ids, or they can not be read: every lookup goes to the store.
+    GivenUp,
+}
+
+impl Load {
+    /// Whether an id that the filter has not seen is new.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
+    }
+
+    /// Gives the filter up when it has grown too large.
+    pub(super) fn limit(&mut self, filter: &Filter) {
+        if filter.is_too_large() {
+            *self = Self::GivenUp;
+        }
+    }
+}
+
+impl Queue {
+    /// Begins to fill the filter, if that has not been done.
+    pub(super) fn start_load(&mut self, cx: &mut Context<'_>) {
+        if !matches!(self.duplicates.load, Load::NotStarted) {
+            return;
+        }
+        if self.head.next_number == SequenceNumber::FIRST {
+            self.duplicates.load = Load::Complete;
+        } else {
+            let from = EntryKey::by_u64(self.head.duplicates_from_ms, SequenceNumber(0));
+            self.load_piece(from, cx);
+        }
+    }
+
+    fn load_piece(&mut self, from: EntryKey, cx: &mut Context<'_>) {
+        let query = Query::Entries {
+            entity: self.id,
+            index: Index::DuplicateTime,
+            from,
+            until: EntryKey::by_u64(u64::MAX, SequenceNumber::MAX),
+            limit: PIECE,
+            max_bytes: usize::MAX,
+        };
+        let read = cx.ask(query, Purpose::DuplicateLoad(self.id));
+        self.duplicates.load = Load::Waiting(read);
+    }
+
+    /// A piece of the history was read. What was accepted since is in the filter already, and
+    /// what has been swept since only makes it a little less sharp.
+    pub(crate) fn history_loaded(
+        &mut self,
+        read: ReadId,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let duplicates = &mut self.duplicates;
+        if !matches!(duplicates.load, Load::Waiting(id) if id == read) {
+            return;
+        }
+        match found.and_then(|entries| add(&mut duplicates.filter, &entries)) {
+            Ok(None) => duplicates.load = Load::Complete,
+            Ok(Some(next)) => self.load_piece(next, cx),
+            Err(_) => duplicates.load = Load::GivenUp,
+        }
+        let duplicates = &mut self.duplicates;
+        duplicates.load.limit(&duplicates.filter);
+        if matches!(duplicates.load, Load::GivenUp) {
+            duplicates.filter.clear();
+        }
+    }
+}
+
+/// Adds what was read. Returns where to go on, if there is more.
+fn add(filter: &mut Filter, entries: &[Entry]) -> Result<Option<EntryKey>, StoreError> {
+    for entry in entries {
+        let id = IdHash::parse(&entry.value).ok_or_else(damaged)?;
+        let at = entry.key.group_u64().ok_or_else(damaged)?;
+        filter.insert(id, Wall(at));
+    }
+    let last = entries.last().filter(|_| entries.len() == PIECE);
+    Ok(last.map(|entry| EntryKey {
+        number: entry.key.number.next(),
+        ..entry.key.clone()
+    }))
+}
