@@ -15,6 +15,7 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Setup {
     directory: Arc<TempDir>,
+    data: PathBuf,
     configuration: String,
     arguments: Vec<OsString>,
     environment: Vec<(String, String)>,
@@ -43,8 +44,10 @@ impl Setup {
     /// When there is no room for a temporary directory.
     #[must_use]
     pub fn new() -> Self {
+        let directory = TempDir::new().expect("there is room for a temporary directory");
         Self {
-            directory: Arc::new(TempDir::new().expect("there is room for a temporary directory")),
+            data: directory.path().join("data"),
+            directory: Arc::new(directory),
             configuration: String::new(),
             arguments: vec!["--listen".into(), "127.0.0.1:0".into()],
             environment: Vec::new(),
@@ -80,6 +83,13 @@ impl Setup {
         self
     }
 
+    /// Keeps the store at `path`.
+    #[must_use]
+    pub fn keep_data_at(mut self, path: PathBuf) -> Self {
+        self.data = path;
+        self
+    }
+
     /// The directory in which the broker works.
     #[must_use]
     pub fn directory(&self) -> &Path {
@@ -88,8 +98,8 @@ impl Setup {
 
     /// Where the broker keeps its store.
     #[must_use]
-    pub fn data(&self) -> PathBuf {
-        self.directory.path().join("data")
+    pub fn data(&self) -> &Path {
+        &self.data
     }
 
     /// Starts the broker and waits for its ready line.
@@ -258,6 +268,17 @@ impl Broker {
     pub fn stop(self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait()
+    }
+
+    /// Waits for its end; returns how it ended and what it wrote to stderr.
+    ///
+    /// # Panics
+    /// When it wrote more than the ready line to stdout.
+    #[must_use]
+    pub fn end(self) -> (ExitStatus, String) {
+        let (log, _directory) = (self.log.clone(), Arc::clone(&self._directory));
+        let status = self.wait();
+        (status, fs::read_to_string(log).expect("the log is there"))
     }
 
     /// Waits for its end.

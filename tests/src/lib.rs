@@ -8,9 +8,11 @@ pub mod broker;
 pub mod http;
 pub mod message;
 pub mod peer;
+pub mod small_disk;
 
 pub use broker::{Broker, Setup};
 pub use peer::{Credentials, Peer, Received};
+pub use small_disk::SmallDisk;
 
 use std::time::Duration;
 

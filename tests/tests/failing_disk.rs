@@ -10,7 +10,7 @@ use broker::{BrokerSettings, QueueSettings};
 use e2e::Peer;
 use server::{Limits, Options, Prepared, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
-use store::{MemoryDisk, StoreError};
+use store::{CommitId, MemoryDisk, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
@@ -131,4 +131,48 @@ async fn stopping_waits_until_all_that_was_decided_is_durable() {
     progress.notify_one();
     stopping.await.unwrap().unwrap();
     assert!(disk.durable() >= submitted);
+}
+
+/// A store that does all but its last work.
+struct FailsAtTheEnd(MemoryStore);
+
+impl Store for FailsAtTheEnd {
+    fn submit(&mut self, writes: WriteSet) -> CommitId {
+        self.0.submit(writes)
+    }
+
+    fn durable(&self) -> CommitId {
+        self.0.durable()
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        None
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        false
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        self.0.reader()
+    }
+
+    fn recover(&mut self) -> Result<Recovery, StoreError> {
+        self.0.recover()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Err(StoreError::Io("the last sync".to_owned()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_fails_while_the_store_is_closed_is_told_by_how_the_server_ends() {
+    let store = Box::new(FailsAtTheEnd(MemoryStore::new()));
+    let prepared = Prepared::new(options(), store, Arc::default()).await;
+    let server = prepared.expect("a fresh store and a free port").serve();
+    assert_eq!(
+        server.stop().await,
+        Err(StoreError::Io("the last sync".to_owned()))
+    );
 }

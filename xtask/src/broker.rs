@@ -32,6 +32,8 @@ pub struct Plan {
     pub entities: Option<PathBuf>,
     /// Where its log goes.
     pub log: PathBuf,
+    /// What its log tells, if not as much as usual.
+    pub log_filter: Option<&'static str>,
 }
 
 /// A broker that is ready.
@@ -140,6 +142,9 @@ fn command(plan: &Plan) -> Command {
     }
     if let Some(entities) = &plan.entities {
         command.arg("--entities").arg(entities);
+    }
+    if let Some(filter) = plan.log_filter {
+        command.env("RUST_LOG", filter);
     }
     command
 }

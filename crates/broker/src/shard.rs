@@ -96,6 +96,20 @@ impl Shard {
         self.outbox.pending_bytes()
     }
 
+    /// Whether everything decided so far is durable.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.store.durable() >= self.submitted
+    }
+
+    /// Closes the store; everything decided is durable then. May block.
+    ///
+    /// # Errors
+    /// When the store has failed, now or before.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.store.close()
+    }
+
     fn look_at_room(&mut self, now: Now, effects: &mut Effects) {
         let nearly_full = self.store.is_nearly_full();
         if nearly_full != self.nearly_full {

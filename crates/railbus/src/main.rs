@@ -10,6 +10,7 @@ mod data_directory;
 mod entropy;
 mod keys;
 mod log;
+mod processor;
 mod ready;
 mod refusal;
 mod serve;

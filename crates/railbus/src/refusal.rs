@@ -7,10 +7,13 @@ use std::process::ExitCode;
 use store::StoreError;
 
 use crate::config;
+use crate::processor::Lacking;
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
+    #[error(transparent)]
+    Processor(#[from] Lacking),
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(
@@ -38,7 +41,8 @@ impl Refusal {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Failed(_) => ExitCode::from(1),
-            Self::Config(_)
+            Self::Processor(_)
+            | Self::Config(_)
             | Self::DevelopmentKey(_)
             | Self::DataDirectory { .. }
             | Self::Store { .. }

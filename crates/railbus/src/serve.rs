@@ -16,7 +16,7 @@ use crate::arguments::ServeArguments;
 use crate::data_directory::{DataDirectory, Location};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::{log, ready};
+use crate::{log, processor, ready};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);
@@ -25,6 +25,7 @@ const READERS: usize = 8;
 
 /// Runs the broker until it is asked to stop or fails.
 pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
+    processor::check()?;
     let settings = Settings::resolve(arguments)?;
     log::start(settings.log_format);
     for warning in &settings.warnings {

@@ -19,7 +19,7 @@ use crate::merge::{GiveBack, Merger};
 use crate::options::Durability;
 use crate::progress::Progress;
 use crate::space::Space;
-use crate::statistics::Statistics;
+use crate::statistics::{Counts, Statistics};
 use crate::witness::Witness;
 
 /// A group ends at this many bytes of bodies: a batch is never split between memtables.
@@ -49,6 +49,8 @@ pub(crate) struct Committer {
     pub wake: Wake,
     /// Files that could not be dropped while somebody read.
     pub kept_back: Vec<GiveBack>,
+    /// How many groups there were when the log was last told.
+    pub told: u64,
 }
 
 /// What was taken from the queue.
@@ -57,13 +59,17 @@ struct Group {
     sets: Vec<WriteSet>,
     last: CommitId,
     writes: usize,
+    messages: usize,
     bytes: usize,
 }
 
 impl Group {
     fn add(&mut self, (id, set): Submission) {
         self.writes += set.as_slice().len();
-        self.bytes += set.as_slice().iter().map(body_bytes).sum::<usize>();
+        for body in set.as_slice().iter().filter_map(body_bytes) {
+            self.messages += 1;
+            self.bytes += body;
+        }
         self.last = id;
         self.sets.push(set);
     }
@@ -75,14 +81,15 @@ impl Group {
     fn clear(&mut self) {
         self.sets.clear();
         self.writes = 0;
+        self.messages = 0;
         self.bytes = 0;
     }
 }
 
-fn body_bytes(write: &Write) -> usize {
+fn body_bytes(write: &Write) -> Option<usize> {
     match write {
-        Write::PutBody { body, .. } => body.len(),
-        _ => 0,
+        Write::PutBody { body, .. } => Some(body.len()),
+        _ => None,
     }
 }
 
@@ -144,8 +151,13 @@ impl Committer {
             Durability::Buffered => self.log.append(merged.batch, Sync::Later)?,
         }
         self.progress.advance(group.last);
-        self.statistics
-            .count_group(group.sets.len(), group.writes, bytes, started.elapsed());
+        let counts = Counts {
+            sets: group.sets.len(),
+            writes: group.writes,
+            messages: group.messages,
+            bytes,
+        };
+        self.statistics.count_group(counts, started.elapsed());
         // In the log now, in a table later: counted twice.
         let asked = self.space.spend(2 * (bytes.max(group.bytes) as u64));
         self.publish_space(asked);
@@ -193,7 +205,23 @@ impl Committer {
         if self.publish_space(asked) {
             (self.wake)();
         }
+        self.tell();
         Ok(())
+    }
+
+    /// Tells the log how large groups have been, if there was one since. `cargo xtask bench`
+    /// compares with a bare disk that gets groups as large.
+    fn tell(&mut self) {
+        let so_far = self.statistics.snapshot();
+        if so_far.groups != self.told {
+            self.told = so_far.groups;
+            tracing::debug!(
+                groups = so_far.groups,
+                messages = so_far.messages,
+                bytes = so_far.bytes,
+                "committed"
+            );
+        }
     }
 
     /// Tells whether the disk is nearly full, and returns whether that is news. A file system

@@ -73,6 +73,7 @@ impl RocksStore {
             statistics: statistics.clone(),
             wake,
             kept_back: Vec::new(),
+            told: 0,
         };
         let (submissions, queue) = mpsc::channel();
         let thread = thread::Builder::new().name("committer".into());
@@ -165,6 +166,10 @@ impl Store for RocksStore {
     fn recover(&mut self) -> Result<Recovery, StoreError> {
         self.progress.wait_for(self.last)?;
         self.load_recovery()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        RocksStore::close(*self)
     }
 }
 

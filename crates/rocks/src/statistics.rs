@@ -15,9 +15,19 @@ pub struct Statistics {
     groups: AtomicU64,
     sets: AtomicU64,
     writes: AtomicU64,
+    messages: AtomicU64,
     bytes: AtomicU64,
     commit_us: [AtomicU64; BUCKETS],
     group_sets: [AtomicU64; BUCKETS],
+}
+
+/// What was in one group; see [`Snapshot`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub sets: usize,
+    pub writes: usize,
+    pub messages: usize,
+    pub bytes: usize,
 }
 
 /// One look at [`Statistics`].
@@ -29,6 +39,8 @@ pub struct Snapshot {
     pub sets: u64,
     /// Writes in those.
     pub writes: u64,
+    /// Messages whose bodies are among those.
+    pub messages: u64,
     /// Bytes given to RocksDB.
     pub bytes: u64,
     /// How many commits took less than 2^n microseconds and not less than half of that, by n.
@@ -46,21 +58,23 @@ impl Statistics {
             groups: load(&self.groups),
             sets: load(&self.sets),
             writes: load(&self.writes),
+            messages: load(&self.messages),
             bytes: load(&self.bytes),
             commit_us: std::array::from_fn(|bucket| load(&self.commit_us[bucket])),
             group_sets: std::array::from_fn(|bucket| load(&self.group_sets[bucket])),
         }
     }
 
-    pub(crate) fn count_group(&self, sets: usize, writes: usize, bytes: usize, took: Duration) {
+    pub(crate) fn count_group(&self, counts: Counts, took: Duration) {
         let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Ordering::Relaxed);
         add(&self.groups, 1);
-        add(&self.sets, sets as u64);
-        add(&self.writes, writes as u64);
-        add(&self.bytes, bytes as u64);
+        add(&self.sets, counts.sets as u64);
+        add(&self.writes, counts.writes as u64);
+        add(&self.messages, counts.messages as u64);
+        add(&self.bytes, counts.bytes as u64);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         add(&self.commit_us[bucket(us)], 1);
-        add(&self.group_sets[bucket(sets as u64)], 1);
+        add(&self.group_sets[bucket(counts.sets as u64)], 1);
     }
 }
 

@@ -82,11 +82,18 @@ impl Prepared {
         let directory = match setup::prepare(&inbox, options.queues.clone()).await {
             Ok(directory) => directory,
             Err(setup::Error::Refused { path, reason }) => {
+                end(&inbox, shard).await?;
                 return Err(StartError::Queue { path, reason });
             }
             Err(setup::Error::ShardEnded) => return Err(StartError::Store(failure(shard.await))),
         };
-        let (listeners, addresses) = bind(&options.listen).await?;
+        let (listeners, addresses) = match bind(&options.listen).await {
+            Ok(bound) => bound,
+            Err(refused) => {
+                end(&inbox, shard).await?;
+                return Err(refused);
+            }
+        };
         let (stop, stopping) = watch::channel(false);
         let (inside, last) = mpsc::channel(1);
         let house = House {
@@ -149,11 +156,17 @@ impl Server {
         self.stop.send_replace(true);
         // A peer that does not say goodbye in time is left behind.
         drop(tokio::time::timeout(self.farewell, self.inside.recv()).await);
-        drop(self.inbox.send(Message::Stop).await);
-        self.shard
-            .await
-            .unwrap_or_else(|error| Err(StoreError::Poisoned(error.to_string())))
+        end(&self.inbox, self.shard).await
     }
+}
+
+/// Lets the shard finish what has arrived and close the store.
+async fn end(inbox: &Inbox, shard: JoinHandle<Result<(), StoreError>>) -> Result<(), StoreError> {
+    // One that has ended already says why.
+    drop(inbox.send(Message::Stop).await);
+    shard
+        .await
+        .unwrap_or_else(|error| Err(StoreError::Poisoned(error.to_string())))
 }
 
 async fn bind(wanted: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), StartError> {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
 
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use store::{Reader, StoreError};
@@ -83,8 +84,20 @@ impl ShardTask {
     /// Runs until told to stop; everything decided by then is durable when this returns.
     ///
     /// # Errors
-    /// When the store fails. That is final.
+    /// When the store fails, be it while it is closed. That is final.
     pub async fn run(mut self) -> Result<(), StoreError> {
+        let worked = self.work().await;
+        // Reads that wait for room in it would keep the store open.
+        self.inbox.close();
+        let decided = match worked {
+            Ok(()) => self.settle_down().await,
+            failed => failed,
+        };
+        decided.and(self.close().await)
+    }
+
+    /// Makes one turn after the other until told to stop.
+    async fn work(&mut self) -> Result<(), StoreError> {
         let mut arrived = Vec::new();
         let mut stopping = false;
         while !stopping {
@@ -94,7 +107,7 @@ impl ShardTask {
             }
             self.turn()?;
         }
-        self.settle_down().await
+        Ok(())
     }
 
     /// Waits until something arrived, the store made progress, or a deadline is reached.
@@ -193,16 +206,31 @@ impl ShardTask {
         }
     }
 
-    /// Waits until nothing that was submitted is left, then closes the store.
-    async fn settle_down(mut self) -> Result<(), StoreError> {
-        while self.shard.pending_bytes() > 0 {
+    /// Waits until everything decided is durable. There is nobody left to hear of it.
+    async fn settle_down(&mut self) -> Result<(), StoreError> {
+        while !self.shard.is_durable() {
+            if let Some(failure) = self.shard.store().failure() {
+                return Err(failure);
+            }
             self.progress.notified().await;
-            self.turn()?;
         }
-        // Closing the store joins its threads, which blocks.
-        let closing = tokio::task::spawn_blocking(move || drop(self));
-        drop(closing.await);
         Ok(())
+    }
+
+    /// Closes the store, which blocks, on a thread of its own: those for reads may all be stuck on
+    /// the very disk that failed.
+    async fn close(self) -> Result<(), StoreError> {
+        let Self { shard, reader, .. } = self;
+        let (done, closed) = oneshot::channel();
+        let closing = thread::Builder::new().name("closing".to_owned());
+        let started = closing.spawn(move || {
+            // A reader keeps the store open.
+            drop(reader);
+            drop(done.send(shard.close()));
+        });
+        started.map_err(|error| StoreError::Io(format!("starting a thread: {error}")))?;
+        let panicked = || StoreError::Poisoned("the store panicked while it was closed".to_owned());
+        closed.await.unwrap_or_else(|_| Err(panicked()))
     }
 }
 
@@ -210,5 +238,42 @@ async fn sleep_until(wake: Option<Instant>) {
     match wake {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::BrokerSettings;
+    use store::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn the_end_lets_go_of_reads_that_wait_for_room_in_the_inbox_and_does_not_wait_for_others() {
+        // One thread for all reads, and one read more than it can do at a time.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let (stuck, unstuck) = std::sync::mpsc::channel::<()>();
+        let outcome = runtime.block_on(async {
+            let clock = Clock::start();
+            let store = Box::new(MemoryStore::new());
+            let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
+            let (task, inbox) = ShardTask::new(shard, clock, Arc::default());
+            inbox.send(Message::Stop).await.unwrap();
+            // As reads do whose answers come back faster than they are taken.
+            let waiting = tokio::task::spawn_blocking(move || {
+                while inbox.blocking_send(Message::Commands(Vec::new())).is_ok() {}
+            });
+            // As a read does on a disk that does not answer.
+            tokio::task::spawn_blocking(move || unstuck.recv().unwrap_or_default());
+            let outcome = task.run().await;
+            waiting.await.unwrap();
+            outcome
+        });
+        drop(stuck);
+        assert_eq!(outcome, Ok(()));
     }
 }

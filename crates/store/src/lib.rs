@@ -49,6 +49,12 @@ pub trait Store: Send {
     /// # Errors
     /// When a row can not be read or understood.
     fn recover(&mut self) -> Result<Recovery, StoreError>;
+
+    /// Makes everything submitted durable and closes the store. May block.
+    ///
+    /// # Errors
+    /// When the store has failed, now or before: then not everything submitted may be durable.
+    fn close(self: Box<Self>) -> Result<(), StoreError>;
 }
 
 /// Reads from a snapshot that holds every commit up to the one named.

@@ -81,6 +81,14 @@ impl Store for MemoryStore {
             None => Ok(state.current.recovery()),
         }
     }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        self.disk.sync_all();
+        Ok(())
+    }
 }
 
 /// Reads the current image: whatever was submitted is there to be read.

@@ -15,6 +15,7 @@ use xtask::workspace::Workspace;
 mod client;
 mod disk;
 mod drive;
+mod group;
 mod latency;
 mod memory;
 mod process;
@@ -51,10 +52,10 @@ struct Options {
 /// One row of the table, or a few that are measured together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Row {
-    /// The disk alone: append and fdatasync, in groups and one by one
-    Disk,
     /// Durable sends of 1 KiB, then receiving and settling them; one connection, 500 in flight
     Backlog,
+    /// The disk alone: append and fdatasync, in groups as large as in the row before, and one by one
+    Disk,
     /// The same over four connections
     Four,
     /// Sending and receiving 1 KiB at once
@@ -148,8 +149,8 @@ fn name(row: Row) -> String {
 
 fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     match row {
-        Row::Disk => disk::measure(site, results),
         Row::Backlog => throughput::backlog(site, scale, 1, results),
+        Row::Disk => disk::measure(site, throughput::group(site, scale, 1, results)?, results),
         Row::Four => throughput::backlog(site, scale, 4, results),
         Row::Both => throughput::both(site, scale, 1_024, results),
         Row::Small => throughput::both(site, scale, 64, results),

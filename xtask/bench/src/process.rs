@@ -101,3 +101,13 @@ impl Usage {
 pub fn as_f64(count: u64) -> f64 {
     count as f64
 }
+
+/// A count that went through [`as_f64`].
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it was a count"
+)]
+pub fn as_count(number: f64) -> u64 {
+    number.round() as u64
+}

@@ -24,6 +24,9 @@ pub enum Unit {
     /// Hundredths.
     #[serde(rename = "%")]
     Percent,
+    /// A number of messages.
+    #[serde(rename = "messages")]
+    Messages,
     /// Mebibytes.
     #[serde(rename = "MiB")]
     Mebibytes,
@@ -80,6 +83,13 @@ impl Results {
             self.figures.len() - 1
         });
         self.figures[at].add(value);
+    }
+
+    /// The newest sample of the figure called `row` and `metric`.
+    pub fn newest(&self, row: &str, metric: &str) -> Option<f64> {
+        let mut figures = self.figures.iter();
+        let figure = figures.find(|figure| figure.row == row && figure.metric == metric)?;
+        figure.samples.last().copied()
     }
 
     /// Prints the table.
@@ -158,13 +168,14 @@ impl Unit {
             Self::Cores => "cores",
             Self::Milliseconds => "ms",
             Self::Percent => "%",
+            Self::Messages => "messages",
             Self::Mebibytes => "MiB",
         }
     }
 
     fn format(self, value: f64) -> String {
         match self {
-            Self::PerSecond => format!("{value:.0}"),
+            Self::PerSecond | Self::Messages => format!("{value:.0}"),
             _ => format!("{value:.2}"),
         }
     }

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 use xtask::broker::{Broker, Plan};
 use xtask::workspace::Workspace;
 
+use super::group;
+
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
 /// Queues of the row with many.
@@ -71,7 +73,8 @@ impl Site {
             data: data.join("data"),
             config: Some(self.folder.path().join("railbus.toml")),
             entities: None,
-            log: data.join("log"),
+            log: log(data),
+            log_filter: Some(group::LOG_FILTER),
         })
     }
 }
@@ -82,12 +85,21 @@ impl Fresh {
         address(&self.broker)
     }
 
+    /// Where it writes its log.
+    pub fn log(&self) -> PathBuf {
+        log(self.data.path())
+    }
+
     /// Stops it; one that cannot stop has not been measured well.
     pub fn stop(self) -> Result<()> {
         let status = self.broker.stop()?;
         anyhow::ensure!(status.success(), "the broker ended with {status}");
         Ok(())
     }
+}
+
+fn log(data: &Path) -> PathBuf {
+    data.join("log")
 }
 
 /// Where `broker` listens.

@@ -8,7 +8,8 @@ use super::Scale;
 use super::client::{Client, Work};
 use super::disk;
 use super::drive::{self, Limits};
-use super::process::{Meter, Usage, as_f64};
+use super::group;
+use super::process::{Meter, Usage, as_count, as_f64};
 use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
@@ -27,6 +28,9 @@ struct Run {
     usage: Usage,
 }
 
+/// The figure for what the broker committed at once.
+const GROUP: &str = "broker's average group";
+
 /// Sends over `connections`, then receives and settles what was sent. The disk is measured before
 /// and after the sends, since a shared one changes its speed from minute to minute.
 pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Results) -> Result<()> {
@@ -38,13 +42,12 @@ pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Result
         Unit::Milliseconds,
         took,
     );
-    let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
-    let senders = (0..connections).map(|_| sender(site::QUEUE, 1_024, count, in_flight));
-    let before = disk::group_rate(site)?;
-    let run = execute(&fresh, senders.collect(), scale, 0)?;
-    let after = disk::group_rate(site)?;
-    let name = format!("send 1 KiB, {}", plural(connections));
+    let before = disk::rate(site, group(site, scale, connections, results)?)?;
+    let (run, group) = send(&fresh, scale, connections)?;
+    let after = disk::rate(site, group)?;
+    let name = sending(connections);
     record(results, &name, run.sent, &run);
+    results.add(&name, GROUP, Unit::Messages, as_f64(group));
     let share = 200.0 * run.rate(run.sent) / (before + after);
     results.add(&name, "of the disk's group rate", Unit::Percent, share);
     let receivers = (0..connections).map(|_| Work::Receive(Receiver::new(site::QUEUE)));
@@ -52,6 +55,35 @@ pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Result
     let name = format!("receive and settle 1 KiB, {}", plural(connections));
     record(results, &name, run.settled, &run);
     fresh.stop()
+}
+
+/// How many messages the broker commits at once when it is sent to over `connections`: as measured
+/// last, or else in a short run for that alone.
+pub fn group(site: &Site, scale: Scale, connections: u64, results: &Results) -> Result<u64> {
+    if let Some(group) = results.newest(&sending(connections), GROUP) {
+        return Ok(as_count(group));
+    }
+    let fresh = site.fresh()?;
+    let short = Scale {
+        messages: scale.messages / 8,
+        ..scale
+    };
+    let (_, group) = send(&fresh, short, connections)?;
+    fresh.stop()?;
+    Ok(group)
+}
+
+/// Sends over `connections`; also says how many messages were committed at once.
+fn send(fresh: &Fresh, scale: Scale, connections: u64) -> Result<(Run, u64)> {
+    let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
+    let senders = (0..connections).map(|_| sender(site::QUEUE, 1_024, count, in_flight));
+    let run = execute(fresh, senders.collect(), scale, 0)?;
+    let group = group::average(&fresh.log(), run.sent)?;
+    Ok((run, group))
+}
+
+fn sending(connections: u64) -> String {
+    format!("send 1 KiB, {}", plural(connections))
 }
 
 /// Sends and receives at once on one queue.

@@ -160,6 +160,7 @@ fn plan(workspace: &Workspace, name: &str, data: &Path) -> Result<Plan> {
         config: Some(interop.join("railbus.toml")),
         entities: Some(interop.join("Config.json")),
         log: workspace.logs().join(format!("broker-{name}.log")),
+        log_filter: None,
     })
 }
 

@@ -203,6 +203,33 @@ fn a_failed_write_poisons_the_store_and_wakes_its_owner() {
 }
 
 #[test]
+fn closing_tells_of_a_last_commit_that_failed() {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    let first = send(&mut store, [1], 10);
+    store.progress.wait_for(first).expect("committed");
+    store.hooks.fail_next();
+    send(&mut store, [2], 10);
+    let store: Box<dyn Store> = Box::new(store);
+    assert_eq!(store.close(), Err(StoreError::Io("injected fault".into())));
+    assert_eq!(numbers_in(&open(directory.path())), [1]);
+}
+
+#[test]
+fn closing_tells_of_a_last_sync_that_failed() {
+    let directory = new_directory();
+    let mut store = try_open(directory.path(), Durability::Buffered).expect("the store opens");
+    store.hooks.hold(Sync::Now);
+    let last = send(&mut store, [1], 10);
+    store.progress.wait_for(last).expect("acknowledged");
+    // Whether this is the sync of every second or the last one, it comes after the message.
+    store.hooks.fail_next();
+    store.hooks.release();
+    let store: Box<dyn Store> = Box::new(store);
+    assert_eq!(store.close(), Err(StoreError::Io("injected fault".into())));
+}
+
+#[test]
 fn a_crash_between_the_chunks_and_their_message_leaves_no_orphan() {
     let directory = new_directory();
     let mut store = open(directory.path());
@@ -328,6 +355,7 @@ fn many_sets_become_durable_in_few_groups() {
         (snapshot.groups, snapshot.sets, snapshot.writes),
         (2, 500, 1_000)
     );
+    assert_eq!(snapshot.messages, 500);
     assert_eq!(snapshot.commit_us.iter().sum::<u64>(), 2);
 }
 
