@@ -3,7 +3,7 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
-use store::{EntityId, NamespaceId, Query, Recovery, StoreError, WriteSet};
+use store::{EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
 
 use crate::clients::Place;
 use crate::command::Command;
@@ -14,7 +14,7 @@ use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::Now;
-use crate::{attach, deferred, expire, peek, read, renew, send, settle};
+use crate::{attach, cancel, deferred, expire, peek, read, renew, send, settle};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -113,13 +113,13 @@ impl Broker {
 
     /// Every queue, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
-        self.directory.iter().map(info)
+        self.directory.iter().map(|queue| info(queue, self.now))
     }
 
     /// One queue.
     #[must_use]
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
-        self.directory.get(id).map(info)
+        self.directory.get(id).map(|queue| info(queue, self.now))
     }
 }
 
@@ -190,6 +190,11 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             let place = Place { entity, subqueue };
             deferred::receive(directory, request, place, numbers, mode, max_bytes, cx);
         }
+        Command::CancelScheduled {
+            request,
+            entity,
+            numbers,
+        } => cancel::cancel(directory, request, entity, numbers, cx),
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }
@@ -219,10 +224,13 @@ pub struct QueueInfo {
     pub active: u64,
     pub dead_letter: u64,
     pub deferred: u64,
+    pub scheduled: u64,
+    /// How long ago the next scheduled message was due.
+    pub schedule_lag_ms: u64,
     pub bytes: u64,
 }
 
-fn info(queue: &Queue) -> QueueInfo {
+fn info(queue: &Queue, now: Now) -> QueueInfo {
     let count = |part| queue.head.part(part).count;
     QueueInfo {
         id: queue.id,
@@ -233,6 +241,8 @@ fn info(queue: &Queue) -> QueueInfo {
         dead_letter: count(Subqueue::DeadLetter.part())
             + count(Subqueue::DeadLetter.deferred_part()),
         deferred: count(Subqueue::Main.deferred_part()),
+        scheduled: count(Part::Scheduled),
+        schedule_lag_ms: queue.schedule_lag(now.wall),
         bytes: queue.bytes(),
     }
 }

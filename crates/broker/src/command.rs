@@ -146,6 +146,12 @@ pub enum Command {
         mode: ReceiveMode,
         max_bytes: usize,
     },
+    /// Takes scheduled messages back, all or none. Answered by `Output::Cancelled`.
+    CancelScheduled {
+        request: RequestId,
+        entity: EntityId,
+        numbers: Vec<SequenceNumber>,
+    },
     /// The connection has written so many bytes of deliveries (as counted by [`Delivery::size`](crate::Delivery)).
     Written {
         connection: ConnectionId,

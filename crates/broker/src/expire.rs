@@ -1,4 +1,4 @@
-//! Expire: what time does to locks and messages.
+//! Expire: what time does to locks and messages; scheduled ones have a file of their own.
 //!
 //! Locks end by the monotonic clock, messages leave by the wall clock. Both are done in bounded
 //! pieces: what a turn's budget does not allow goes on with the next tick.
@@ -31,6 +31,7 @@ impl Queue {
     /// The wall clock went back, which must freeze nothing.
     pub(crate) fn clock_went_back(&mut self, cx: &mut Context<'_>) {
         self.expiry.clock_went_back();
+        self.schedule_went_back();
         self.run(cx);
     }
 
@@ -41,6 +42,7 @@ impl Queue {
             let retry = sub.retry_at.take_if(|at| *at <= cx.now.mono);
             sub.stirred |= retry.is_some();
         }
+        self.activate(cx);
         self.sweep(cx);
         self.sweep_history(cx);
         self.run(cx);

@@ -4,7 +4,7 @@
 //! (locked for long, say): then these are named as stragglers, so that a restart does not walk
 //! over everything that was deleted behind them.
 
-use store::{Head, PartHead, SequenceNumber, Write};
+use store::{Head, Part, PartHead, SequenceNumber, Write};
 
 use crate::id::Subqueue;
 use crate::lock::Origin;
@@ -29,6 +29,9 @@ impl Queue {
             let part = self.head.part_mut(subqueue.deferred_part());
             raise_when_empty(part, next);
         }
+        let next = self.head.next_number;
+        raise_when_empty(self.head.part_mut(Part::Scheduled), next);
+        self.head.schedule_from = self.schedule_start();
         cx.write(Write::PutHead {
             entity: self.id,
             head: self.head.clone(),

@@ -130,6 +130,10 @@ pub enum Output {
         request: RequestId,
         result: Result<Vec<Delivery>, RequestError>,
     },
+    Cancelled {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
     /// The broker ends the receiver: its entity is gone.
     Evicted { receiver: ReceiverId },
 }
@@ -144,7 +148,8 @@ impl Output {
             | Self::Settled { request, .. }
             | Self::Renewed { request, .. }
             | Self::Browsed { request, .. }
-            | Self::Deferred { request, .. } => request.connection,
+            | Self::Deferred { request, .. }
+            | Self::Cancelled { request, .. } => request.connection,
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
             | Self::Evicted { receiver } => receiver.connection,

@@ -1,16 +1,16 @@
 //! Peek: browses a subqueue from a number on, without taking anything.
 //!
-//! Shows what is available, locked or deferred, in order of number. What the window knows is
-//! asked for by number, the rest by range, and the deferred ones last: a message only ever moves
-//! that way, so none is missed between two reads.
+//! Shows what is scheduled, available, locked or deferred, in order of number. The scheduled ones
+//! come first, what the window knows is asked for by number, the rest by range, and the deferred
+//! ones last: a message only ever moves that way, so none is missed between two reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
 
 use crate::clients::Place;
 use crate::directory::Directory;
-use crate::id::RequestId;
+use crate::id::{ReadId, RequestId, Subqueue};
 use crate::output::{Browsed, MessageState, Output, RequestError};
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of};
@@ -22,6 +22,8 @@ const MOST: usize = 250;
 /// What is being read next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
+    /// Messages that wait for their time.
+    Scheduled,
     /// Messages that the window or a lock knows.
     Known,
     /// Messages that are on disk only.
@@ -40,10 +42,11 @@ pub(crate) struct Peek {
     stage: Stage,
     /// Where the next read of the stage begins.
     cursor: SequenceNumber,
-    /// Deferred messages from here on are not shown: others before them may not have been read.
+    /// Messages from here on are not shown: others before them may not have been read.
     until: SequenceNumber,
     bytes: usize,
     found: BTreeMap<SequenceNumber, StoredMessage>,
+    scheduled: Vec<StoredMessage>,
 }
 
 /// Starts to browse.
@@ -66,11 +69,12 @@ pub(crate) fn peek(
         from,
         count: count.min(MOST),
         max_bytes,
-        stage: Stage::Known,
+        stage: Stage::Scheduled,
         cursor: from,
         until: queue.head.next_number,
         bytes: 0,
         found: BTreeMap::new(),
+        scheduled: Vec::new(),
     };
     queue.peek_on(peek, cx);
 }
@@ -78,6 +82,17 @@ pub(crate) fn peek(
 impl Queue {
     /// Asks for what comes next, or answers.
     fn peek_on(&mut self, mut peek: Peek, cx: &mut Context<'_>) {
+        if peek.stage == Stage::Scheduled {
+            let scheduled = self.head.part(Part::Scheduled);
+            let from = peek.from.max(SequenceNumber(scheduled.resume));
+            let main = peek.place.subqueue == Subqueue::Main;
+            if main && scheduled.count > 0 && from < peek.until && peek.count > 0 {
+                peek.cursor = from;
+                let read = Self::ask_range(peek, Part::Scheduled, cx);
+                return self.journal.begin(read);
+            }
+            peek.stage = Stage::Known;
+        }
         if peek.stage == Stage::Known {
             let numbers = self.peek_known(&mut peek);
             if !numbers.is_empty() {
@@ -90,14 +105,16 @@ impl Queue {
             peek.stage = Stage::Deferred;
             if self.beyond(subqueue) > 0 && peek.has_room() && peek.cursor < peek.until {
                 peek.stage = Stage::Disk;
-                return Self::ask_range(peek, subqueue.part(), cx);
+                Self::ask_range(peek, subqueue.part(), cx);
+                return;
             }
         }
         let deferred = self.head.part(subqueue.deferred_part());
         let from = peek.from.max(SequenceNumber(deferred.resume));
         if deferred.count > 0 && from < peek.until && peek.count > 0 {
             peek.cursor = from;
-            return Self::ask_range(peek, subqueue.deferred_part(), cx);
+            Self::ask_range(peek, subqueue.deferred_part(), cx);
+            return;
         }
         peek.answer(cx);
     }
@@ -146,8 +163,8 @@ impl Queue {
         cx.ask(query, Purpose::Peek(Box::new(peek)));
     }
 
-    fn ask_range(peek: Peek, part: Part, cx: &mut Context<'_>) {
-        let active = peek.stage != Stage::Deferred;
+    fn ask_range(peek: Peek, part: Part, cx: &mut Context<'_>) -> ReadId {
+        let active = peek.stage == Stage::Disk;
         let query = Query::Range {
             entity: peek.place.entity,
             part,
@@ -162,11 +179,18 @@ impl Queue {
                     0
                 },
         };
-        cx.ask(query, Purpose::Peek(Box::new(peek)));
+        cx.ask(query, Purpose::Peek(Box::new(peek)))
     }
 
     /// A part of it was read.
-    pub(crate) fn peek_loaded(&mut self, mut peek: Peek, rows: Rows, cx: &mut Context<'_>) {
+    pub(crate) fn peek_loaded(
+        &mut self,
+        read: ReadId,
+        mut peek: Peek,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let touched = self.journal.finish(read);
         let rows = match rows {
             Ok(rows) => rows,
             Err(error) => {
@@ -178,6 +202,13 @@ impl Queue {
             }
         };
         match peek.stage {
+            Stage::Scheduled => {
+                self.note_first_scheduled(&peek, &rows);
+                // What was activated meanwhile is to be found where it is now.
+                peek.until = self.head.next_number;
+                peek.take_scheduled(rows, &touched);
+                self.peek_on(peek, cx);
+            }
             Stage::Known => {
                 peek.take(rows);
                 self.peek_on(peek, cx);
@@ -191,6 +222,17 @@ impl Queue {
                 peek.take_deferred(rows);
                 peek.answer(cx);
             }
+        }
+    }
+}
+
+impl Queue {
+    /// What was read from the start of the scheduled part tells where it starts by now: numbers
+    /// only ever come at its end. So the next peek does not walk over what has gone.
+    fn note_first_scheduled(&mut self, peek: &Peek, rows: &[StoredMessage]) {
+        let part = self.head.part_mut(Part::Scheduled);
+        if peek.cursor.0 == part.resume {
+            part.resume = rows.first().map_or(peek.until, |first| first.number).0;
         }
     }
 }
@@ -212,24 +254,39 @@ impl Peek {
         }
     }
 
+    /// Those that are still there; where they were cut off all others are too.
+    fn take_scheduled(&mut self, rows: Vec<StoredMessage>, touched: &BTreeSet<SequenceNumber>) {
+        let bytes: usize = rows.iter().map(size_of_body).sum();
+        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
+        if cut && let Some(last) = rows.last() {
+            self.until = last.number.next();
+        }
+        self.scheduled = rows;
+        self.scheduled
+            .retain(|stored| !touched.contains(&stored.number));
+        self.stage = Stage::Known;
+        self.cursor = self.from;
+    }
+
     /// Merges the deferred ones; what they were cut off at cuts off the others too.
     fn take_deferred(&mut self, rows: Vec<StoredMessage>) {
         let bytes: usize = rows.iter().map(size_of_body).sum();
         let cut = rows.len() >= self.count || bytes >= self.max_bytes;
         if cut && let Some(last) = rows.last() {
-            self.found = {
-                let mut found = std::mem::take(&mut self.found);
-                drop(found.split_off(&last.number.next()));
-                found
-            };
+            self.until = self.until.min(last.number.next());
+            drop(self.found.split_off(&self.until));
         }
         for row in rows {
             self.found.entry(row.number).or_insert(row);
         }
     }
 
-    fn answer(self, cx: &mut Context<'_>) {
-        let deferred = self.place.subqueue.deferred_part();
+    fn answer(mut self, cx: &mut Context<'_>) {
+        for stored in std::mem::take(&mut self.scheduled) {
+            if stored.number < self.until {
+                self.found.insert(stored.number, stored);
+            }
+        }
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
         let mut result = Ok(());
@@ -238,12 +295,7 @@ impl Peek {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            let state = if stored.part == deferred {
-                MessageState::Deferred
-            } else {
-                MessageState::Active
-            };
-            match shown_of(&stored, state) {
+            match shown_of(&stored, state_of(stored.part)) {
                 Some(browsed) => shown.push(browsed),
                 None => result = Err(unreadable(stored.number)),
             }
@@ -252,6 +304,16 @@ impl Peek {
             request: self.request,
             result: result.map(|()| shown),
         });
+    }
+}
+
+fn state_of(part: Part) -> MessageState {
+    match part {
+        Part::Scheduled => MessageState::Scheduled,
+        Part::Deferred | Part::DeadLetterDeferred | Part::TransferDeferred => {
+            MessageState::Deferred
+        }
+        Part::Active | Part::DeadLetter | Part::Transfer => MessageState::Active,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::expiry::ExpiryIndex;
 use crate::id::Subqueue;
 use crate::journal::Journal;
 use crate::patch::Patch;
+use crate::schedule::Schedule;
 use crate::settings::{Expiry, QueueSettings};
 use crate::shared::{Alarm, Context};
 use crate::sub::Sub;
@@ -29,6 +30,7 @@ pub(crate) struct Queue {
     pub settings: QueueSettings,
     pub head: Head,
     pub subs: [Sub; 3],
+    pub schedule: Schedule,
     pub expiry: ExpiryIndex,
     pub duplicates: Duplicates,
     pub sweep: Option<Sweep>,
@@ -59,6 +61,7 @@ impl Queue {
         window: usize,
     ) -> Self {
         let subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
+        let schedule = Schedule::new(window, head.schedule_from);
         Self {
             id,
             namespace,
@@ -66,6 +69,7 @@ impl Queue {
             settings,
             head,
             subs,
+            schedule,
             expiry: ExpiryIndex::default(),
             duplicates: Duplicates::default(),
             sweep: None,
@@ -273,7 +277,8 @@ impl Queue {
         if self.subs.iter().any(|sub| sub.stirred) {
             return Some(cx.now.mono);
         }
-        let wanted = self.subs.iter().filter_map(Sub::deadline).min();
+        let subs = self.subs.iter().filter_map(Sub::deadline);
+        let wanted = subs.chain(self.schedule.retry_at).min();
         // An alarm that is too early costs less than moving it with every lock.
         match self.alarm.mono {
             Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
@@ -284,8 +289,12 @@ impl Queue {
     }
 
     fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
-        let alarms = self.expiry_alarm(cx).into_iter();
-        alarms.chain(self.history_alarm()).min()
+        let alarms = [
+            self.expiry_alarm(cx),
+            self.history_alarm(),
+            self.schedule_alarm(),
+        ];
+        alarms.into_iter().flatten().min()
     }
 
     fn expiry_alarm(&self, cx: &Context<'_>) -> Option<Wall> {

@@ -3,6 +3,7 @@
 use store::{EntityId, Found, SequenceNumber, StoreError, StoredMessage};
 
 use crate::bodies::{Body, BodyRef};
+use crate::cancel::Cancellation;
 use crate::clients::Place;
 use crate::deferred::Retrieval;
 use crate::directory::Directory;
@@ -34,6 +35,9 @@ pub(crate) enum Purpose {
     DuplicateSweep(EntityId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
+    /// What is scheduled next.
+    Schedule(EntityId),
+    Cancel(Box<Cancellation>),
 }
 
 impl Purpose {
@@ -44,7 +48,9 @@ impl Purpose {
             | Self::SweepPatches(entity, _)
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
-            | Self::DuplicateSweep(entity) => *entity,
+            | Self::DuplicateSweep(entity)
+            | Self::Schedule(entity) => *entity,
+            Self::Cancel(cancellation) => cancellation.entity,
             Self::Peek(peek) => peek.place.entity,
             Self::Deferred(retrieval) => retrieval.place.entity,
         }
@@ -76,8 +82,10 @@ pub(crate) fn loaded(
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
-        Purpose::Peek(peek) => queue.peek_loaded(*peek, rows(found), cx),
+        Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
+        Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
+        Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
     }
     queue.run(cx);
 }

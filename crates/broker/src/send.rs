@@ -65,8 +65,7 @@ impl Queue {
     ) -> Result<(), SendError> {
         self.check_room(&messages, cx)?;
         let first = self.head.next_number;
-        let enqueued = cx.now.wall.0.max(self.head.last_enqueued_ms);
-        self.head.last_enqueued_ms = enqueued;
+        let enqueued = self.take_enqueued_time(cx);
         for (index, message) in messages.into_iter().enumerate() {
             let id = known.id(index);
             if id.is_some_and(|id| self.is_duplicate(id, known, cx)) {
@@ -113,18 +112,11 @@ impl Queue {
         enqueued_ms: u64,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
+        if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
+            return self.schedule(message, due, cx);
+        }
         let number = self.take_number();
-        let default = self.settings.default_message_time_to_live;
-        let ttl_ms = message.ttl_ms.unwrap_or(u64::MAX).min(default);
-        let row = MessageRow {
-            enqueued_ms,
-            ttl_ms,
-            expires_ms: enqueued_ms.saturating_add(ttl_ms),
-            size: u32::try_from(message.payload.len()).expect("sizes were checked"),
-            flags: 0,
-            session_hash: 0,
-            body: self.pointer(number),
-        };
+        let row = self.row_of(&message, number, enqueued_ms);
         cx.effects.body_bytes += message.payload.len();
         cx.write(Write::PutBody {
             pointer: row.body,
@@ -143,10 +135,37 @@ impl Queue {
         number
     }
 
-    fn take_number(&mut self) -> SequenceNumber {
+    /// The row of a message that is enqueued at this time under this number.
+    pub(crate) fn row_of(
+        &self,
+        message: &Incoming,
+        number: SequenceNumber,
+        enqueued_ms: u64,
+    ) -> MessageRow {
+        let default = self.settings.default_message_time_to_live;
+        let ttl_ms = message.ttl_ms.unwrap_or(u64::MAX).min(default);
+        MessageRow {
+            enqueued_ms,
+            ttl_ms,
+            expires_ms: enqueued_ms.saturating_add(ttl_ms),
+            size: u32::try_from(message.payload.len()).expect("sizes were checked"),
+            flags: 0,
+            session_hash: 0,
+            body: self.pointer(number),
+        }
+    }
+
+    pub(crate) fn take_number(&mut self) -> SequenceNumber {
         let number = self.head.next_number;
         self.head.next_number = number.next();
         number
+    }
+
+    /// The enqueued time of what is enqueued now: it never decreases.
+    pub(crate) fn take_enqueued_time(&mut self, cx: &Context<'_>) -> u64 {
+        let enqueued = cx.now.wall.0.max(self.head.last_enqueued_ms);
+        self.head.last_enqueued_ms = enqueued;
+        enqueued
     }
 
     /// Whether the window will know the next message, so that its body is worth keeping.

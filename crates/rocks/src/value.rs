@@ -28,6 +28,7 @@ mod tag {
 /// Where a head goes on with something else than a part.
 mod field {
     pub const DUPLICATES_FROM: u8 = 0x81;
+    pub const SCHEDULE_FROM: u8 = 0x82;
 }
 
 /// A short value on the stack.
@@ -152,6 +153,12 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
         value.push(field::DUPLICATES_FROM);
         value.extend_from_slice(&head.duplicates_from_ms.to_be_bytes());
     }
+    if head.schedule_from != Head::empty().schedule_from {
+        let (due_ms, number) = head.schedule_from;
+        value.push(field::SCHEDULE_FROM);
+        value.extend_from_slice(&due_ms.to_be_bytes());
+        value.extend_from_slice(&number.0.to_be_bytes());
+    }
 }
 
 fn encode_part(part: &PartHead, value: &mut Vec<u8>) {
@@ -179,6 +186,9 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     while !fields.0.is_empty() {
         match fields.u8()? {
             field::DUPLICATES_FROM => head.duplicates_from_ms = fields.u64()?,
+            field::SCHEDULE_FROM => {
+                head.schedule_from = (fields.u64()?, SequenceNumber(fields.u64()?));
+            }
             part => parse_part(
                 head.part_mut(*Part::ALL.get(usize::from(part))?),
                 &mut fields,

@@ -61,6 +61,8 @@ pub struct Head {
     pub last_enqueued_ms: u64,
     /// No accepted message id that is still remembered is from before this moment.
     pub duplicates_from_ms: u64,
+    /// Time and number: of what is scheduled nothing comes before this, so a scan starts here.
+    pub schedule_from: (u64, SequenceNumber),
     /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small ones.
     pub parts: Box<[PartHead; Part::ALL.len()]>,
 }
@@ -76,6 +78,7 @@ impl Head {
             next_number: SequenceNumber::FIRST,
             last_enqueued_ms: 0,
             duplicates_from_ms: 0,
+            schedule_from: (0, SequenceNumber(0)),
             parts: Default::default(),
         }
     }

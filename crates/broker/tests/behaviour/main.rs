@@ -18,4 +18,6 @@ mod memory;
 mod random;
 mod receiving;
 mod restarts;
+mod schedule;
+mod schedule_random;
 mod sending;

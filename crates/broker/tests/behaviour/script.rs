@@ -4,7 +4,7 @@
 //! comes before the shard has noticed it. Reads are made at once and answered at once, unless the
 //! script says `reads late`. At the end the store must be in good order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use broker::{
@@ -14,7 +14,9 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{EntityId, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
+use store::{
+    EntityId, EntryKey, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError,
+};
 
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
@@ -164,6 +166,7 @@ impl Stage {
             "renew" => self.renew(args),
             "peek" => self.peek(args),
             "fetch" => self.fetch(args),
+            "cancel" => self.cancel(args),
             "counters" => self.counters(),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => self.late_reads = args == ["late"],
@@ -195,13 +198,17 @@ impl Stage {
         let mut messages = Vec::new();
         for text in args.iter().filter(|a| !a.starts_with("ttl=")) {
             let (text, times) = text.split_once('*').unwrap_or((text, "1"));
+            let (text, id) = text.split_once('@').unwrap_or((text, ""));
+            // What comes after a + is when it is scheduled for, counted from the script's begin.
+            let (text, due) = text.split_once('+').unwrap_or((text, "0s"));
+            let scheduled = Some(Wall(START + millis(due))).filter(|_| due != "0s");
             for _ in 0..times.parse::<usize>().unwrap() {
-                let (text, id) = text.split_once('@').unwrap_or((text, ""));
                 let message_id = (!id.is_empty()).then(|| Bytes::from(id.to_owned()));
                 messages.push(Incoming {
                     payload: Bytes::from(text.to_owned()),
                     message_id,
                     ttl_ms,
+                    scheduled,
                     ..Incoming::default()
                 });
             }
@@ -300,12 +307,27 @@ impl Stage {
         }]);
     }
 
+    fn cancel(&mut self, args: &[&str]) {
+        let request = self.request(&format!("cancel {}", args.join(" ")));
+        self.turn(vec![Command::CancelScheduled {
+            request,
+            entity: QUEUE,
+            numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
+        }]);
+    }
+
     fn counters(&mut self) {
         let info = self.shard.broker.queue(QUEUE).unwrap();
-        let text = format!(
+        let mut text = format!(
             "active {} dead {} deferred {} bytes {}",
             info.active, info.dead_letter, info.deferred, info.bytes
         );
+        if info.scheduled > 0 {
+            write!(text, " scheduled {}", info.scheduled).unwrap();
+        }
+        if info.schedule_lag_ms > 0 {
+            write!(text, " lag {}", time(info.schedule_lag_ms)).unwrap();
+        }
         self.tell(&text);
     }
 
@@ -464,6 +486,10 @@ impl Stage {
                     Err(error) => format!("{}: {error}", self.what(request)),
                 }
             }
+            Output::Cancelled { request, result } => match result {
+                Ok(()) => format!("{}: done", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
             Output::Evicted { receiver } => format!("{} evicted", name_of(receiver)),
         };
         self.tell(&text);
@@ -500,7 +526,29 @@ impl Stage {
         assert_eq!(self.disk.breaches(), vec![]);
         assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
         audit_expiries(&self.disk);
+        audit_schedule(&self.disk);
     }
+}
+
+/// Every scheduled message has its entry, every entry its message, and a restart finds them all.
+pub fn audit_schedule(disk: &MemoryDisk) {
+    disk.with_current(|image| {
+        let rows = image.messages.iter();
+        let rows = rows.filter(|((_, part, _), _)| *part == store::Part::Scheduled);
+        let rows: BTreeSet<_> = rows
+            .map(|((entity, _, number), row)| (*entity, row.enqueued_ms, *number))
+            .collect();
+        let entries = image.entries.keys();
+        let entries = entries.filter(|(_, index, _)| *index == store::Index::Schedule);
+        let entries: BTreeSet<_> = entries
+            .map(|(entity, _, key)| (*entity, key.group_u64().unwrap(), key.number))
+            .collect();
+        assert_eq!(rows, entries);
+        for (entity, at, number) in rows {
+            let from = image.heads[&entity].schedule_from;
+            assert!(from <= (at, number), "{number} would not be found");
+        }
+    });
 }
 
 /// Every message that may expire is in a block whose stored deadline is not later than its own.
@@ -556,7 +604,7 @@ fn asked(query: &Query) -> String {
             until,
             limit,
             ..
-        } => format!("{limit} of {index:?} {from:?}..{until:?}"),
+        } => format!("{limit} of {index:?} {}..{}", place(from), place(until)),
         Query::EntryPoints { index, keys, .. } => format!("{index:?} {keys:?}"),
         Query::Groups {
             index,
@@ -564,6 +612,15 @@ fn asked(query: &Query) -> String {
             limit,
             ..
         } => format!("{limit} groups of {index:?} after {after:?}"),
+    }
+}
+
+/// An entry's place, if its group is a time, counted from the script's begin.
+fn place(key: &EntryKey) -> String {
+    match key.group_u64() {
+        Some(u64::MAX) => "max".to_owned(),
+        Some(at) => format!("{} {}", time(at.saturating_sub(START)), key.number),
+        None => format!("{key:?}"),
     }
 }
 

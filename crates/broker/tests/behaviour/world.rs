@@ -18,6 +18,8 @@ pub struct World {
     pub disk: MemoryDisk,
     pub shard: Shard,
     pub mono: u64,
+    /// How far the wall clock has jumped.
+    pub jumped: i64,
     /// Reads that were asked for; some of them were made then and wait to be answered.
     pub waiting: Vec<(ReadRequest, Option<Answer>)>,
     settings: BrokerSettings,
@@ -29,9 +31,10 @@ impl World {
         let disk = MemoryDisk::new();
         disk.set_automatic(true);
         let mut world = Self {
-            shard: open(&settings, &disk, 0),
+            shard: open(&settings, &disk, now(0, 0)),
             disk,
             mono: 0,
+            jumped: 0,
             waiting: Vec::new(),
             settings,
         };
@@ -53,7 +56,7 @@ impl World {
     pub fn turn_with(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
         let (mut said, mut asked) = (Vec::new(), Vec::new());
         self.shard
-            .turn(now(self.mono), &mut commands, &mut said, &mut asked);
+            .turn(self.now(), &mut commands, &mut said, &mut asked);
         for request in asked {
             // Every other one sees the store as it is now, the others as it is when they are answered.
             let early = request.read.0.is_multiple_of(2);
@@ -68,7 +71,10 @@ impl World {
         let deadline = self.shard.deadline();
         let mono = deadline.and_then(|d| d.mono).map(|mono| mono.0);
         let wall = deadline.and_then(|d| d.wall);
-        let wall = wall.map(|wall| wall.0.saturating_sub(START));
+        let wall = wall.map(|wall| {
+            let ahead = wall.0.saturating_sub(self.now().wall.0);
+            self.mono.saturating_add(ahead)
+        });
         let next = mono.into_iter().chain(wall).min();
         let reached = next.is_some_and(|at| at <= to);
         self.mono = self.mono.max(next.unwrap_or(to).min(to));
@@ -93,7 +99,12 @@ impl World {
     pub fn restart(&mut self) {
         self.settings.seed[0] = self.settings.seed[0].wrapping_add(1);
         self.waiting.clear();
-        self.shard = open(&self.settings, &self.disk, self.mono);
+        self.shard = open(&self.settings, &self.disk, self.now());
+    }
+
+    /// What the clocks say.
+    pub fn now(&self) -> Now {
+        now(self.mono, self.jumped)
     }
 
     /// What the store holds is in good order and agrees with the counters.
@@ -109,19 +120,21 @@ impl World {
             let dead = count(store::Part::DeadLetter) + count(store::Part::DeadLetterDeferred);
             assert_eq!(info.active, count(store::Part::Active));
             assert_eq!(info.deferred, count(store::Part::Deferred));
+            assert_eq!(info.scheduled, count(store::Part::Scheduled));
             assert_eq!(info.dead_letter, dead);
         });
         crate::script::audit_expiries(&self.disk);
+        crate::script::audit_schedule(&self.disk);
     }
 }
 
-fn open(settings: &BrokerSettings, disk: &MemoryDisk, mono: u64) -> Shard {
-    Shard::open(settings.clone(), Box::new(disk.crash()), now(mono)).unwrap()
+fn open(settings: &BrokerSettings, disk: &MemoryDisk, now: Now) -> Shard {
+    Shard::open(settings.clone(), Box::new(disk.crash()), now).unwrap()
 }
 
-fn now(mono: u64) -> Now {
+fn now(mono: u64, jumped: i64) -> Now {
     Now {
-        wall: Wall(START + mono),
+        wall: Wall((START + mono).saturating_add_signed(jumped)),
         mono: Mono(mono),
     }
 }

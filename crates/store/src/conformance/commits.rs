@@ -31,6 +31,7 @@ fn full_head() -> Head {
     let mut head = Head {
         next_number: SequenceNumber(1 << 40),
         last_enqueued_ms: 77,
+        schedule_from: (1 << 41, SequenceNumber(u64::MAX)),
         ..Head::empty()
     };
     for (step, part) in (1..).zip(Part::ALL) {

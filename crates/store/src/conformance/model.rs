@@ -346,6 +346,7 @@ impl Entity {
     fn head(&self) -> Head {
         let mut head = Head {
             next_number: SequenceNumber(self.given + 1),
+            schedule_from: (self.given % 3, SequenceNumber(self.given % 2)),
             ..Head::empty()
         };
         for part in Part::ALL {

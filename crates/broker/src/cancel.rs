@@ -1,0 +1,101 @@
+//! Cancel: scheduled messages are taken back by their numbers, all or none.
+//!
+//! Their rows are read first, since only these tell when each is due. A number that is unknown, or
+//! that was activated or cancelled at any moment until the answer, is not there.
+//! (Entities contract 11)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
+
+use crate::directory::Directory;
+use crate::id::{ReadId, RequestId};
+use crate::output::{Output, RequestError};
+use crate::queue::Queue;
+use crate::read::{Purpose, Rows};
+use crate::shared::Context;
+
+/// A request that waits for the rows.
+#[derive(Debug)]
+pub(crate) struct Cancellation {
+    pub entity: EntityId,
+    request: RequestId,
+    /// As asked for, each once.
+    numbers: Vec<SequenceNumber>,
+}
+
+/// Cancels scheduled messages.
+pub(crate) fn cancel(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    mut numbers: Vec<SequenceNumber>,
+    cx: &mut Context<'_>,
+) {
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| seen.insert(*number));
+    let cancellation = Cancellation {
+        entity,
+        request,
+        numbers,
+    };
+    match directory.get_mut(entity) {
+        Some(queue) => queue.start_cancellation(cancellation, cx),
+        None => cx.say(Output::Cancelled {
+            request,
+            result: Err(RequestError::NotFound),
+        }),
+    }
+}
+
+impl Queue {
+    fn start_cancellation(&mut self, cancellation: Cancellation, cx: &mut Context<'_>) {
+        let query = Query::Points {
+            entity: self.id,
+            part: Part::Scheduled,
+            numbers: cancellation.numbers.clone(),
+            bodies: false,
+            max_bytes: usize::MAX,
+        };
+        let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
+        self.journal.begin(read);
+    }
+
+    /// The rows were read.
+    pub(crate) fn cancel_loaded(
+        &mut self,
+        read: ReadId,
+        cancellation: &Cancellation,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let touched = self.journal.finish(read);
+        let result = check(cancellation, rows, &touched).map(|rows| {
+            for (number, row) in rows {
+                self.erase_scheduled(number, row, cx);
+            }
+        });
+        cx.say(Output::Cancelled {
+            request: cancellation.request,
+            result,
+        });
+    }
+}
+
+/// The rows of all of the messages, if all are still there.
+fn check(
+    cancellation: &Cancellation,
+    rows: Rows,
+    touched: &BTreeSet<SequenceNumber>,
+) -> Result<BTreeMap<SequenceNumber, MessageRow>, RequestError> {
+    let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
+    let rows: BTreeMap<_, _> = rows
+        .iter()
+        .map(|stored| (stored.number, stored.row))
+        .collect();
+    let is_there = |number: &SequenceNumber| rows.contains_key(number) && !touched.contains(number);
+    match cancellation.numbers.iter().find(|number| !is_there(number)) {
+        Some(missing) => Err(RequestError::MessageNotFound(*missing)),
+        None => Ok(rows),
+    }
+}
