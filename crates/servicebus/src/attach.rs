@@ -28,6 +28,10 @@ const SESSION_FILTER: &str = "com.microsoft:session-filter";
 const SESSION_FILTER_CODE: u64 = 0x0000_0013_7000_000C;
 /// Largest request to `$cbs`: a token and little more.
 const MAX_CBS_REQUEST: u64 = 64 << 10;
+/// A request that schedules the largest message has to fit, with all that is around it.
+const ENVELOPE: u64 = 64 << 10;
+/// Absent, 0 and 2^64-1 each break a client library (rule 7).
+const MAX_LIMIT: u64 = i64::MAX as u64;
 
 /// A link request, seen whole.
 struct Wanted {
@@ -74,6 +78,7 @@ impl Client {
         };
         let (standing, entity) = self.enter(Need::SendOrListen, &place)?;
         let limit = self.max_message_size(&entity);
+        let limit = limit.saturating_add(ENVELOPE).min(MAX_LIMIT);
         self.join_node(
             wanted,
             Need::SendOrListen,
@@ -236,6 +241,7 @@ impl Client {
             id: entity.id,
             path: entity.path.clone(),
             subqueue: place.subqueue,
+            max_message_size: self.max_message_size(&entity),
         };
         Ok((standing, entity))
     }
@@ -256,8 +262,7 @@ impl Client {
             .settings
             .max_message_size
             .unwrap_or(self.settings.max_message_size);
-        // Absent, 0 and 2^64-1 each break a client library (rule 7).
-        size.clamp(1, i64::MAX as u64)
+        size.clamp(1, MAX_LIMIT)
     }
 }
 

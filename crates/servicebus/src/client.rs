@@ -113,6 +113,7 @@ impl Client {
             Output::Renewed { request, result } => self.handle_renewed(request, result),
             Output::Browsed { request, result } => self.handle_browsed(request, result),
             Output::Deferred { request, result } => self.handle_deferred(request, result),
+            Output::Cancelled { request, result } => self.handle_cancelled(request, result),
             Output::Evicted { receiver } => self.handle_evicted(receiver),
             // Entities are created by the server, never by a connection.
             Output::Ensured { .. } => {}

@@ -14,7 +14,7 @@ use crate::refusal;
 /// The message format of a batch. (Wire contract 4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
 /// Most messages in one batch.
-const MAX_BATCH: usize = 16_384;
+pub(crate) const MAX_BATCH: usize = 16_384;
 /// Most characters of a message id, a session id or a partition key.
 const MAX_ID: usize = 128;
 /// Most bytes of a property's name or value.
@@ -36,30 +36,29 @@ pub(crate) fn messages(
     format: u32,
     payload: &Bytes,
     max_size: u64,
-    now: Wall,
 ) -> Result<Vec<Incoming>, Error> {
     let size = payload.len() as u64;
     if size > max_size {
         return Err(refusal::too_large(size, max_size));
     }
     match format {
-        0 => Ok(vec![message(payload, now)?]),
-        BATCH_FORMAT => batch(payload, now),
+        0 => Ok(vec![message(payload)?]),
+        BATCH_FORMAT => batch(payload),
         other => Err(refusal::unknown_format(other)),
     }
 }
 
-fn batch(payload: &Bytes, now: Wall) -> Result<Vec<Incoming>, Error> {
+fn batch(payload: &Bytes) -> Result<Vec<Incoming>, Error> {
     let sections = Sections::scan(payload).map_err(undecodable)?;
     if sections.body_sections == 0 {
         return Ok(Vec::new());
     }
     let parts = batch_parts(payload, &sections, MAX_BATCH).map_err(undecodable)?;
-    parts.iter().map(|part| message(part, now)).collect()
+    parts.iter().map(message).collect()
 }
 
 /// One message, checked.
-fn message(payload: &Bytes, now: Wall) -> Result<Incoming, Error> {
+fn message(payload: &Bytes) -> Result<Incoming, Error> {
     let sections = Sections::scan(payload).map_err(undecodable)?;
     let body = sections.body.len() + sections.footer.len();
     if payload.len() - body > MAX_PROPERTIES {
@@ -81,7 +80,7 @@ fn message(payload: &Bytes, now: Wall) -> Result<Incoming, Error> {
         session_id: properties
             .group_id
             .map(|id| payload.slice_ref(id.as_bytes())),
-        scheduled: annotations.scheduled_after(now)?,
+        scheduled: annotations.scheduled,
         payload: payload.clone(),
     })
 }
@@ -157,7 +156,7 @@ impl<'a> Properties<'a> {
 #[derive(Default)]
 struct Annotations<'a> {
     partition_key: Option<&'a str>,
-    scheduled: Option<i64>,
+    scheduled: Option<Wall>,
 }
 
 impl<'a> Annotations<'a> {
@@ -180,7 +179,7 @@ impl<'a> Annotations<'a> {
                 self.partition_key = fields::text(value);
             }
             Some("x-opt-via-partition-key") => check_id("The via partition key", value)?,
-            Some("x-opt-scheduled-enqueue-time") => self.scheduled = fields::integer(value),
+            Some("x-opt-scheduled-enqueue-time") => self.scheduled = scheduled_time(value)?,
             _ => {}
         }
         Ok(())
@@ -194,15 +193,16 @@ impl<'a> Annotations<'a> {
         }
         Ok(())
     }
+}
 
-    /// When the message is to become available. A time that has come means now.
-    fn scheduled_after(&self, now: Wall) -> Result<Option<Wall>, Error> {
-        // One ahead must never be delivered early.
-        match self.scheduled.map(u64::try_from) {
-            Some(Ok(time)) if time > now.0 => Err(refusal::no_schedules()),
-            _ => Ok(None),
-        }
+/// When the message is to become available; whether that is later than now is the broker's to say.
+/// What is no time at all is refused, since one that is ahead must never be delivered early.
+fn scheduled_time(value: &[u8]) -> Result<Option<Wall>, Error> {
+    if value == [fields::NULL] {
+        return Ok(None);
     }
+    let time = fields::integer(value).ok_or_else(refusal::no_scheduled_time)?;
+    Ok(u64::try_from(time).ok().map(Wall))
 }
 
 fn check_delivery_annotations(section: &[u8]) -> Result<(), Error> {

@@ -6,7 +6,6 @@ use bytes::BytesMut;
 
 use super::*;
 
-const NOW: Wall = Wall(1_700_000_000_000);
 const DATA: &[u8] = b"\x00\x53\x75\xa0\x02hi";
 
 /// A message in parts; what is absent is not written.
@@ -44,7 +43,7 @@ impl Draft {
 
 fn check(draft: &Draft) -> Result<Option<u64>, String> {
     let payload = draft.encode();
-    match messages(0, &payload, 1 << 20, NOW) {
+    match messages(0, &payload, 1 << 20) {
         Ok(messages) => {
             assert_eq!(messages.len(), 1);
             assert_eq!(
@@ -178,14 +177,25 @@ fn a_partition_key_must_equal_the_session_id() {
 }
 
 #[test]
-fn a_message_for_the_future_is_refused_and_one_for_the_past_is_taken() {
-    let at = |time| annotated("x-opt-scheduled-enqueue-time", time);
-    let now = i64::try_from(NOW.0).expect("fits");
-    for time in [Value::Timestamp(now + 1), Value::Long(now + 1)] {
-        assert_eq!(check(&at(time)), Err("amqp:not-implemented".to_owned()));
+fn a_scheduled_time_is_a_timestamp_or_a_number_and_whether_it_has_come_is_the_brokers_to_say() {
+    let scheduled = |time| {
+        let draft = annotated("x-opt-scheduled-enqueue-time", time);
+        match messages(0, &draft.encode(), 1 << 20) {
+            Ok(messages) => Ok(messages[0].scheduled),
+            Err(error) => Err(error.condition.to_string()),
+        }
+    };
+    for time in [Value::Timestamp(7), Value::Long(7)] {
+        assert_eq!(scheduled(time), Ok(Some(Wall(7))));
     }
-    for time in [Value::Timestamp(now), Value::Timestamp(-1), Value::Null] {
-        assert_eq!(check(&at(time)), Ok(None));
+    for time in [Value::Timestamp(-1), Value::Null] {
+        assert_eq!(scheduled(time), Ok(None));
+    }
+    let late = Value::Timestamp(i64::MAX);
+    assert_eq!(scheduled(late), Ok(Some(Wall(i64::MAX.unsigned_abs()))));
+    for time in [Value::from("soon"), Value::Bool(true)] {
+        let error = Err("com.microsoft:argument-error".to_owned());
+        assert_eq!(scheduled(time), error);
     }
 }
 
@@ -220,8 +230,8 @@ fn properties_beyond_the_quotas_are_refused() {
 fn a_message_beyond_the_limit_is_refused_by_size() {
     let payload = Draft::default().encode();
     let size = payload.len() as u64;
-    assert!(messages(0, &payload, size, NOW).is_ok());
-    let error = messages(0, &payload, size - 1, NOW).expect_err("one byte too many");
+    assert!(messages(0, &payload, size).is_ok());
+    let error = messages(0, &payload, size - 1).expect_err("one byte too many");
     assert_eq!(error.condition, "amqp:link:message-size-exceeded");
 }
 
@@ -249,7 +259,7 @@ fn malformed_sections_are_decode_errors() {
         b"\x00",
     ];
     for payload in cases {
-        let error = messages(0, &Bytes::from_static(payload), 1 << 20, NOW);
+        let error = messages(0, &Bytes::from_static(payload), 1 << 20);
         assert_eq!(
             error.map_err(|error| error.condition.to_string()),
             Err("amqp:decode-error".to_owned()),
@@ -260,7 +270,7 @@ fn malformed_sections_are_decode_errors() {
 
 #[test]
 fn an_unknown_message_format_is_refused() {
-    let error = messages(1, &Draft::default().encode(), 1 << 20, NOW).expect_err("format 1");
+    let error = messages(1, &Draft::default().encode(), 1 << 20).expect_err("format 1");
     assert_eq!(error.condition, "amqp:not-implemented");
 }
 
@@ -286,7 +296,7 @@ fn a_batch_becomes_its_messages_in_order() {
         ttl(2, None).encode(),
         Draft::default().encode(),
     ];
-    let messages = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect("sound");
+    let messages = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect("sound");
     let payloads: Vec<&Bytes> = messages.iter().map(|message| &message.payload).collect();
     assert_eq!(payloads, parts.iter().collect::<Vec<_>>());
     assert_eq!(
@@ -301,27 +311,24 @@ fn a_batch_becomes_its_messages_in_order() {
 #[test]
 fn a_batch_with_one_bad_message_is_refused_whole() {
     let parts = [Draft::default().encode(), ttl(0, None).encode()];
-    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect_err("the second");
+    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect_err("the second");
     assert_eq!(error.condition, "amqp:invalid-field");
     let parts = [Draft::default().encode(), Bytes::from_static(b"\x07")];
-    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20, NOW).expect_err("the second");
+    let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect_err("the second");
     assert_eq!(error.condition, "amqp:decode-error");
 }
 
 #[test]
 fn an_empty_batch_holds_no_messages() {
-    assert_eq!(
-        messages(BATCH_FORMAT, &batch(&[]), 1 << 20, NOW),
-        Ok(Vec::new())
-    );
+    assert_eq!(messages(BATCH_FORMAT, &batch(&[]), 1 << 20), Ok(Vec::new()));
 }
 
 proptest::proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
         let payload = Bytes::from(bytes);
-        let _ = messages(0, &payload, 1 << 20, NOW);
-        let _ = messages(BATCH_FORMAT, &payload, 1 << 20, NOW);
+        let _ = messages(0, &payload, 1 << 20);
+        let _ = messages(BATCH_FORMAT, &payload, 1 << 20);
     }
 
     #[test]
@@ -334,6 +341,6 @@ proptest::proptest! {
         let mut bytes = draft.encode().to_vec();
         let at = at % bytes.len();
         bytes[at] = byte;
-        let _ = messages(0, &Bytes::from(bytes), 1 << 20, NOW);
+        let _ = messages(0, &Bytes::from(bytes), 1 << 20);
     }
 }

@@ -15,9 +15,11 @@ use crate::request_response::Request;
 use crate::response::{self, Dialect, Status};
 use crate::rights::Need;
 
+mod cancel_scheduled;
 mod peek;
 mod receive_deferred;
 mod renew_lock;
+mod schedule;
 mod update_disposition;
 
 /// What a request costs beside its bytes while it waits for its answer.
@@ -32,6 +34,9 @@ struct Operation {
     /// Bytes that the answer may have; they count until it was given.
     answer: usize,
 }
+
+/// Reads an operation's arguments.
+type Read = fn(&Standing, &Body) -> Result<Operation, Error>;
 
 impl Client {
     /// Has the broker do what a request asks for, or refuses it.
@@ -61,20 +66,22 @@ impl Client {
 
     fn prepare(&self, link: &Link, request: &Request) -> Result<Operation, Error> {
         let name = request.text("operation").unwrap_or_default();
-        let read: fn(&Standing, &Body) -> Result<Operation, Error> = match name {
-            "com.microsoft:peek-message" => peek::read,
-            "com.microsoft:renew-lock" => renew_lock::read,
-            "com.microsoft:receive-by-sequence-number" => receive_deferred::read,
-            "com.microsoft:update-disposition" => update_disposition::read,
+        let (need, read): (Need, Read) = match name {
+            "com.microsoft:peek-message" => (Need::Listen, peek::read),
+            "com.microsoft:renew-lock" => (Need::Listen, renew_lock::read),
+            "com.microsoft:receive-by-sequence-number" => (Need::Listen, receive_deferred::read),
+            "com.microsoft:update-disposition" => (Need::Listen, update_disposition::read),
+            "com.microsoft:schedule-message" => (Need::Send, schedule::read),
+            "com.microsoft:cancel-scheduled-message" => (Need::Send, cancel_scheduled::read),
             unknown => return Err(refusal::unknown_operation(unknown)),
         };
         let Some(standing) = &link.entity else {
             return Err(refusal::unknown_operation(name));
         };
-        // All of these are a receiver's. (Entities contract 2.6)
+        // Some are a receiver's, some a sender's. (Entities contract 2.6)
         // The link outlives its token for a while, and so does what it is for.
-        if !self.claims.lasting_rights(&link.path).meet(Need::Listen) {
-            return Err(refusal::unauthorized(Need::Listen, &link.resource));
+        if !self.claims.lasting_rights(&link.path).meet(need) {
+            return Err(refusal::unauthorized(need, &link.resource));
         }
         read(standing, &Body::decode(request)?)
     }

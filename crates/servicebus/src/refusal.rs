@@ -176,12 +176,9 @@ pub(crate) fn partition_key_differs() -> Error {
     )
 }
 
-/// A message for later, before there is a later.
-pub(crate) fn no_schedules() -> Error {
-    Error::new(
-        condition::NOT_IMPLEMENTED,
-        "Scheduled messages are not supported by this broker.",
-    )
+/// A time to be scheduled for that is no time.
+pub(crate) fn no_scheduled_time() -> Error {
+    bad_argument("The scheduled enqueue time of a message must be a timestamp.")
 }
 
 /// An argument that makes no sense.
@@ -266,7 +263,8 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
         RequestError::MessageNotFound(number) => Error::new(
             condition::MESSAGE_NOT_FOUND,
             format!(
-                "The message with sequence number {} was not found, or it is not deferred.",
+                "The message with sequence number {} was not found, or it is neither deferred nor \
+                 scheduled.",
                 number.0
             ),
         ),

@@ -75,7 +75,7 @@ impl Client {
             Some(DeliveryState::Transactional { .. }) => Err(refusal::unknown_transaction()),
             _ => {
                 let (format, limit) = (arrival.message_format, sender.max_message_size);
-                incoming::messages(format, &arrival.payload, limit, self.now.wall)
+                incoming::messages(format, &arrival.payload, limit)
             }
         };
         match messages {
@@ -100,8 +100,10 @@ impl Client {
         request: RequestId,
         result: Result<SequenceNumber, SendError>,
     ) {
-        let Some(Question::Send(sent)) = self.pending.answer(request.token) else {
-            return;
+        let sent = match self.pending.answer(request.token) {
+            Some(Question::Send(sent)) => sent,
+            Some(Question::Manage(asked)) => return self.answer_schedule(&asked, result),
+            Some(Question::Settle(_)) | None => return,
         };
         let result = result.map(|_| ()).map_err(|error| {
             let entity = self

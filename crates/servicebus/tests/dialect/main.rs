@@ -17,5 +17,6 @@ mod hostile;
 mod management;
 mod receive;
 mod sasl;
+mod schedule;
 mod secrets;
 mod send;

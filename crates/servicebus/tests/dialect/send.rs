@@ -175,22 +175,6 @@ fn a_session_id_is_only_a_property_where_there_are_no_sessions() {
 }
 
 #[test]
-fn a_message_for_the_future_is_refused_rather_than_delivered_early() {
-    let mut world = World::new();
-    let (_, sender) = world.sender("orders");
-    let mut payload = BytesMut::new();
-    let later = i64::try_from(crate::world::START + 60_000).expect("fits");
-    let annotation = [(
-        Value::Symbol("x-opt-scheduled-enqueue-time".into()),
-        Value::Timestamp(later),
-    )];
-    amqp::message::encode_map_section(&mut payload, 0x72, &annotation);
-    payload.extend_from_slice(&message("x"));
-    world.send(sender, &payload);
-    assert_eq!(rejection(&mut world, sender), "amqp:not-implemented");
-}
-
-#[test]
 fn a_transaction_that_nobody_declared_is_refused() {
     let mut world = World::new();
     let (_, sender) = world.sender("orders");

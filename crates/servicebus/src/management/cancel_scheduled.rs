@@ -1,0 +1,52 @@
+//! Cancel-scheduled-message: taking back what was not activated yet, all or none. (Wire contract 7.3)
+
+use amqp::{Error, Value};
+use broker::{Command, RequestError, RequestId};
+use store::SequenceNumber;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::incoming::MAX_BATCH;
+use crate::link::Standing;
+use crate::refusal;
+use crate::response::{self, Status};
+
+/// What every number costs until it is answered.
+const OVERHEAD: usize = 64;
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
+    let numbers = body.elements("sequence-numbers", number)?;
+    if numbers.len() > MAX_BATCH {
+        let what = "The array 'sequence-numbers'";
+        return Err(refusal::out_of_range(what, MAX_BATCH, "elements"));
+    }
+    let (entity, count) = (standing.id, numbers.len());
+    let command = Box::new(move |request| Command::CancelScheduled {
+        request,
+        entity,
+        numbers,
+    });
+    Ok(Operation {
+        command,
+        count,
+        answer: count * OVERHEAD,
+    })
+}
+
+impl Client {
+    /// The broker has taken the messages back, or none of them.
+    pub(crate) fn handle_cancelled(
+        &mut self,
+        request: RequestId,
+        result: Result<(), RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Ok(()) => self.answer_request(&asked, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_by_broker(&asked, &error),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Schedule-message: sending messages that become available later. (Wire contract 7.3; entities contract 11)
+//!
+//! Each carries its time in an annotation, as one sent by a link would; here its number is told
+//! too, by which it can be taken back.
+
+use amqp::{Error, Value, encode};
+use broker::{Command, Incoming, SendError, Subqueue};
+use bytes::Bytes;
+use store::SequenceNumber;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::incoming::{self, MAX_BATCH};
+use crate::link::{Asked, Standing};
+use crate::refusal;
+use crate::response::Status;
+
+/// What every message costs beside its bytes until it is answered, its number included.
+const OVERHEAD: usize = 256;
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    if standing.subqueue != Subqueue::Main {
+        return Err(refusal::no_sends_to_subqueue(&standing.path));
+    }
+    let payloads = body.elements("messages", payload)?;
+    if payloads.len() > MAX_BATCH {
+        let what = "The list 'messages'";
+        return Err(refusal::out_of_range(what, MAX_BATCH, "elements"));
+    }
+    let messages = payloads
+        .iter()
+        .map(|payload| message(payload, standing.max_message_size))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (entity, count) = (standing.id, messages.len());
+    let command = Box::new(move |request| Command::Send {
+        request,
+        entity,
+        messages,
+    });
+    Ok(Operation {
+        command,
+        count,
+        answer: count * OVERHEAD,
+    })
+}
+
+/// The message's own sections tell all that the other entries of its map do.
+fn payload(entry: &Value) -> Option<Bytes> {
+    match amqp::value::lookup(entry.as_map()?, "message")? {
+        Value::Binary(payload) => Some(payload.clone()),
+        _ => None,
+    }
+}
+
+fn message(payload: &Bytes, max_size: u64) -> Result<Incoming, Error> {
+    let mut messages = incoming::messages(0, payload, max_size)?;
+    messages
+        .pop()
+        .ok_or_else(|| refusal::bad_argument("There is no message."))
+}
+
+impl Client {
+    /// The broker has taken the messages: the answer names their numbers in order.
+    pub(crate) fn answer_schedule(
+        &mut self,
+        asked: &Asked,
+        result: Result<SequenceNumber, SendError>,
+    ) {
+        match result {
+            Err(error) => self.refuse_request(asked, refusal::send(&error, &asked.resource)),
+            Ok(first) => {
+                let numbers = (first.0..).take(asked.count);
+                let numbers = numbers
+                    .map(|number| Value::Long(i64::try_from(number).unwrap_or(i64::MAX)))
+                    .collect();
+                let map = [(Value::from("sequence-numbers"), Value::Array(numbers))];
+                self.answer_request(asked, Status::ok(), |out| encode::map(out, &map));
+            }
+        }
+    }
+}
