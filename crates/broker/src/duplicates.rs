@@ -214,6 +214,7 @@ impl Queue {
                 _ => cx.say(Output::Sent {
                     request: next.request,
                     result: Err(SendError::Unreadable),
+                    duplicates: Vec::new(),
                 }),
             }
         }
@@ -236,12 +237,16 @@ impl Queue {
         self.duplicates.recent.trim(kept, needed);
     }
 
-    /// When a message with this id was accepted, if that still counts.
-    pub(crate) fn is_duplicate(&self, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
-        self.accepted_before(id, known).is_some_and(|before| {
-            let window = self.settings.duplicate_detection_history_time_window;
-            cx.now.wall.0 < before.at.0.saturating_add(window)
-        })
+    /// The number under which a message with this id was accepted, if that still counts.
+    pub(crate) fn duplicate_of(
+        &self,
+        id: IdHash,
+        known: &Known,
+        cx: &Context<'_>,
+    ) -> Option<SequenceNumber> {
+        let before = self.accepted_before(id, known)?;
+        let window = self.settings.duplicate_detection_history_time_window;
+        (cx.now.wall.0 < before.at.0.saturating_add(window)).then_some(before.number)
     }
 
     fn accepted_before(&self, id: IdHash, known: &Known) -> Option<Acceptance> {

@@ -102,10 +102,12 @@ pub enum Output {
         request: RequestId,
         result: Result<EntityId, RequestError>,
     },
-    /// Sequence numbers are consecutive from `first`.
+    /// Sequence numbers are consecutive from the first, without those that were duplicates: of
+    /// each its place is told and the number of the message that was accepted before.
     Sent {
         request: RequestId,
         result: Result<SequenceNumber, SendError>,
+        duplicates: Vec<(usize, SequenceNumber)>,
     },
     Deliver {
         receiver: ReceiverId,

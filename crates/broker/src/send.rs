@@ -50,6 +50,7 @@ pub(crate) fn answer_refusal(
         cx.say(Output::Sent {
             request,
             result: Err(error),
+            duplicates: Vec::new(),
         });
     }
 }
@@ -66,9 +67,11 @@ impl Queue {
         self.check_room(&messages, cx)?;
         let first = self.head.next_number;
         let enqueued = self.take_enqueued_time(cx);
+        let mut duplicates = Vec::new();
         for (index, message) in messages.into_iter().enumerate() {
             let id = known.id(index);
-            if id.is_some_and(|id| self.is_duplicate(id, known, cx)) {
+            if let Some(before) = id.and_then(|id| self.duplicate_of(id, known, cx)) {
+                duplicates.push((index, before));
                 continue;
             }
             let number = self.enqueue(message, enqueued, cx);
@@ -79,6 +82,7 @@ impl Queue {
         cx.say(Output::Sent {
             request,
             result: Ok(first),
+            duplicates,
         });
         self.run(cx);
         Ok(())

@@ -106,7 +106,11 @@ impl Client {
             return;
         }
         match output {
-            Output::Sent { request, result } => self.handle_sent(request, result),
+            Output::Sent {
+                request,
+                result,
+                duplicates,
+            } => self.handle_sent(request, result, &duplicates),
             Output::Deliver { receiver, delivery } => self.handle_deliver(receiver, delivery),
             Output::Settled { request, result } => self.handle_settled(request, result),
             Output::Drained { receiver } => self.handle_drained(receiver),

@@ -99,10 +99,13 @@ impl Client {
         &mut self,
         request: RequestId,
         result: Result<SequenceNumber, SendError>,
+        duplicates: &[(usize, SequenceNumber)],
     ) {
         let sent = match self.pending.answer(request.token) {
             Some(Question::Send(sent)) => sent,
-            Some(Question::Manage(asked)) => return self.answer_schedule(&asked, result),
+            Some(Question::Manage(asked)) => {
+                return self.answer_schedule(&asked, result, duplicates);
+            }
             Some(Question::Settle(_)) | None => return,
         };
         let result = result.map(|_| ()).map_err(|error| {

@@ -213,7 +213,9 @@ impl Listener {
     fn heard(&mut self, said: Vec<Output>) {
         for output in said {
             match output {
-                Output::Sent { request, result } => {
+                Output::Sent {
+                    request, result, ..
+                } => {
                     let Asked::Send(count) = self.about(request) else {
                         panic!("it was a send");
                     };

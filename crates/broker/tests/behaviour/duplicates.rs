@@ -19,7 +19,7 @@ fn a_second_message_with_the_same_id_is_accepted_and_dropped() {
         ",
         expect![[r#"
             0s sent from #1
-            1s sent from #2
+            1s sent from #2, known as #1
             2s sent from #2
             2s r1 gets #1 a until 32s
             2s r1 gets #2 c until 32s
@@ -49,7 +49,7 @@ fn what_became_of_the_first_makes_no_difference() {
             0s r1 gets #2 b until 30s
             1s complete r1 #1: done
             1s reject r1 #2: done
-            2s sent from #3
+            2s sent from #3, known as #1 #2
             2s active 0 dead 1 deferred 0 bytes 1
         "#]],
     );
@@ -72,11 +72,11 @@ fn the_window_runs_from_the_first_acceptance_and_a_duplicate_does_not_extend_it(
         ",
         expect![[r#"
             0s sent from #1
-            19s sent from #2
+            19s sent from #2, known as #1
             19s active 1 dead 0 deferred 0 bytes 1
             20s sent from #2
             20s active 2 dead 0 deferred 0 bytes 2
-            39s sent from #3
+            39s sent from #3, known as #2
             39s active 2 dead 0 deferred 0 bytes 2
             40s sent from #3
             40s active 3 dead 0 deferred 0 bytes 3
@@ -96,7 +96,7 @@ fn a_batch_is_checked_message_by_message() {
         ",
         expect![[r#"
             0s sent from #1
-            0s sent from #2
+            0s sent from #2, known as #1 #2
             0s r1 gets #1 a until 30s
             0s r1 gets #2 b until 30s
             0s r1 gets #3 d until 30s
@@ -119,9 +119,9 @@ fn the_history_survives_a_restart() {
         ",
         expect![[r#"
             0s sent from #1
-            2s sent from #3
+            2s sent from #3, known as #1
             2s active 3 dead 0 deferred 0 bytes 3
-            20s sent from #4
+            20s sent from #4, known as #3
             20s active 5 dead 0 deferred 0 bytes 5
         "#]],
     );
@@ -151,9 +151,9 @@ fn sends_that_wait_for_the_store_keep_their_order() {
             0s sent from #1
             2s active 1 dead 0 deferred 0 bytes 1
             3s asked for 65536 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"k\x86\xb2s\xff4\xfc\xe1\x9dk\x80N\xffZ?W", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\xd4s^:&^\x16\xee\xe0?Yq\x8b\x9b]\x03", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\xd4s^:&^\x16\xee\xe0?Yq\x8b\x9b]\x03", number: SequenceNumber(0) }]
+            3s sent from #2, known as #1
             3s sent from #2
-            3s sent from #2
-            3s sent from #3
+            3s sent from #3, known as #2
             3s sent from #3
             3s r1 gets #1 a until 33s
             3s r1 gets #2 y until 33s
@@ -257,7 +257,7 @@ fn an_id_that_is_accepted_again_outlives_the_sweep_of_its_first_acceptance() {
             17s history of 1 ids and 1 times
             17s sent from #2
             17s history of 1 ids and 1 times
-            18s sent from #3
+            18s sent from #3, known as #2
             18s active 2 dead 0 deferred 0 bytes 2
         "#]],
     );
@@ -278,7 +278,7 @@ fn a_jump_of_the_clock_ends_the_window_and_one_back_does_not() {
         ",
         expect![[r#"
             0s sent from #1
-            1s sent from #2
+            1s sent from #2, known as #1
             1s active 1 dead 0 deferred 0 bytes 1
             2s sent from #2
             2s active 2 dead 0 deferred 0 bytes 2

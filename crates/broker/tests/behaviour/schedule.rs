@@ -547,3 +547,26 @@ fn a_turn_does_so_much_and_the_rest_comes_in_the_next() {
         "#]],
     );
 }
+
+#[test]
+fn duplicates_are_found_when_they_are_scheduled_and_told_the_first_ones_number() {
+    check(
+        "
+        0s queue window=20s
+        0s send a+10s@1 b+10s@2
+        1s send c@1 d+10s@3 e+10s@2 f
+        10s send g+20s@1
+        10s cancel #1
+        11s cancel #2
+        11s peek 1 10
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s sent from #3, known as #1 #2
+            10s sent from #8, known as #1
+            10s cancel #1: message #1 is not there
+            11s cancel #2: message #2 is not there
+            11s peek: #4 f, #5 a, #6 b, #7 d
+        "#]],
+    );
+}

@@ -205,7 +205,9 @@ impl Listener {
     fn heard(&mut self, said: Vec<Output>) {
         for output in said {
             match output {
-                Output::Sent { request, result } => self.accepted(request.token, result.unwrap()),
+                Output::Sent {
+                    request, result, ..
+                } => self.accepted(request.token, result.unwrap()),
                 Output::Cancelled {
                     request,
                     result: Ok(()),

@@ -450,8 +450,15 @@ impl Stage {
         let text = match output {
             Output::Ensured { result: Ok(_), .. } => return,
             Output::Ensured { result, .. } => format!("queue: {}", result.unwrap_err()),
-            Output::Sent { result, .. } => match result {
-                Ok(first) => format!("sent from {first}"),
+            Output::Sent {
+                result, duplicates, ..
+            } => match result {
+                Ok(first) if duplicates.is_empty() => format!("sent from {first}"),
+                Ok(first) => {
+                    let known = duplicates.iter().map(|(_, number)| number.to_string());
+                    let known: Vec<_> = known.collect();
+                    format!("sent from {first}, known as {}", known.join(" "))
+                }
                 Err(error) => format!("send refused: {error}"),
             },
             Output::Deliver { receiver, delivery } => {

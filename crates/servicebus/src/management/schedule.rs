@@ -60,19 +60,25 @@ fn message(payload: &Bytes, max_size: u64) -> Result<Incoming, Error> {
 }
 
 impl Client {
-    /// The broker has taken the messages: the answer names their numbers in order.
+    /// The broker has taken the messages: the answer names their numbers in order. A duplicate has
+    /// the number of the message that it is one of, so that a repeated request is answered alike.
     pub(crate) fn answer_schedule(
         &mut self,
         asked: &Asked,
         result: Result<SequenceNumber, SendError>,
+        duplicates: &[(usize, SequenceNumber)],
     ) {
         match result {
             Err(error) => self.refuse_request(asked, refusal::send(&error, &asked.resource)),
             Ok(first) => {
-                let numbers = (first.0..).take(asked.count);
-                let numbers = numbers
-                    .map(|number| Value::Long(i64::try_from(number).unwrap_or(i64::MAX)))
-                    .collect();
+                let mut fresh = first.0..;
+                let mut duplicates = duplicates.iter().peekable();
+                let number = |place: usize| {
+                    let known = duplicates.next_if(|(duplicate, _)| *duplicate == place);
+                    let number = known.map(|(_, number)| number.0).or_else(|| fresh.next());
+                    Value::Long(number.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX)))
+                };
+                let numbers = (0..asked.count).map(number).collect();
                 let map = [(Value::from("sequence-numbers"), Value::Array(numbers))];
                 self.answer_request(asked, Status::ok(), |out| encode::map(out, &map));
             }

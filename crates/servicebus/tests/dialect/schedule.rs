@@ -320,3 +320,33 @@ fn scheduling_and_cancelling_need_the_right_to_send() {
     let response = cancel(&mut world, &pair, longs(&[1]));
     assert_eq!(response.code(), 200);
 }
+
+#[test]
+fn a_duplicate_is_told_the_number_of_the_first() {
+    let mut world = World::new();
+    let settings = QueueSettings {
+        requires_duplicate_detection: true,
+        ..QueueSettings::default()
+    };
+    world.create("once", settings);
+    let pair = world.pair("once/$management");
+    let with_id = |id: &str| {
+        let properties = amqp::message::Properties {
+            message_id: Some(Value::from(id)),
+            ..Default::default()
+        };
+        let mut payload = BytesMut::new();
+        let annotation = [(Value::Symbol(TIME.into()), at(5_000))];
+        amqp::message::encode_map_section(&mut payload, 0x72, &annotation);
+        properties.encode(&mut payload);
+        payload.extend_from_slice(&message(id));
+        payload.freeze()
+    };
+    let response = schedule(&mut world, &pair, vec![with_id("a"), with_id("b")]);
+    assert_eq!(numbers(&response), longs(&[1, 2]));
+    let payloads = vec![with_id("c"), with_id("b"), with_id("d"), with_id("a")];
+    let response = schedule(&mut world, &pair, payloads);
+    assert_eq!(numbers(&response), longs(&[3, 2, 4, 1]));
+    assert_eq!(cancel(&mut world, &pair, longs(&[2])).code(), 200);
+    assert_eq!(peeked(&mut world, &pair).len(), 3);
+}

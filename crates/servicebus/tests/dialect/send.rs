@@ -208,6 +208,7 @@ fn refused_by_broker(error: SendError) -> amqp::Error {
     let output = Output::Sent {
         request: request.expect("sent"),
         result: Err(error),
+        duplicates: Vec::new(),
     };
     world.server.handle_output(world.moment(), output);
     world.pump();
