@@ -3,6 +3,7 @@
 //! The only place where AMQP links and broker entities meet. A [`Client`] is one connection:
 //! bytes and broker outputs go in, broker commands and bytes come out.
 
+pub mod authorization;
 pub mod client;
 pub mod directory;
 pub mod moment;
@@ -34,8 +35,10 @@ mod sender;
 mod stranger;
 mod token;
 
+pub use authorization::Unauthorized;
 pub use client::Client;
 pub use directory::{Directory, Entity};
 pub use moment::Moment;
 pub use rights::{AccessRule, AccessRules, Rights, Secret};
 pub use settings::Settings;
+pub use token::sign;

@@ -104,11 +104,16 @@ impl Secret {
     /// is its text's bytes, never decoded. (Wire contract 2.5)
     #[must_use]
     pub fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        let equal = self.sign(text).as_slice().ct_eq(signature);
+        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+    }
+
+    /// The HMAC-SHA256 of `text` under this key.
+    pub(crate) fn sign(&self, text: &[u8]) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes())
             .expect("HMAC takes keys of every length");
         mac.update(text);
-        let equal = mac.finalize().into_bytes().as_slice().ct_eq(signature);
-        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+        mac.finalize().into_bytes().into()
     }
 }
 
@@ -134,6 +139,17 @@ pub struct AccessRule {
 }
 
 impl AccessRule {
+    /// Stands in for a name that no rule has; nothing is ever accepted from it.
+    pub(crate) fn nobody() -> Self {
+        Self {
+            name: String::new(),
+            primary: Secret::new("nobody".to_owned()),
+            secondary: None,
+            rights: Rights::NONE,
+            entity: None,
+        }
+    }
+
     /// Whether `test` holds for one of the keys. Both are always tried, so that time does not tell which.
     pub(crate) fn either_key(&self, mut test: impl FnMut(&Secret) -> bool) -> bool {
         let primary = test(&self.primary);

@@ -48,6 +48,22 @@ pub(crate) enum Refused {
     Audience,
 }
 
+/// Whether `text` looks like a shared access signature.
+pub(crate) fn is_signature(text: &str) -> bool {
+    text.get(..PREFIX.len())
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
+}
+
+/// A shared access signature for `resource` by the key of the rule called `rule`, as a client makes it.
+#[must_use]
+pub fn sign(resource: &str, rule: &str, key: &Secret, expires: Wall) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
+    let (resource, expiry) = (encoded(resource), expires.0 / 1_000);
+    let signature = STANDARD.encode(key.sign(format!("{resource}\n{expiry}").as_bytes()));
+    let (signature, rule) = (encoded(&signature), encoded(rule));
+    format!("{PREFIX}sr={resource}&sig={signature}&se={expiry}&skn={rule}")
+}
+
 /// Checks `token` for `audience`, a [scope](address::scope).
 pub(crate) fn verify(
     token: &str,
@@ -131,7 +147,7 @@ fn signer(fields: &Fields<'_>, audience: &str, rules: &AccessRules) -> Option<Ri
         }
     }
     if !known {
-        signed_by(&nobody(), &texts, &signature);
+        signed_by(&AccessRule::nobody(), &texts, &signature);
     }
     found
 }
@@ -142,17 +158,6 @@ fn signed_by(rule: &AccessRule, texts: &[String], signature: &[u8]) -> bool {
             signed | key.signed(text.as_bytes(), signature)
         })
     })
-}
-
-/// Stands in for a name that no rule has; no token is ever accepted from it.
-fn nobody() -> AccessRule {
-    AccessRule {
-        name: String::new(),
-        primary: Secret::new("nobody".to_owned()),
-        secondary: None,
-        rights: Rights::NONE,
-        entity: None,
-    }
 }
 
 /// What may have been signed: the resource as received, then as other encoders would have written it.
