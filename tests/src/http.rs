@@ -30,9 +30,29 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
 /// When the answer is no HTTP.
 #[must_use]
 pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    request(address, "GET", path, &[], "")
+}
+
+/// Sends a request with more `headers`, each a whole line, and returns the status and the body.
+///
+/// # Panics
+/// When the answer is no HTTP.
+#[must_use]
+pub fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[&str],
+    body: &str,
+) -> (u16, String) {
+    let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let length = body.len();
     let answer = exchange(
         address,
-        &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
+        &format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-length: {length}\r\n{headers}\r\n{body}"
+        ),
     );
     let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
     let status = head

@@ -72,6 +72,8 @@ fn options() -> Options {
         entity: None,
     };
     Options {
+        development_key: true,
+        virtual_clock: false,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),

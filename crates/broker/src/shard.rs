@@ -29,6 +29,7 @@ pub struct Shard {
     pub broker: Broker,
     store: Box<dyn Store>,
     submitted: CommitId,
+    released: CommitId,
     outbox: Outbox,
     nearly_full: bool,
 }
@@ -47,6 +48,7 @@ impl Shard {
         Ok(Self {
             broker: Broker::new(settings, recovery, now)?,
             submitted: store.durable(),
+            released: store.durable(),
             store,
             outbox: Outbox::default(),
             nearly_full: false,
@@ -74,7 +76,8 @@ impl Shard {
         self.broker.finish_turn(&mut effects);
         self.submit(effects, reads);
         if self.store.failure().is_none() {
-            self.outbox.release(self.store.durable(), say);
+            self.released = self.store.durable();
+            self.outbox.release(self.released, say);
         }
     }
 
@@ -88,6 +91,18 @@ impl Shard {
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// The newest commit.
+    #[must_use]
+    pub fn submitted(&self) -> CommitId {
+        self.submitted
+    }
+
+    /// The newest commit of which all was handed out that waited for it.
+    #[must_use]
+    pub fn released(&self) -> CommitId {
+        self.released
     }
 
     /// Bytes of messages submitted but not durable.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
+use server::duration::parse_typed;
 
 use crate::config::{Durability, Expiry, LocksOnDisconnect, LogFormat, parse_address};
 
@@ -24,6 +25,8 @@ pub struct Arguments {
 pub enum Command {
     /// Runs the broker.
     Serve(Box<ServeArguments>),
+    /// Shows or moves the clock of a broker that was started with --virtual-clock.
+    Clock(ClockArguments),
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -36,6 +39,43 @@ pub enum ConfigCommand {
     Check {
         /// The file.
         file: PathBuf,
+    },
+}
+
+/// The options of `railbus clock`.
+#[derive(Args, Clone, Debug)]
+pub struct ClockArguments {
+    /// Which broker, and a key with the Manage right [default: the development key on 127.0.0.1:5672]
+    #[arg(
+        long,
+        global = true,
+        value_name = "TEXT",
+        env = "RAILBUS_CONNECTION_STRING",
+        hide_env_values = true
+    )]
+    pub connection_string: Option<String>,
+
+    /// What to do with the clock.
+    #[command(subcommand)]
+    pub command: ClockCommand,
+}
+
+/// What can be done with a broker's clock.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ClockCommand {
+    /// Prints the broker's time, how far it is ahead, and whether it is frozen.
+    Show,
+    /// Lets time pass; returns when all that became due has happened.
+    Advance {
+        /// How much: 24h, 1m30s or PT24H.
+        #[arg(value_name = "DURATION", value_parser = parse_typed)]
+        millis: u64,
+    },
+    /// Stops the broker's time.
+    Freeze {
+        /// Lets it run on.
+        #[arg(long)]
+        off: bool,
     },
 }
 
@@ -89,6 +129,10 @@ pub struct ServeArguments {
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
     pub allow_development_key: bool,
+
+    /// Broker time is real time plus an offset, which `railbus clock` moves; for tests
+    #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
+    pub virtual_clock: bool,
 
     /// Open a store that lost acknowledged messages, with what is left of it
     #[arg(long)]

@@ -11,14 +11,16 @@ use crate::config::{Auth, AuthRule, Right};
 use crate::refusal::Refusal;
 
 /// The emulator's rule.
-const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
+pub const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
 /// The emulator's key. Everybody knows it.
-const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
+pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 
 /// Who is let in, and what the ready line says about it.
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,
+    /// Whether the only rule is the one that everybody knows.
+    pub is_development: bool,
     pub shown: ShownKey,
 }
 
@@ -66,6 +68,7 @@ impl Keys {
             rules: AccessRules {
                 rules: rules.iter().map(rule).collect(),
             },
+            is_development: false,
             shown,
         }
     }
@@ -85,6 +88,7 @@ impl Keys {
         };
         Self {
             rules: AccessRules { rules: vec![rule] },
+            is_development: true,
             shown,
         }
     }

@@ -1,11 +1,13 @@
-//! The Railbus message broker: `railbus serve` and `railbus config check`.
+//! The Railbus message broker: `railbus serve`, `railbus clock` and `railbus config check`.
 //!
-//! Exit codes: 0 asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
+//! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
 //! comes with one sentence on stderr.
 
 mod arguments;
 mod check;
+mod clock;
 mod config;
+mod connection_string;
 mod data_directory;
 mod entropy;
 mod keys;
@@ -13,6 +15,7 @@ mod log;
 mod processor;
 mod ready;
 mod refusal;
+mod remote;
 mod serve;
 mod settings;
 
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Refusal> {
     match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Clock(arguments) => clock::run(&arguments),
         Command::Config(ConfigCommand::Check { file }) => check::run(&file),
     }
 }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
-use crate::config;
 use crate::processor::Lacking;
+use crate::{config, connection_string, remote};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,10 @@ pub enum Refusal {
     Start(#[from] server::StartError),
     #[error("the system can not give what the broker needs to start: {0}")]
     System(std::io::Error),
+    #[error(transparent)]
+    ConnectionString(#[from] connection_string::Error),
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
     #[error("stopped, since the store failed: {0}")]
     Failed(StoreError),
 }
@@ -40,13 +44,14 @@ impl Refusal {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Failed(_) => ExitCode::from(1),
+            Self::Failed(_) | Self::Remote(_) => ExitCode::from(1),
             Self::Processor(_)
             | Self::Config(_)
             | Self::DevelopmentKey(_)
             | Self::DataDirectory { .. }
             | Self::Store { .. }
             | Self::Start(_)
+            | Self::ConnectionString(_)
             | Self::System(_) => ExitCode::from(2),
         }
     }

@@ -45,6 +45,11 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
 async fn serve(settings: Settings) -> Result<(), Refusal> {
     let mut signals = Signals::new().map_err(Refusal::System)?;
     warn_about_durability(&settings);
+    if settings.server.virtual_clock {
+        tracing::warn!(
+            "the clock is virtual: locks, time to live and all else by broker time go as it is moved"
+        );
+    }
     let directory = DataDirectory::open(settings.data)?;
     let progress = Arc::new(Notify::new());
     let waker = Arc::clone(&progress);

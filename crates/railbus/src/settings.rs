@@ -72,6 +72,8 @@ impl Settings {
                 limits: limits(&config.limits),
                 connections: connections(arguments, &config)?,
                 rules: keys.rules,
+                development_key: keys.is_development,
+                virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues,
             },

@@ -1,7 +1,7 @@
 //! Clock: the machine's two clocks, read together. The only place where time enters the server.
 //!
-//! Broker time and connection time are the same readings today; they are handed out as separate
-//! types so that the broker's can become virtual while tokens and time-outs stay on real time.
+//! Broker time and connection time are the same readings, handed out as separate types, since the
+//! broker's may be moved (see `broker_clock`) while tokens and time-outs stay on real time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Broker time.
+    /// Broker time, unless that is virtual.
     pub fn now(&self) -> Now {
         Now {
             wall: wall(),

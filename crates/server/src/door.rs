@@ -38,6 +38,8 @@ pub struct House {
     pub settings: Arc<servicebus::Settings>,
     pub directory: Arc<Directory>,
     pub rules: Arc<AccessRules>,
+    /// Whether the rules are the well-known one.
+    pub development_key: bool,
     pub inbox: Inbox,
     pub next_connection: AtomicU64,
     /// Whether the server stops.
@@ -64,8 +66,18 @@ impl Protocol {
     }
 }
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    peer: SocketAddr,
+    /// It came through a listener that only this machine can reach.
+    is_loopback: bool,
+}
+
 /// Lets connections in until the server stops.
 pub async fn open(listener: TcpListener, house: Arc<House>) {
+    let address = listener.local_addr();
+    let is_loopback = address.is_ok_and(|address| address.ip().is_loopback());
     let mut stopping = house.stopping.clone();
     loop {
         let accepted = tokio::select! {
@@ -74,7 +86,7 @@ pub async fn open(listener: TcpListener, house: Arc<House>) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => welcome(stream, peer, &house),
+            Ok((stream, peer)) => welcome(stream, Origin { peer, is_loopback }, &house),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(REST).await;
@@ -83,11 +95,12 @@ pub async fn open(listener: TcpListener, house: Arc<House>) {
     }
 }
 
-fn welcome(stream: TcpStream, peer: SocketAddr, house: &Arc<House>) {
+fn welcome(stream: TcpStream, origin: Origin, house: &Arc<House>) {
+    let peer = origin.peer;
     match house.entrance.admit(peer.ip()) {
         Ok(ticket) => drop(tokio::spawn(receive(
             stream,
-            peer,
+            origin,
             Arc::clone(house),
             ticket,
         ))),
@@ -95,7 +108,8 @@ fn welcome(stream: TcpStream, peer: SocketAddr, house: &Arc<House>) {
     }
 }
 
-async fn receive(stream: TcpStream, peer: SocketAddr, house: Arc<House>, ticket: Ticket) {
+async fn receive(stream: TcpStream, origin: Origin, house: Arc<House>, ticket: Ticket) {
+    let peer = origin.peer;
     let inside = house.inside.clone();
     // Without it small frames would wait for the acknowledgement of others.
     if let Err(error) = stream.set_nodelay(true) {
@@ -107,7 +121,10 @@ async fn receive(stream: TcpStream, peer: SocketAddr, house: Arc<House>, ticket:
     };
     match Protocol::of(first) {
         Protocol::Amqp => serve_amqp(stream, &house).await,
-        Protocol::Http => http::serve(stream, house.limits.handshake, house.stopping.clone()).await,
+        Protocol::Http => {
+            let is_trusted = origin.is_loopback && house.development_key;
+            http::serve(stream, Arc::clone(&house), is_trusted).await;
+        }
         Protocol::Tls => tracing::warn!(%peer, "{TLS_REFUSED}"),
     }
     drop((ticket, inside));

@@ -1,34 +1,41 @@
-//! HTTP on the same ports: `GET /health` for now, nothing else.
+//! HTTP on the same ports: `/health`, and the broker's own interface under `/$railbus/`.
 //!
-//! The health check says whether a send would succeed; it needs no right. (Admin contract 1)
+//! The health check says whether a send would succeed; it needs no right (Admin contract 1). All
+//! under `/$railbus/` needs Manage, except with the development key on a loopback listener.
+
+mod answer;
+mod clock;
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use servicebus::Unauthorized;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+
+use crate::door::House;
+use answer::Response;
 
 /// A request's line and headers together.
 const HEADER_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
 
-/// Serves HTTP on `stream` until the peer has enough or the server stops.
-pub async fn serve(
-    stream: TcpStream,
-    header_time_out: Duration,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let healthy = stopping.clone();
-    let service = service_fn(|request| {
-        let response = answer(&request, !*healthy.borrow());
-        async move { Ok::<_, Infallible>(response) }
+/// What is ours besides the contracts.
+const OWN: &str = "/$railbus/";
+
+/// Serves HTTP on `stream` until the peer has enough or the server stops. From a trusted listener
+/// nobody is asked for a key.
+pub async fn serve(stream: TcpStream, house: Arc<House>, is_trusted: bool) {
+    let mut stopping = house.stopping.clone();
+    let header_time_out = house.limits.handshake;
+    let service = service_fn(move |request| {
+        let house = Arc::clone(&house);
+        async move { Ok::<_, Infallible>(respond(request, &house, is_trusted).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -50,95 +57,81 @@ fn log(result: hyper::Result<()>) {
     }
 }
 
-fn answer<Body>(request: &Request<Body>, healthy: bool) -> Response<Full<Bytes>> {
-    if request.uri().path() != "/health" {
-        return text(StatusCode::NOT_FOUND, "There is nothing here.\n");
+async fn respond(request: Request<Incoming>, house: &House, is_trusted: bool) -> Response {
+    // Some clients escape the dollar sign.
+    let path = request.uri().path().replace("%24", "$");
+    if path == "/health" {
+        return health(request.method(), !*house.stopping.borrow());
     }
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        let mut response = text(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "Only GET is allowed here.\n",
-        );
-        response.headers_mut().insert(
-            ALLOW,
-            "GET, HEAD"
-                .parse()
-                .expect("a list of methods is a header value"),
-        );
-        return response;
+    if !path.starts_with(OWN) {
+        return answer::nothing_here();
     }
-    health(healthy)
+    if let Err(reason) = authorize(request.headers(), &path, house, is_trusted) {
+        return answer::unauthorized(&reason);
+    }
+    match &path[OWN.len()..] {
+        "clock" => clock::respond(request, house).await,
+        _ => answer::nothing_here(),
+    }
 }
 
-fn health(healthy: bool) -> Response<Full<Bytes>> {
-    if healthy {
-        json(
+/// Whether the request may manage. Credentials that are shown are always checked. A browser that
+/// asks for a page from elsewhere says so by `Origin`; no page may move a developer's clock.
+fn authorize(
+    headers: &HeaderMap,
+    path: &str,
+    house: &House,
+    is_trusted: bool,
+) -> Result<(), Unauthorized> {
+    let authorization = headers.get(AUTHORIZATION);
+    if is_trusted && authorization.is_none() && !headers.contains_key(ORIGIN) {
+        return Ok(());
+    }
+    let text = authorization.map(|value| value.to_str().unwrap_or_default());
+    house
+        .rules
+        .check_manage(text, path, house.clock.moment().wall)
+}
+
+fn health(method: &Method, healthy: bool) -> Response {
+    if method != Method::GET && method != Method::HEAD {
+        return answer::method_not_allowed("GET, HEAD");
+    }
+    let (status, body) = if healthy {
+        (
             StatusCode::OK,
             r#"{"status":"healthy","message":"Service is healthy."}"#,
         )
     } else {
-        json(
+        (
             StatusCode::SERVICE_UNAVAILABLE,
             r#"{"status":"unhealthy","message":"Service not available. Please try after some time."}"#,
         )
-    }
-}
-
-fn text(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
-    response(status, "text/plain; charset=utf-8", body)
-}
-
-fn json(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
-    response(status, "application/json", body)
-}
-
-fn response(status: StatusCode, kind: &'static str, body: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
-    response
+    };
+    answer::json(status, body.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(method: Method, path: &str, healthy: bool, expected: StatusCode) {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .body(())
-            .unwrap();
-        assert_eq!(answer(&request, healthy).status(), expected);
+    fn check(method: &Method, healthy: bool, expected: StatusCode) {
+        assert_eq!(health(method, healthy).status(), expected);
     }
 
     #[test]
     fn health_is_ok_while_the_server_serves() {
-        check(Method::GET, "/health", true, StatusCode::OK);
-        check(Method::HEAD, "/health", true, StatusCode::OK);
+        check(&Method::GET, true, StatusCode::OK);
+        check(&Method::HEAD, true, StatusCode::OK);
     }
 
     #[test]
     fn health_is_unavailable_while_the_server_stops() {
-        check(
-            Method::GET,
-            "/health",
-            false,
-            StatusCode::SERVICE_UNAVAILABLE,
-        );
+        check(&Method::GET, false, StatusCode::SERVICE_UNAVAILABLE);
     }
 
     #[test]
-    fn other_methods_and_paths_are_refused() {
-        check(
-            Method::POST,
-            "/health",
-            true,
-            StatusCode::METHOD_NOT_ALLOWED,
-        );
-        check(Method::GET, "/", true, StatusCode::NOT_FOUND);
-        check(Method::DELETE, "/orders", true, StatusCode::NOT_FOUND);
+    fn health_can_only_be_read() {
+        check(&Method::POST, true, StatusCode::METHOD_NOT_ALLOWED);
     }
 }

@@ -5,10 +5,12 @@
 //! the shard sends a connection all outputs of one turn at once. The shard never waits for a
 //! connection; a connection waits for the shard only while its channel is full.
 
+mod broker_clock;
 mod budget;
 mod clock;
 mod connection;
 mod door;
+pub mod duration;
 mod entrance;
 mod http;
 mod input;
@@ -16,6 +18,7 @@ mod options;
 mod server;
 mod setup;
 mod shard;
+mod virtual_clock;
 
 pub use options::{Limits, Options, QueueDefinition};
 pub use server::{Prepared, Server, StartError};

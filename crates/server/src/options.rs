@@ -17,6 +17,10 @@ pub struct Options {
     pub connections: servicebus::Settings,
     /// Who may do what.
     pub rules: AccessRules,
+    /// Whether the rules are the well-known one, so that a listener on loopback asks nobody for it.
+    pub development_key: bool,
+    /// Whether broker time is virtual and can be moved over HTTP.
+    pub virtual_clock: bool,
     /// What holds for every entity.
     pub broker: BrokerSettings,
     /// Queues that exist before the first client is let in.

@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::broker_clock::BrokerClock;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::door::{self, House};
@@ -77,7 +78,11 @@ impl Prepared {
     ) -> Result<Self, StartError> {
         let clock = Clock::start();
         let shard = Shard::open(options.broker.clone(), store, clock.now())?;
-        let (task, inbox) = ShardTask::new(shard, clock, progress);
+        let (task, inbox) = ShardTask::new(
+            shard,
+            BrokerClock::new(clock, options.virtual_clock),
+            progress,
+        );
         let shard = tokio::spawn(task.run());
         let directory = match setup::prepare(&inbox, options.queues.clone()).await {
             Ok(directory) => directory,
@@ -103,6 +108,7 @@ impl Prepared {
             settings: Arc::new(options.connections),
             directory: Arc::new(directory),
             rules: Arc::new(options.rules),
+            development_key: options.development_key,
             inbox: inbox.clone(),
             next_connection: AtomicU64::new(1),
             stopping,

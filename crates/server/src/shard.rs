@@ -11,9 +11,9 @@ use std::thread;
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use store::{Reader, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::Instant;
 
-use crate::clock::Clock;
+use crate::broker_clock::BrokerClock;
+use crate::virtual_clock::{Answer, Progress, Request};
 
 /// Batches that wait for the shard before connections have to.
 const INBOX: usize = 1_024;
@@ -34,12 +34,16 @@ struct Listener {
 pub enum Message {
     /// A connection wants to hear what is said to it from now on.
     Open { connection: ConnectionId, ear: Ear },
-    /// Commands in order, all of one connection or about one read.
+    /// Commands of one connection, in order.
     Commands(Vec<Command>),
+    /// A read has come back.
+    Loaded(Command),
     /// A connection is gone; nothing more comes from it.
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
+    /// Asks something of the broker's clock.
+    Clock(Request, Answer),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
 }
@@ -51,7 +55,7 @@ pub type Inbox = mpsc::Sender<Message>;
 pub struct ShardTask {
     shard: Shard,
     reader: Arc<dyn Reader>,
-    clock: Clock,
+    clock: BrokerClock,
     progress: Arc<Notify>,
     inbox: mpsc::Receiver<Message>,
     /// For what comes back from reads.
@@ -60,11 +64,13 @@ pub struct ShardTask {
     commands: Vec<Command>,
     said: Vec<Output>,
     reads: Vec<ReadRequest>,
+    /// How many have not come back.
+    reads_under_way: usize,
 }
 
 impl ShardTask {
     /// A task for `shard`, whose store tells of progress by `progress`.
-    pub fn new(shard: Shard, clock: Clock, progress: Arc<Notify>) -> (Self, Inbox) {
+    pub fn new(shard: Shard, clock: BrokerClock, progress: Arc<Notify>) -> (Self, Inbox) {
         let (own_inbox, inbox) = mpsc::channel(INBOX);
         let task = Self {
             reader: shard.store().reader(),
@@ -77,6 +83,7 @@ impl ShardTask {
             commands: Vec::new(),
             said: Vec::new(),
             reads: Vec::new(),
+            reads_under_way: 0,
         };
         (task, own_inbox)
     }
@@ -112,15 +119,12 @@ impl ShardTask {
 
     /// Waits until something arrived, the store made progress, or a deadline is reached.
     async fn wait(&mut self, arrived: &mut Vec<Message>) {
-        let wake = self
-            .shard
-            .deadline()
-            .and_then(|deadline| self.clock.wake(deadline));
+        let deadline = self.shard.deadline();
         tokio::select! {
             biased;
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
-            () = sleep_until(wake) => {}
+            () = self.clock.sleep(deadline, self.reads_under_way) => {}
         }
     }
 
@@ -140,11 +144,16 @@ impl ShardTask {
                 std::mem::swap(&mut self.commands, &mut commands);
             }
             Message::Commands(mut commands) => self.commands.append(&mut commands),
+            Message::Loaded(command) => {
+                self.reads_under_way = self.reads_under_way.saturating_sub(1);
+                self.commands.push(command);
+            }
             Message::Close { connection } => {
                 self.listeners.remove(&connection);
             }
             // Who asked may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
+            Message::Clock(request, answer) => self.clock.ask(request, answer),
             Message::Stop => return true,
         }
         false
@@ -163,10 +172,17 @@ impl ShardTask {
         }
         self.start_reads();
         self.hand_out();
+        self.clock.proceed(Progress {
+            deadline: self.shard.deadline(),
+            reads: self.reads_under_way,
+            submitted: self.shard.submitted(),
+            released: self.shard.released(),
+        });
         Ok(())
     }
 
     fn start_reads(&mut self) {
+        self.reads_under_way = self.reads_under_way.saturating_add(self.reads.len());
         for request in self.reads.drain(..) {
             let reader = Arc::clone(&self.reader);
             let inbox = self.own_inbox.clone();
@@ -180,7 +196,7 @@ impl ShardTask {
                     found,
                 };
                 // The inbox is closed only when the server has stopped.
-                drop(inbox.blocking_send(Message::Commands(vec![loaded])));
+                drop(inbox.blocking_send(Message::Loaded(loaded)));
             });
         }
     }
@@ -234,19 +250,13 @@ impl ShardTask {
     }
 }
 
-async fn sleep_until(wake: Option<Instant>) {
-    match wake {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use broker::BrokerSettings;
     use store::MemoryStore;
 
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn the_end_lets_go_of_reads_that_wait_for_room_in_the_inbox_and_does_not_wait_for_others() {
@@ -258,7 +268,7 @@ mod tests {
             .unwrap();
         let (stuck, unstuck) = std::sync::mpsc::channel::<()>();
         let outcome = runtime.block_on(async {
-            let clock = Clock::start();
+            let clock = BrokerClock::new(Clock::start(), false);
             let store = Box::new(MemoryStore::new());
             let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
             let (task, inbox) = ShardTask::new(shard, clock, Arc::default());

@@ -36,6 +36,7 @@ pub struct RailbusToml {
     pub expiry: Option<Expiry>,
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
     pub allow_development_key: bool,
+    pub virtual_clock: bool,
     pub auth: Auth,
     pub limits: LimitsConfig,
     pub queues: Vec<QueueConfig>,

@@ -1,0 +1,50 @@
+//! Answers: the responses that HTTP requests get. Errors of the broker's own interface are JSON
+//! with one sentence, `{"error": "..."}`.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::StatusCode;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use servicebus::Unauthorized;
+
+/// An answer with its whole body.
+pub type Response = hyper::Response<Full<Bytes>>;
+
+/// A body that is JSON already.
+pub fn json(status: StatusCode, body: String) -> Response {
+    response(status, "application/json", body)
+}
+
+/// What went wrong.
+pub fn error(status: StatusCode, message: &str) -> Response {
+    json(status, serde_json::json!({ "error": message }).to_string())
+}
+
+pub fn nothing_here() -> Response {
+    let body = "There is nothing here.\n".to_owned();
+    response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
+}
+
+pub fn method_not_allowed(allowed: &'static str) -> Response {
+    let message = format!("only {allowed} are allowed here");
+    let response = error(StatusCode::METHOD_NOT_ALLOWED, &message);
+    with_header(response, ALLOW, allowed)
+}
+
+pub fn unauthorized(reason: &Unauthorized) -> Response {
+    let response = error(StatusCode::UNAUTHORIZED, &reason.to_string());
+    with_header(response, WWW_AUTHENTICATE, "Basic realm=\"railbus\"")
+}
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    with_header(response, CONTENT_TYPE, kind)
+}
+
+fn with_header(mut response: Response, name: HeaderName, value: &'static str) -> Response {
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
+    response
+}

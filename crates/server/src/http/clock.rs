@@ -1,0 +1,177 @@
+//! `/$railbus/clock`: shows and moves a virtual clock.
+//!
+//! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when all that became due
+//! has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer shows it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Request as HttpRequest, StatusCode};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::answer::{self, Response};
+use crate::door::House;
+use crate::duration;
+use crate::shard::Message;
+use crate::virtual_clock::{Reading, Refusal, Request};
+
+/// More than enough for a request's body.
+const BODY_BYTES: usize = 4 * 1024;
+
+/// A request's body: one of these and nothing else.
+#[derive(Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Change {
+    Advance(String),
+    Freeze(bool),
+}
+
+/// An answer's body.
+#[derive(Debug, Serialize)]
+struct Face {
+    /// Virtual time in RFC 3339.
+    now: String,
+    /// Virtual less real time in ISO 8601.
+    offset: String,
+    frozen: bool,
+}
+
+/// Answers a request to whoever may manage.
+pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response {
+    let wanted = match *request.method() {
+        Method::GET | Method::HEAD => Ok(Request::Show),
+        Method::POST => change(request, house.limits.handshake).await,
+        _ => return answer::method_not_allowed("GET, HEAD, POST"),
+    };
+    match wanted {
+        Ok(wanted) => ask(wanted, house).await,
+        Err(refusal) => refusal,
+    }
+}
+
+async fn change(request: HttpRequest<Incoming>, patience: Duration) -> Result<Request, Response> {
+    let body = Limited::new(request.into_body(), BODY_BYTES).collect();
+    let body = match tokio::time::timeout(patience, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("a body here has at most {BODY_BYTES} bytes");
+            return Err(answer::error(StatusCode::PAYLOAD_TOO_LARGE, &message));
+        }
+        Ok(Err(error)) => {
+            return Err(answer::error(StatusCode::BAD_REQUEST, &error.to_string()));
+        }
+        Err(_) => {
+            let message = "the body did not come in time";
+            return Err(answer::error(StatusCode::REQUEST_TIMEOUT, message));
+        }
+    };
+    parse(&body).map_err(|message| answer::error(StatusCode::BAD_REQUEST, &message))
+}
+
+fn parse(body: &Bytes) -> Result<Request, String> {
+    let change = serde_json::from_slice(body).map_err(|error| {
+        format!("the body is neither {{\"advance\": \"PT1H\"}} nor {{\"freeze\": true}}: {error}")
+    })?;
+    match change {
+        Change::Advance(text) => {
+            let millis = duration::parse(&text)?;
+            Ok(Request::Advance(Duration::from_millis(millis)))
+        }
+        Change::Freeze(frozen) => Ok(Request::Freeze(frozen)),
+    }
+}
+
+async fn ask(request: Request, house: &House) -> Response {
+    let (answer, reading) = oneshot::channel();
+    // The shard is gone only when the server stops or has failed.
+    drop(house.inbox.send(Message::Clock(request, answer)).await);
+    match reading.await {
+        Ok(Ok(reading)) => show(&reading),
+        Ok(Err(refusal @ Refusal::NotVirtual)) => {
+            answer::error(StatusCode::CONFLICT, &refusal.to_string())
+        }
+        Ok(Err(refusal @ Refusal::TooFar)) => {
+            answer::error(StatusCode::BAD_REQUEST, &refusal.to_string())
+        }
+        Err(_) => answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping"),
+    }
+}
+
+fn show(reading: &Reading) -> Response {
+    match face(reading) {
+        Some(body) => answer::json(StatusCode::OK, body),
+        // Only a machine whose own clock is thousands of years off gets here.
+        None => answer::error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the clock is beyond the year 9999",
+        ),
+    }
+}
+
+fn face(reading: &Reading) -> Option<String> {
+    let wall = i64::try_from(reading.wall.0).ok()?;
+    let face = Face {
+        now: jiff::Timestamp::from_millisecond(wall).ok()?.to_string(),
+        offset: jiff::SignedDuration::from_millis(reading.offset).to_string(),
+        frozen: reading.frozen,
+    };
+    serde_json::to_string(&face).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broker::Wall;
+
+    fn check(body: &str, expected: Result<Request, &str>) {
+        match (parse(&Bytes::copy_from_slice(body.as_bytes())), expected) {
+            (Ok(request), Ok(expected)) => assert_eq!(request, expected, "{body}"),
+            (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+            (got, expected) => panic!("{body}: {got:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn a_body_says_one_thing() {
+        let day = Duration::from_secs(24 * 60 * 60);
+        check(r#"{"advance": "P1D"}"#, Ok(Request::Advance(day)));
+        check(r#"{"advance": "PT24H"}"#, Ok(Request::Advance(day)));
+        check(r#"{"freeze": true}"#, Ok(Request::Freeze(true)));
+        check(r#"{"freeze": false}"#, Ok(Request::Freeze(false)));
+    }
+
+    #[test]
+    fn other_bodies_are_refused() {
+        check("", Err("neither"));
+        check("{}", Err("neither"));
+        check(r#"{"advance": 3600}"#, Err("expected a string"));
+        check(r#"{"advance": "24h"}"#, Err("`24h` is not an ISO 8601"));
+        check(r#"{"advance": "-PT1H"}"#, Err("`-PT1H` is not an ISO 8601"));
+        check(r#"{"freeze": "yes"}"#, Err("expected a boolean"));
+        check(r#"{"rewind": "PT1H"}"#, Err("unknown variant `rewind`"));
+        check(r#"{"advance": "PT1H", "freeze": true}"#, Err("neither"));
+    }
+
+    #[test]
+    fn an_answer_shows_time_and_offset_as_text() {
+        let body = |wall, offset, frozen| {
+            face(&Reading {
+                wall: Wall(wall),
+                offset,
+                frozen,
+            })
+        };
+        assert_eq!(
+            body(1_700_000_000_000, 86_400_000, false).unwrap(),
+            r#"{"now":"2023-11-14T22:13:20Z","offset":"PT24H","frozen":false}"#
+        );
+        assert_eq!(
+            body(1_700_000_000_000, -1_500, true).unwrap(),
+            r#"{"now":"2023-11-14T22:13:20Z","offset":"-PT1.5S","frozen":true}"#
+        );
+        assert_eq!(body(u64::MAX, 0, false), None);
+    }
+}
