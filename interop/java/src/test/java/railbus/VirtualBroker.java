@@ -1,0 +1,56 @@
+package railbus;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A broker of one's own whose clock a test moves: {@code railbus serve --ephemeral --virtual-clock}. What is
+ * here is all that a project needs to copy.
+ */
+final class VirtualBroker implements AutoCloseable {
+    private static final Pattern READY =
+        Pattern.compile("railbus ready listen=([^, ]+).* connection-string=\"([^\"]+)\"");
+
+    final String connectionString;
+    private final Process process;
+    private final URI clock;
+
+    VirtualBroker() throws IOException {
+        String entities = Path.of(System.getProperty("basedir"), "..", "clock.json").toString();
+        process = new ProcessBuilder(System.getenv("RAILBUS_BIN"), "serve", "--ephemeral", "--virtual-clock",
+            "--listen", "127.0.0.1:0", "--entities", entities)
+            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        BufferedReader output = process.inputReader();
+        Matcher ready = READY.matcher(String.valueOf(output.readLine()));
+        if (!ready.matches()) {
+            close();
+            throw new IllegalStateException("the broker did not become ready");
+        }
+        clock = URI.create("http://" + ready.group(1) + "/$railbus/clock");
+        connectionString = ready.group(2);
+    }
+
+    /** Lets time pass, such as {@code PT5M}; returns when all that became due has happened. */
+    void advance(String duration) throws IOException, InterruptedException {
+        HttpRequest request = HttpRequest.newBuilder(clock)
+            .POST(HttpRequest.BodyPublishers.ofString("{\"advance\": \"" + duration + "\"}")).build();
+        HttpResponse<String> answer =
+            HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        if (answer.statusCode() != 200) {
+            throw new IllegalStateException(answer.body());
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroy();
+        process.onExit().join();
+    }
+}
