@@ -119,6 +119,8 @@ struct Waiting {
     request: RequestId,
     messages: Vec<Incoming>,
     ids: Vec<Option<IdHash>>,
+    /// What memory knew of them when they were looked up; it may forget that meanwhile.
+    known: Answers,
     lookup: Lookup,
     /// How many ids had been accepted when it was looked up.
     seen: u64,
@@ -151,6 +153,13 @@ impl Duplicates {
         let undecided = ids.filter(|id| !self.is_decided(**id));
         undecided.map(|id| id.key()).collect()
     }
+
+    /// What memory knows of these ids.
+    fn known(&self, ids: &[Option<IdHash>]) -> Answers {
+        let ids = ids.iter().flatten();
+        ids.filter_map(|id| Some((*id, self.recent.get(*id)?)))
+            .collect()
+    }
 }
 
 impl Queue {
@@ -173,10 +182,12 @@ impl Queue {
             Lookup::Asked(self.look_up(keys, cx))
         };
         let seen = self.duplicates.recent.accepted();
+        let known = self.duplicates.known(&ids);
         self.duplicates.waiting.push_back(Waiting {
             request,
             messages,
             ids,
+            known,
             lookup,
             seen,
         });
@@ -208,7 +219,8 @@ impl Queue {
         let ready = |waiting: &mut Waiting| matches!(waiting.lookup, Lookup::Answered(_));
         while let Some(next) = self.duplicates.waiting.pop_front_if(ready) {
             match next.lookup {
-                Lookup::Answered(Ok(answers)) => {
+                Lookup::Answered(Ok(mut answers)) => {
+                    answers.extend(next.known);
                     self.admit(next.request, next.messages, next.ids, answers, cx);
                 }
                 _ => cx.say(Output::Sent {

@@ -163,6 +163,39 @@ fn sends_that_wait_for_the_store_keep_their_order() {
 }
 
 #[test]
+fn an_id_that_was_among_the_latest_is_still_known_when_its_send_has_waited() {
+    check_with(
+        BrokerSettings {
+            window: 2,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue window=20s
+        0s send a@1
+        1s restart
+        1s reads late
+        1s send x@9
+        1s answer broken
+        2s reads early
+        2s send x@9
+        2s reads late
+        2s send b@2 c@3 d@4
+        2s send y@9 e@5
+        2s answer
+        2s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s send refused: the store can not be read
+            2s sent from #2
+            2s sent from #3
+            2s sent from #6
+            2s active 6 dead 0 deferred 0 bytes 6
+        "#]],
+    );
+}
+
+#[test]
 fn a_send_is_refused_when_the_history_can_not_be_read() {
     check(
         "
