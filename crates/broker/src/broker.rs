@@ -23,8 +23,6 @@ pub struct Effects {
     pub writes: WriteSet,
     pub outputs: Vec<Output>,
     pub reads: Vec<(ReadId, Query)>,
-    /// Bytes of the messages that were accepted.
-    pub body_bytes: usize,
 }
 
 /// The deterministic core.

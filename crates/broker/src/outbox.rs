@@ -8,48 +8,35 @@ use store::CommitId;
 
 use crate::output::Output;
 
-/// Everything that rests on one commit, and its messages' bytes.
+/// Everything that rests on one commit.
 #[derive(Debug)]
 struct Batch {
     commit: CommitId,
     outputs: Vec<Output>,
-    bytes: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Batch>,
-    bytes: usize,
 }
 
 impl Outbox {
-    /// Keeps `outputs` until `commit`, the newest one, is durable. `bytes` were submitted with it.
-    pub(crate) fn hold(&mut self, commit: CommitId, outputs: Vec<Output>, bytes: usize) {
-        if outputs.is_empty() && bytes == 0 {
+    /// Keeps `outputs` until `commit`, the newest one, is durable.
+    pub(crate) fn hold(&mut self, commit: CommitId, outputs: Vec<Output>) {
+        if outputs.is_empty() {
             return;
         }
-        self.bytes += bytes;
-        self.waiting.push_back(Batch {
-            commit,
-            outputs,
-            bytes,
-        });
+        self.waiting.push_back(Batch { commit, outputs });
     }
 
     /// Hands out what rests on `durable` or earlier commits.
     pub(crate) fn release(&mut self, durable: CommitId, say: &mut Vec<Output>) {
         while let Some(mut batch) = self.waiting.pop_front_if(|batch| batch.commit <= durable) {
-            self.bytes -= batch.bytes;
             if say.is_empty() {
                 *say = batch.outputs;
             } else {
                 say.append(&mut batch.outputs);
             }
         }
-    }
-
-    /// Bytes of messages that were submitted and are not durable.
-    pub(crate) fn pending_bytes(&self) -> usize {
-        self.bytes
     }
 }

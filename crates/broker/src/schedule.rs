@@ -63,7 +63,6 @@ impl Queue {
             expires_ms: u64::MAX,
             ..self.row_of(&message, number, due.0)
         };
-        cx.effects.body_bytes += message.payload.len();
         cx.write(Write::PutBody {
             pointer: row.body,
             body: message.payload,

@@ -121,7 +121,6 @@ impl Queue {
         }
         let number = self.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
-        cx.effects.body_bytes += message.payload.len();
         cx.write(Write::PutBody {
             pointer: row.body,
             body: message.payload.clone(),

@@ -105,12 +105,6 @@ impl Shard {
         self.released
     }
 
-    /// Bytes of messages submitted but not durable.
-    #[must_use]
-    pub fn pending_bytes(&self) -> usize {
-        self.outbox.pending_bytes()
-    }
-
     /// Whether everything decided so far is durable.
     #[must_use]
     pub fn is_durable(&self) -> bool {
@@ -141,6 +135,6 @@ impl Shard {
         let after = self.submitted;
         let asked = effects.reads.into_iter();
         reads.extend(asked.map(|(read, query)| ReadRequest { read, after, query }));
-        self.outbox.hold(after, effects.outputs, effects.body_bytes);
+        self.outbox.hold(after, effects.outputs);
     }
 }

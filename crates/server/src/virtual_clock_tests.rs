@@ -79,7 +79,7 @@ impl Site {
     /// Does what is due: one thing that came back from a read, or else the first that is due.
     fn turn(&mut self) {
         if let Some(event) = self.reads.pop() {
-            self.happen(event);
+            self.happen(&event);
         } else {
             let now = self.now().mono.0;
             self.events.sort_by_key(|event| event.at);
@@ -88,7 +88,7 @@ impl Site {
                 if event.read {
                     self.reads.push(event);
                 } else {
-                    self.happen(event);
+                    self.happen(&event);
                 }
             }
         }
@@ -101,7 +101,7 @@ impl Site {
         self.clock.proceed(self.real, progress);
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: &Event) {
         self.commits += 1;
         self.log
             .push(format!("{} at {}", event.name, self.now().mono.0));
@@ -111,7 +111,7 @@ impl Site {
             self.events.push(Event {
                 at: event.at + period,
                 again: Some((period, times - 1)),
-                ..event
+                ..*event
             });
         }
     }

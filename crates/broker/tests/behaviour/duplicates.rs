@@ -189,7 +189,7 @@ fn an_id_that_was_among_the_latest_is_still_known_when_its_send_has_waited() {
             1s send refused: the store can not be read
             2s sent from #2
             2s sent from #3
-            2s sent from #6
+            2s sent from #6, known as #2
             2s active 6 dead 0 deferred 0 bytes 6
         "#]],
     );
