@@ -4,9 +4,11 @@
 //! Chance decides what happens next: a client acts, bytes arrive in pieces, the shard takes a
 //! turn, the disk gets further, a read comes back late, time passes, something breaks. A
 //! [`Ledger`](ledger::Ledger) that knows nothing of the broker's insides writes down what clients
-//! were told and says when that can not be true any more. One seed replays one run exactly.
+//! were told, looks at everything that each turn of the shard writes and says, and says when that
+//! can not be. One seed replays one run exactly.
 
 pub mod actor;
+pub mod books;
 pub mod faults;
 pub mod ledger;
 pub mod line;
@@ -17,6 +19,7 @@ pub mod remote;
 pub mod rng;
 pub mod sender;
 pub mod server;
+pub mod tape;
 pub mod violation;
 pub mod world;
 

@@ -166,7 +166,7 @@ impl Manager {
                 for id in ids {
                     stage
                         .ledger
-                        .answered(id, self.subqueue, ask, response.code == 200);
+                        .answered(id, self.subqueue, ask, response.code == 200)?;
                 }
             }
         }

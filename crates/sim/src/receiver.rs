@@ -189,8 +189,7 @@ impl Receiver {
                 ));
             }
         };
-        stage.ledger.answered(id, self.subqueue, ask, done);
-        Ok(())
+        stage.ledger.answered(id, self.subqueue, ask, done)
     }
 
     pub(crate) fn disconnected(&mut self, ledger: &mut Ledger) {

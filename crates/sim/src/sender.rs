@@ -94,7 +94,7 @@ impl Sender {
                 if self.waiting.remove(&id) {
                     stage
                         .ledger
-                        .send_answered(id, state == Some(DeliveryState::Accepted));
+                        .send_answered(id, state == Some(DeliveryState::Accepted))?;
                 }
             }
             Event::Detached { .. } | Event::Closed { .. } => self.disconnected(stage.ledger),

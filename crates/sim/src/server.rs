@@ -19,6 +19,7 @@ use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 
 use crate::rng::Rng;
+use crate::tape::{Tape, TapedStore};
 
 /// One connection as the broker's side sees it.
 pub struct Served {
@@ -40,6 +41,8 @@ pub struct Server {
     pub reads: Vec<ReadRequest>,
     /// Its connections.
     pub served: BTreeMap<ConnectionId, Served>,
+    /// What it wrote.
+    pub tape: Tape,
     reader: Arc<dyn Reader>,
     directory: Arc<Directory>,
     rules: Arc<AccessRules>,
@@ -69,8 +72,9 @@ impl Server {
         now: Now,
     ) -> Self {
         let reader = store::Store::reader(&store);
-        let mut shard =
-            Shard::open(settings, Box::new(store), now).expect("a memory store recovers");
+        let tape = Tape::default();
+        let store = Box::new(TapedStore::new(store, tape.clone()));
+        let mut shard = Shard::open(settings, store, now).expect("a memory store recovers");
         let (directory, reads) = ensure_all(&mut shard, disk, queues, now);
         let rule = AccessRule {
             name: "sim".to_owned(),
@@ -84,6 +88,7 @@ impl Server {
             inbox: Vec::new(),
             reads,
             served: BTreeMap::new(),
+            tape,
             reader,
             directory: Arc::new(directory),
             rules: Arc::new(AccessRules { rules: vec![rule] }),

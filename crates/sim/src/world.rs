@@ -2,11 +2,8 @@
 //!
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use broker::{
-    BrokerSettings, Command, ConnectionId, Delivery, LocksOnDisconnect, Mono, Now, Output,
-    QueueSettings, Subqueue, Wall,
+    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, QueueSettings, Subqueue, Wall,
 };
 use store::memory::MemoryDisk;
 
@@ -25,6 +22,7 @@ use crate::violation::Violation;
 mod drain;
 mod queues;
 mod trouble;
+mod turn;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +42,8 @@ pub struct Report {
     pub steps: u64,
     pub accepted: u64,
     pub deliveries: u64,
+    /// Checked one by one.
+    pub write_sets: u64,
     pub crashes: u64,
     pub cuts: u64,
     pub recounts: u64,
@@ -77,12 +77,8 @@ pub struct World {
     /// Nothing becomes durable before this.
     slow_until: u64,
     nearly_full_until: u64,
-    /// The last moment at which no output was held back: whatever is released now was decided later.
-    last_quiet: u64,
     locks_on_disconnect: LocksOnDisconnect,
     definitions: Vec<(&'static str, QueueSettings)>,
-    /// Connections that the broker was told are gone.
-    gone: BTreeSet<ConnectionId>,
     /// Nothing breaks any more.
     calm: bool,
 }
@@ -105,7 +101,8 @@ impl World {
         };
         let settings = small_memory(&mut rng, locks_on_disconnect);
         let server = Server::start(settings, disk.open(), &disk, &definitions, now);
-        let ledger = Ledger::new(ledger_queues(&server));
+        let drops_locks = locks_on_disconnect == LocksOnDisconnect::Drop;
+        let ledger = Ledger::new(ledger_queues(&server), drops_locks, now);
         Self {
             plan,
             rng,
@@ -118,10 +115,8 @@ impl World {
             next_connection: 1,
             slow_until: 0,
             nearly_full_until: 0,
-            last_quiet: now.mono.0,
             locks_on_disconnect,
             definitions,
-            gone: BTreeSet::new(),
             calm: false,
         }
     }
@@ -136,11 +131,13 @@ impl World {
         done.map_err(|violation| violation.with_step(step))?;
         self.report.accepted = self.ledger.accepted;
         self.report.deliveries = self.ledger.deliveries;
+        self.report.write_sets = self.ledger.sets;
         Ok(self.report)
     }
 
     fn run_all(&mut self) -> Result<(), Violation> {
         let mut recounted = 0;
+        self.check_start()?;
         while self.report.operations < self.plan.operations {
             self.step()?;
             if self.report.operations >= recounted + 1_000 {
@@ -230,31 +227,8 @@ impl World {
         let Some((remote, _)) = &self.players[player].remote else {
             return;
         };
-        let before = self.server.inbox.len();
         self.server
             .serve(&mut self.rng, remote.connection, self.now);
-        self.note_commands(before);
-    }
-
-    /// From here on these locks may end.
-    fn note_commands(&mut self, from: usize) {
-        for command in &self.server.inbox[from..] {
-            match command {
-                Command::Settle { token, .. } => self.ledger.lock_ends(*token),
-                Command::SettleMany { tokens, .. } => {
-                    tokens
-                        .iter()
-                        .for_each(|token| self.ledger.lock_ends(*token));
-                }
-                Command::Disconnect { connection } => {
-                    self.gone.insert(*connection);
-                    if self.locks_on_disconnect == LocksOnDisconnect::Drop {
-                        self.ledger.all_locks_end();
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     fn bytes_to_client(&mut self, player: usize) -> Result<(), Violation> {
@@ -301,68 +275,9 @@ impl World {
     fn hang_up(&mut self, player: usize) {
         let player = &mut self.players[player];
         if let Some((remote, _)) = player.remote.take() {
-            let before = self.server.inbox.len();
             self.server.cut(remote.connection, self.now);
             player.actor.disconnected(&mut self.ledger);
-            self.note_commands(before);
         }
-    }
-
-    fn turn(&mut self) -> Result<(), Violation> {
-        if self.server.shard.deadline().is_some_and(|deadline| {
-            deadline.mono.is_some_and(|at| at <= self.now.mono)
-                || deadline.wall.is_some_and(|at| at <= self.now.wall)
-        }) {
-            self.server.inbox.push(Command::Tick);
-        }
-        let commands = self
-            .server
-            .inbox
-            .iter()
-            .filter(|command| !matches!(command, Command::Tick));
-        self.report.operations += commands.count() as u64;
-        let said = self.server.turn(self.now);
-        for output in said {
-            self.tap(&output)?;
-            if let Some(served) = self.server.served.get_mut(&output.connection()) {
-                served.outputs.push_back(output);
-            }
-        }
-        if self.disk.durable() == self.disk.submitted() {
-            self.last_quiet = self.now.mono.0;
-        }
-        Ok(())
-    }
-
-    /// Shows the ledger what leaves the shard.
-    fn tap(&mut self, output: &Output) -> Result<(), Violation> {
-        match output {
-            Output::Deliver { delivery, receiver } => {
-                self.tap_delivery(receiver.connection, delivery, false)
-            }
-            Output::Deferred {
-                request,
-                result: Ok(deliveries),
-            } => deliveries
-                .iter()
-                .try_for_each(|delivery| self.tap_delivery(request.connection, delivery, true)),
-            _ => Ok(()),
-        }
-    }
-
-    fn tap_delivery(
-        &mut self,
-        to: ConnectionId,
-        delivery: &Delivery,
-        by_number: bool,
-    ) -> Result<(), Violation> {
-        self.ledger
-            .left_shard(delivery, by_number, self.now, self.last_quiet)?;
-        // Decided before the broker learnt that the connection is gone: the lock may be over already.
-        if self.gone.contains(&to) && self.locks_on_disconnect == LocksOnDisconnect::Drop {
-            self.ledger.lock_ends(delivery.token);
-        }
-        Ok(())
     }
 
     fn disk_progress(&mut self) {
@@ -391,9 +306,7 @@ impl World {
         self.now.mono.0 += milliseconds;
         self.now.wall.0 += milliseconds;
         self.ledger.clock(self.now.wall, false);
-        let before = self.server.inbox.len();
         self.server.tick(self.now);
-        self.note_commands(before);
         for player in &mut self.players {
             if let Some((remote, _)) = &mut player.remote {
                 let mono = endpoint::Mono(self.now.mono.0);
@@ -406,18 +319,6 @@ impl World {
                 }
             }
         }
-    }
-
-    fn recount(&mut self) -> Result<(), Violation> {
-        self.report.recounts += 1;
-        if let Some(breach) = self.disk.breaches().first() {
-            return Err(Violation::new("I9", breach.to_string()));
-        }
-        for info in self.server.shard.broker.queues() {
-            self.disk
-                .with_current(|image| self.ledger.check_counters(&info, image))?;
-        }
-        self.disk.with_current(|image| self.ledger.recount(image))
     }
 }
 
@@ -442,6 +343,7 @@ fn ledger_queues(server: &Server) -> Vec<Queue> {
         .map(|info| Queue {
             path: queues::path_of(&info.path),
             id: info.id,
+            lock_duration: info.settings.lock_duration,
             max_delivery_count: info.settings.max_delivery_count,
             default_ttl: info.settings.default_message_time_to_live,
             dead_letters_expired: info.settings.dead_lettering_on_message_expiration,
@@ -475,15 +377,4 @@ fn players() -> Vec<Player> {
             remote: None,
         })
         .collect()
-}
-
-/// The next number of every queue, as a crash leaves it.
-fn next_numbers(disk: &MemoryDisk) -> BTreeMap<store::EntityId, store::SequenceNumber> {
-    disk.with_durable(|image| {
-        image
-            .heads
-            .iter()
-            .map(|(id, head)| (*id, head.next_number))
-            .collect()
-    })
 }

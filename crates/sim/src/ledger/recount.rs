@@ -29,39 +29,34 @@ impl Ledger {
             return Err(Violation::new("I9", finding.to_string()));
         }
         let found = self.find_all(image)?;
+        self.check_books(&found)?;
         for (id, entry) in &self.entries {
             self.check_entry(*id, entry, found.get(id))?;
         }
         Ok(())
     }
 
-    /// Checks a broker's own counters of one queue against a count of the rows.
+    /// Checks a broker's own counters of one queue against the count of what it wrote.
     ///
     /// # Errors
     /// I9, when they differ.
-    pub fn check_counters(&self, info: &QueueInfo, image: &Image) -> Result<(), Violation> {
-        let (mut active, mut dead, mut deferred, mut bytes) = (0, 0, 0, 0);
-        for ((entity, part, _), row) in &image.messages {
-            if *entity == info.id {
-                bytes += u64::from(row.size);
-                match part {
-                    Part::Active => active += 1,
-                    Part::DeadLetter | Part::DeadLetterDeferred => dead += 1,
-                    _ => deferred += 1,
-                }
-            }
-        }
-        let (counted, claimed) = (
-            (active, dead, deferred, bytes),
-            (info.active, info.dead_letter, info.deferred, info.bytes),
+    pub fn check_counters(&self, info: &QueueInfo) -> Result<(), Violation> {
+        let tallies = Part::ALL.map(|part| self.books.tally(info.id, part));
+        let count = |part: Part| tallies[part as usize].0;
+        let counted = (
+            count(Part::Active),
+            count(Part::DeadLetter) + count(Part::DeadLetterDeferred),
+            count(Part::Deferred),
+            tallies.iter().map(|(_, bytes)| bytes).sum::<u64>(),
         );
+        let claimed = (info.active, info.dead_letter, info.deferred, info.bytes);
         if counted == claimed {
             return Ok(());
         }
         Err(Violation::new(
             "I9",
             format!(
-                "{} claims {claimed:?}, a recount finds {counted:?}",
+                "{} claims {claimed:?}, a count finds {counted:?}",
                 info.path
             ),
         ))
@@ -98,6 +93,23 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// The books were kept from the writes alone, so they are checked too.
+    fn check_books(&self, found: &BTreeMap<MessageId, Found>) -> Result<(), Violation> {
+        let differs = |(id, found): &(&MessageId, &Found)| {
+            let place = self.books.place(**id);
+            place.is_none_or(|place| {
+                (place.part, place.number, self.books.count(place))
+                    != (found.part, found.number, found.count)
+            })
+        };
+        let differs = found.iter().find(differs).map(|(id, _)| *id);
+        if differs.is_none() && self.books.len() == found.len() {
+            return Ok(());
+        }
+        let what = format!("the store does not hold what was written, see {differs:?}");
+        Err(Violation::new("I9", what))
     }
 
     fn find_all(&self, image: &Image) -> Result<BTreeMap<MessageId, Found>, Violation> {

@@ -95,12 +95,11 @@ impl World {
     }
 
     /// How many messages a plain receiver could still get.
-    fn waiting(&self) -> usize {
-        self.disk.with_current(|image| {
-            let parts = image.messages.keys().map(|(_, part, _)| *part);
-            parts
-                .filter(|part| matches!(part, Part::Active | Part::DeadLetter))
-                .count()
-        })
+    fn waiting(&self) -> u64 {
+        let queues = self.ledger.queues.iter();
+        let parts = queues.flat_map(|queue| {
+            [Part::Active, Part::DeadLetter].map(|part| self.ledger.books.tally(queue.id, part).0)
+        });
+        parts.sum()
     }
 }

@@ -3,7 +3,7 @@
 use broker::Command;
 use store::CommitId;
 
-use super::{World, next_numbers, small_memory};
+use super::{World, small_memory};
 use crate::server::Server;
 use crate::violation::Violation;
 
@@ -70,20 +70,18 @@ impl World {
     fn restart(&mut self) -> Result<(), Violation> {
         self.report.crashes += 1;
         let store = self.disk.crash();
-        let next: Vec<_> = next_numbers(&self.disk).into_iter().collect();
-        self.ledger.crashed(&next);
         for player in &mut self.players {
             if player.remote.take().is_some() {
                 player.actor.disconnected(&mut self.ledger);
             }
         }
-        self.disk.with_current(|image| self.ledger.recount(image))?;
+        self.disk.with_current(|image| self.ledger.crashed(image))?;
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);
-        Ok(())
+        self.check_start()
     }
 
     /// A connection is cut at any byte: what was on the wire is lost.

@@ -1,0 +1,271 @@
+//! Books: what the store must hold, kept from the write sets alone as they are submitted.
+//!
+//! Each set is applied in the time that its own writes take, and comes back as [`Changes`]: which
+//! messages moved and which counts rose, for the ledger to explain. What a set leaves behind is
+//! checked against itself (`check.rs`): heads count what is there, every row has its body, nothing
+//! is orphaned, every row can be found again. (Invariants I8, I9, and I6's "exactly once")
+//! Later kinds of records belong here: entries of schedules, sessions and duplicates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use store::image::{ExpiryKey, Image, MessageKey, NumberKey};
+use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write, WriteSet};
+
+use crate::message::MessageId;
+use crate::violation::Violation;
+
+mod check;
+mod look;
+mod rows;
+
+/// Where a message stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Place {
+    pub entity: EntityId,
+    pub part: Part,
+    pub number: SequenceNumber,
+}
+
+impl Place {
+    fn key(self) -> MessageKey {
+        (self.entity, self.part, self.number)
+    }
+}
+
+/// A message came, went, or went elsewhere. One that came and went in one set moved twice.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Move {
+    pub id: MessageId,
+    pub from: Option<Place>,
+    pub to: Option<Place>,
+    pub row: MessageRow,
+}
+
+/// A delivery count was written.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Counted {
+    pub id: MessageId,
+    pub before: u32,
+    pub after: u32,
+}
+
+/// What one write set did.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Changes {
+    pub moves: Vec<Move>,
+    pub counts: Vec<Counted>,
+    /// Whose rows or heads were written.
+    pub entities: BTreeSet<EntityId>,
+}
+
+/// What a set has touched so far and what must be looked at when it is complete.
+#[derive(Debug, Default)]
+struct Page {
+    changes: Changes,
+    /// Rows that were removed and not put elsewhere.
+    left: BTreeMap<MessageId, (Place, MessageRow)>,
+    bodies: BTreeSet<NumberKey>,
+    numbers: BTreeSet<NumberKey>,
+    blocks: BTreeSet<ExpiryKey>,
+    dated: Vec<(MessageKey, u64)>,
+}
+
+#[derive(Debug)]
+struct Body {
+    id: MessageId,
+    bytes: Bytes,
+    pointers: u32,
+}
+
+/// An entity, counted.
+#[derive(Clone, Copy, Debug)]
+struct Tally {
+    /// Messages and bytes, by part.
+    parts: [(u64, u64); Part::ALL.len()],
+    next: SequenceNumber,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            parts: Default::default(),
+            next: SequenceNumber::FIRST,
+        }
+    }
+}
+
+/// Everything that was submitted, as far as messages go.
+#[derive(Debug, Default)]
+pub struct Books {
+    rows: BTreeMap<MessageKey, (MessageId, MessageRow)>,
+    places: BTreeMap<MessageId, Place>,
+    bodies: BTreeMap<NumberKey, Body>,
+    counts: BTreeMap<NumberKey, u32>,
+    patches: BTreeMap<NumberKey, Bytes>,
+    expiries: BTreeMap<ExpiryKey, u64>,
+    heads: BTreeMap<EntityId, Head>,
+    tallies: BTreeMap<EntityId, Tally>,
+    /// Deadlines of what stands in a queue itself.
+    deadlines: BTreeSet<(u64, MessageKey)>,
+}
+
+impl Books {
+    /// The books of what a crash has left.
+    ///
+    /// # Errors
+    /// When that is not consistent.
+    pub fn of(image: &Image) -> Result<Self, Violation> {
+        let mut books = Self {
+            counts: image.delivery_counts.clone(),
+            patches: image.patches.clone(),
+            expiries: image.expiries.clone(),
+            heads: image.heads.clone(),
+            ..Self::default()
+        };
+        for (&(home, number), body) in &image.bodies {
+            books.put_body(BodyPointer { home, number }, body)?;
+        }
+        let mut page = Page::default();
+        for (&entity, head) in &image.heads {
+            books.tallies.entry(entity).or_default().next = head.next_number;
+            page.changes.entities.insert(entity);
+        }
+        for (&(entity, part, number), row) in &image.messages {
+            let place = Place {
+                entity,
+                part,
+                number,
+            };
+            books.put_row(place, *row, &mut page)?;
+        }
+        // Nothing was given a number just now.
+        page.changes.moves.clear();
+        books.check(&page)?;
+        Ok(books)
+    }
+
+    /// Applies a set.
+    ///
+    /// # Errors
+    /// I6, I8, I9 or I12, when what it leaves can not be.
+    pub fn apply(&mut self, set: &WriteSet) -> Result<Changes, Violation> {
+        let mut page = Page::default();
+        for write in set.as_slice() {
+            if let Write::PutBody { pointer, body } = write {
+                page.bodies.insert((pointer.home, pointer.number));
+                self.put_body(*pointer, body)?;
+            }
+        }
+        for write in set.as_slice() {
+            self.apply_one(write, &mut page)?;
+        }
+        let left = std::mem::take(&mut page.left);
+        page.changes
+            .moves
+            .extend(left.into_iter().map(|(id, (from, row))| Move {
+                id,
+                from: Some(from),
+                to: None,
+                row,
+            }));
+        self.check(&page)?;
+        Ok(page.changes)
+    }
+
+    fn apply_one(&mut self, write: &Write, page: &mut Page) -> Result<(), Violation> {
+        match *write {
+            Write::PutMessage {
+                entity,
+                part,
+                number,
+                row,
+            } => self.put_row(
+                Place {
+                    entity,
+                    part,
+                    number,
+                },
+                row,
+                page,
+            ),
+            Write::RemoveMessage {
+                entity,
+                part,
+                number,
+            } => self.remove_row(
+                Place {
+                    entity,
+                    part,
+                    number,
+                },
+                page,
+            ),
+            Write::RemoveBody { pointer } => self.remove_body(pointer, page),
+            Write::PutHead { entity, ref head } => {
+                self.heads.insert(entity, head.clone());
+                page.changes.entities.insert(entity);
+                Ok(())
+            }
+            Write::PutDeliveryCount {
+                entity,
+                number,
+                count,
+            } => {
+                self.put_count((entity, number), count, page);
+                Ok(())
+            }
+            Write::RemoveDeliveryCount { entity, number } => {
+                self.counts.remove(&(entity, number));
+                Ok(())
+            }
+            Write::PutPatch {
+                entity,
+                number,
+                ref patch,
+            } => {
+                self.patches.insert((entity, number), patch.clone());
+                page.numbers.insert((entity, number));
+                Ok(())
+            }
+            Write::RemovePatch { entity, number } => {
+                self.patches.remove(&(entity, number));
+                Ok(())
+            }
+            Write::PutExpiry {
+                entity,
+                part,
+                block,
+                due_ms,
+            } => {
+                let before = self.expiries.insert((entity, part, block), due_ms);
+                if before.is_none_or(|before| before < due_ms) {
+                    page.blocks.insert((entity, part, block));
+                }
+                Ok(())
+            }
+            Write::RemoveExpiry {
+                entity,
+                part,
+                block,
+            } => {
+                self.expiries.remove(&(entity, part, block));
+                page.blocks.insert((entity, part, block));
+                Ok(())
+            }
+            Write::RemoveEntity(entity) => Err(Violation::new(
+                "I1",
+                format!("{entity:?} was removed and nobody asked for that"),
+            )),
+            // Bodies went first. Of definitions and entries nothing simulated has a claim.
+            Write::PutBody { .. }
+            | Write::PutEntity(_)
+            | Write::PutEntry { .. }
+            | Write::RemoveEntry { .. } => Ok(()),
+        }
+    }
+}

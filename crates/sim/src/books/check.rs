@@ -1,0 +1,131 @@
+//! Check: what must hold of the books after every write set, looked at only where the set wrote.
+
+use store::image::{ExpiryKey, MessageKey, NumberKey};
+use store::record::EXPIRY_BLOCK;
+use store::{EntityId, Part, PartHead, SequenceNumber};
+
+use super::{Books, Page};
+use crate::violation::Violation;
+
+impl Books {
+    pub(super) fn check(&mut self, page: &Page) -> Result<(), Violation> {
+        self.check_numbering(page)?;
+        for entity in &page.changes.entities {
+            self.check_head(*entity)?;
+        }
+        for key in &page.bodies {
+            self.check_body(*key)?;
+        }
+        for key in &page.numbers {
+            self.check_number(*key)?;
+        }
+        for (key, expires) in &page.dated {
+            self.check_deadline(*key, *expires)?;
+        }
+        for block in &page.blocks {
+            self.check_block(*block)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers are given out one after the other, and a message keeps its own. (I8)
+    fn check_numbering(&mut self, page: &Page) -> Result<(), Violation> {
+        for moved in &page.changes.moves {
+            let Some(to) = moved.to else { continue };
+            let tally = self.tallies.entry(to.entity).or_default();
+            let stays = moved
+                .from
+                .is_some_and(|from| (from.entity, from.number) == (to.entity, to.number));
+            if to.number == tally.next {
+                tally.next = to.number.next();
+            } else if !stays {
+                let what = format!("{:?} gave out {}, not {}", to.entity, to.number, tally.next);
+                return Err(Violation::new("I8", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// A head says what is there and from where it is found. (I9)
+    fn check_head(&self, entity: EntityId) -> Result<(), Violation> {
+        let tally = self.tallies.get(&entity).copied().unwrap_or_default();
+        let head = self
+            .heads
+            .get(&entity)
+            .ok_or_else(|| Violation::new("I9", format!("{entity:?} has messages and no head")))?;
+        if head.next_number != tally.next {
+            let what = format!(
+                "{entity:?} goes on with {}, not {}",
+                head.next_number, tally.next
+            );
+            return Err(Violation::new("I8", what));
+        }
+        for part in Part::ALL {
+            let (says, counted) = (head.part(part), tally.parts[part as usize]);
+            if (says.count, says.bytes) != counted {
+                let what =
+                    format!("{entity:?} {part:?} claims {says:?}, a count finds {counted:?}");
+                return Err(Violation::new("I9", what));
+            }
+            if says.count > 0 {
+                self.check_reach(entity, part, says)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A restart finds every row: it is a straggler or not below `resume`. (I1)
+    fn check_reach(&self, entity: EntityId, part: Part, head: &PartHead) -> Result<(), Violation> {
+        let first = (entity, part, SequenceNumber(0));
+        let below = first..(entity, part, SequenceNumber(head.resume));
+        for (_, _, number) in self.rows.range(below).map(|(key, _)| *key) {
+            if !head.stragglers.contains(&number) {
+                let what = format!("a restart would not find {number} of {entity:?} {part:?}");
+                return Err(Violation::new("I1", what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_body(&self, key: NumberKey) -> Result<(), Violation> {
+        match self.bodies.get(&key) {
+            Some(body) if body.pointers == 0 => Err(Violation::new(
+                "I9",
+                format!("the body of message {} outlives it", body.id),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What belongs to a message goes with it.
+    fn check_number(&self, key: NumberKey) -> Result<(), Violation> {
+        let rest = self.counts.contains_key(&key) || self.patches.contains_key(&key);
+        if rest && self.find(key).is_none() {
+            let what = format!("{key:?} has a count or a patch and no message");
+            return Err(Violation::new("I9", what));
+        }
+        Ok(())
+    }
+
+    /// Whoever looks through the blocks that are due comes by in time. (I6)
+    fn check_deadline(&self, key: MessageKey, expires: u64) -> Result<(), Violation> {
+        let (entity, part, number) = key;
+        let block = (entity, part, number.0 / EXPIRY_BLOCK);
+        let seen = self.expiries.get(&block).is_some_and(|due| *due <= expires);
+        if seen || !self.rows.contains_key(&key) {
+            return Ok(());
+        }
+        let what = format!("the deadline of {number} of {entity:?} would be forgotten");
+        Err(Violation::new("I6", what))
+    }
+
+    fn check_block(&self, (entity, part, block): ExpiryKey) -> Result<(), Violation> {
+        let first = (entity, part, SequenceNumber(block * EXPIRY_BLOCK));
+        let end = (entity, part, SequenceNumber((block + 1) * EXPIRY_BLOCK));
+        let dated = self.rows.range(first..end);
+        for (key, (_, row)) in dated.filter(|(_, (_, row))| row.expires_ms != u64::MAX) {
+            self.check_deadline(*key, row.expires_ms)?;
+        }
+        Ok(())
+    }
+}

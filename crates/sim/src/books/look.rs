@@ -1,0 +1,89 @@
+//! Look: what the ledger asks of the books. Nothing here walks over more than it returns.
+
+use bytes::Bytes;
+use store::image::NumberKey;
+use store::{EntityId, MessageRow, Part, SequenceNumber};
+
+use super::{Books, Place};
+use crate::message::MessageId;
+
+impl Books {
+    /// How many messages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Where a message stands now.
+    #[must_use]
+    pub fn place(&self, id: MessageId) -> Option<Place> {
+        self.places.get(&id).copied()
+    }
+
+    /// Failed deliveries of what stands there.
+    #[must_use]
+    pub fn count(&self, place: Place) -> u32 {
+        let key = (place.entity, place.number);
+        self.counts.get(&key).copied().unwrap_or(0)
+    }
+
+    /// The changed properties of what stands there, encoded.
+    #[must_use]
+    pub fn patch(&self, place: Place) -> Option<&Bytes> {
+        self.patches.get(&(place.entity, place.number))
+    }
+
+    /// The body that a row points to.
+    #[must_use]
+    pub fn body(&self, row: &MessageRow) -> Option<&Bytes> {
+        let body = self.bodies.get(&(row.body.home, row.body.number))?;
+        Some(&body.bytes)
+    }
+
+    /// Messages of one part in the order of their numbers.
+    pub fn rows(
+        &self,
+        entity: EntityId,
+        part: Part,
+    ) -> impl Iterator<Item = (MessageId, &MessageRow)> {
+        let all = (entity, part, SequenceNumber(0))..=(entity, part, SequenceNumber::MAX);
+        self.rows.range(all).map(|(_, (id, row))| (*id, row))
+    }
+
+    /// Messages whose deadline is past, the longest overdue first.
+    pub fn overdue(&self, wall_ms: u64) -> impl Iterator<Item = (MessageId, EntityId)> {
+        let past = self.deadlines.iter();
+        let past = past.take_while(move |(due, _)| *due <= wall_ms);
+        past.filter_map(|(_, key)| Some((self.rows.get(key)?.0, key.0)))
+    }
+
+    /// The greatest enqueued time that an entity gave out.
+    #[must_use]
+    pub fn last_enqueued_ms(&self, entity: EntityId) -> u64 {
+        self.heads
+            .get(&entity)
+            .map_or(0, |head| head.last_enqueued_ms)
+    }
+
+    /// Messages and bytes of one part.
+    #[must_use]
+    pub fn tally(&self, entity: EntityId, part: Part) -> (u64, u64) {
+        self.tallies
+            .get(&entity)
+            .map_or((0, 0), |tally| tally.parts[part as usize])
+    }
+
+    /// Which part a number stands in.
+    pub(super) fn find(&self, (entity, number): NumberKey) -> Option<(Part, MessageId)> {
+        Part::ALL.into_iter().find_map(|part| {
+            let (id, _) = self.rows.get(&(entity, part, number))?;
+            Some((part, *id))
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! Answers: what the shard was asked, what it says, and whether it may say so.
+//!
+//! Every request is answered once, and no answer leaves before the commit that it rests on is
+//! durable: that is what "accepted" and "completed" promise. (Invariants I1, I2, I3, I14)
+
+use std::collections::BTreeMap;
+
+use broker::{ConnectionId, LockToken, Mono, Output, RequestId};
+use store::{CommitId, EntityId, Part, SequenceNumber};
+
+use super::deliveries::Way;
+use super::entry::Hold;
+use super::{Ask, Ledger, Rest};
+use crate::message::MessageId;
+use crate::violation::Violation;
+
+/// What is known of the locks that a request is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Standing {
+    /// All of them are held.
+    Good,
+    Unknown,
+    /// One of them is over.
+    Lost,
+}
+
+/// What a request was about.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Send(Vec<MessageId>),
+    Settle {
+        ids: Vec<MessageId>,
+        ask: Ask,
+        standing: Standing,
+    },
+    Renew {
+        tokens: Vec<LockToken>,
+        at: Mono,
+        standing: Standing,
+    },
+    /// Something that takes reads of that entity.
+    Read(EntityId),
+}
+
+#[derive(Debug)]
+struct Pending {
+    asked: Asked,
+    /// What was submitted when it was decided.
+    commit: CommitId,
+}
+
+/// Requests that wait for their answer.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pending: BTreeMap<RequestId, Pending>,
+    /// Asked in the turn under way.
+    fresh: Vec<RequestId>,
+}
+
+impl Answers {
+    pub(super) fn expect(&mut self, request: RequestId, asked: Asked) {
+        let commit = CommitId::default();
+        self.pending.insert(request, Pending { asked, commit });
+        self.fresh.push(request);
+    }
+
+    /// What was asked in this turn rests on that.
+    pub(super) fn rest_on(&mut self, submitted: CommitId) {
+        for request in self.fresh.drain(..) {
+            if let Some(pending) = self.pending.get_mut(&request) {
+                pending.commit = submitted;
+            }
+        }
+    }
+
+    /// Nobody waits for an answer on that connection any more.
+    pub(super) fn forget(&mut self, connection: ConnectionId) {
+        self.pending
+            .retain(|request, _| request.connection != connection);
+    }
+
+    /// Nothing waits for an answer but what waits for a read. For a time when all was said. (I14)
+    pub(super) fn check(&self, rest: &Rest<'_>) -> Result<(), Violation> {
+        let waits = |pending: &Pending| match pending.asked {
+            Asked::Read(entity) => rest.is_reading(entity),
+            _ => false,
+        };
+        match self.pending.iter().find(|(_, pending)| !waits(pending)) {
+            Some((request, pending)) => Err(Violation::new(
+                "I14",
+                format!("{request:?} is not answered: {:?}", pending.asked),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Ledger {
+    /// The shard says something, with everything up to `durable` on stable storage.
+    ///
+    /// # Errors
+    /// I1, I2, I3, I4, I5 or I12.
+    pub fn said(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
+        match output {
+            Output::Sent {
+                request,
+                result,
+                duplicates,
+            } => {
+                check_duplicates(*request, duplicates)?;
+                self.said_sent(*request, result.as_ref().ok().copied(), durable)
+            }
+            Output::Settled { request, result } => {
+                self.said_settled(*request, result.is_ok(), durable)
+            }
+            Output::Renewed { request, result } => {
+                self.said_renewed(*request, result.as_ref().ok().copied(), durable)
+            }
+            Output::Browsed { request, .. } | Output::Cancelled { request, .. } => {
+                self.take(*request, durable).map(drop)
+            }
+            Output::Deferred { request, result } => {
+                self.take(*request, durable)?;
+                let way = Way::Number(request.connection);
+                let deliveries = result.iter().flatten();
+                deliveries
+                    .into_iter()
+                    .try_for_each(|d| self.delivered(d, way))
+            }
+            Output::Deliver { receiver, delivery } => {
+                self.clients.given(*receiver, delivery.size());
+                self.watch.fed(&self.clients, *receiver);
+                self.delivered(delivery, Way::Link(*receiver))
+            }
+            Output::Drained { receiver } => {
+                self.clients.drained(*receiver);
+                Ok(())
+            }
+            Output::Ensured { .. } | Output::Evicted { .. } => Ok(()),
+        }
+    }
+
+    /// What the answered request was about; nothing if nobody waits for it any more.
+    fn take(&mut self, request: RequestId, durable: CommitId) -> Result<Option<Asked>, Violation> {
+        match self.answers.pending.remove(&request) {
+            Some(pending) if pending.commit > durable => Err(Violation::new(
+                "I1",
+                format!("{request:?} was answered before it was durable"),
+            )),
+            Some(pending) => Ok(Some(pending.asked)),
+            None if self.clients.is_gone(request.connection) => Ok(None),
+            None => Err(Violation::new(
+                "I14",
+                format!("{request:?} was answered, but not asked or twice"),
+            )),
+        }
+    }
+
+    fn said_sent(
+        &mut self,
+        request: RequestId,
+        first: Option<SequenceNumber>,
+        durable: CommitId,
+    ) -> Result<(), Violation> {
+        let Some(Asked::Send(ids)) = self.take(request, durable)? else {
+            return Ok(());
+        };
+        for (index, id) in (0..).zip(ids) {
+            let Some(entry) = self.entries.get_mut(&id) else {
+                continue;
+            };
+            let promised = first.map(|first| SequenceNumber(first.0 + index));
+            if entry.number != promised {
+                let what = format!(
+                    "message {id} was answered with {promised:?} and stored as {:?}",
+                    entry.number
+                );
+                return Err(Violation::new("I1", what));
+            }
+            entry.promised = first.is_some();
+        }
+        Ok(())
+    }
+
+    fn said_settled(
+        &mut self,
+        request: RequestId,
+        done: bool,
+        durable: CommitId,
+    ) -> Result<(), Violation> {
+        let Some(Asked::Settle { ids, ask, standing }) = self.take(request, durable)? else {
+            return Ok(());
+        };
+        check_standing(standing, done, || format!("{ask:?} of messages {ids:?}"))?;
+        for id in ids.into_iter().filter(|_| done) {
+            self.check_settled(id, ask)?;
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.grant(ask);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was done stays done. (I2)
+    fn check_settled(&self, id: MessageId, ask: Ask) -> Result<(), Violation> {
+        let part = self.books.place(id).map(|place| place.part);
+        let undone = match ask {
+            Ask::Complete => part.is_some(),
+            Ask::DeadLetter => matches!(part, Some(Part::Active | Part::Deferred)),
+            Ask::Defer => part == Some(Part::Active),
+            Ask::Abandon | Ask::Release => false,
+        };
+        if undone {
+            let what = format!("{ask:?} of message {id} was answered and it is in {part:?}");
+            return Err(Violation::new("I2", what));
+        }
+        Ok(())
+    }
+
+    fn said_renewed(
+        &mut self,
+        request: RequestId,
+        lock_ms: Option<u64>,
+        durable: CommitId,
+    ) -> Result<(), Violation> {
+        let Some(asked) = self.take(request, durable)? else {
+            return Ok(());
+        };
+        let Asked::Renew {
+            tokens,
+            at,
+            standing,
+        } = asked
+        else {
+            return Ok(());
+        };
+        check_standing(standing, lock_ms.is_some(), || {
+            format!("renewing {tokens:?}")
+        })?;
+        for token in tokens {
+            let id = self.tokens.get(&token);
+            let lock = id.and_then(|id| self.entries.get_mut(id)?.lock.as_mut());
+            if let (Some(lock), Some(ms)) = (lock, lock_ms)
+                && lock.token == token
+                && lock.hold == Hold::Held
+            {
+                lock.until = lock.until.max(Mono(at.0 + ms));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// No simulated queue looks for duplicates. (I11)
+fn check_duplicates(
+    request: RequestId,
+    duplicates: &[(usize, SequenceNumber)],
+) -> Result<(), Violation> {
+    if duplicates.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{request:?} brought something new and was told {duplicates:?}");
+    Err(Violation::new("I11", what))
+}
+
+/// A lock that is held can be settled, and one that is over can not. (I3)
+fn check_standing(
+    standing: Standing,
+    done: bool,
+    what: impl Fn() -> String,
+) -> Result<(), Violation> {
+    match (standing, done) {
+        (Standing::Good, false) => Err(Violation::new(
+            "I3",
+            format!("{} was refused although the lock is held", what()),
+        )),
+        (Standing::Lost, true) => Err(Violation::new(
+            "I3",
+            format!("{} was done although the lock is lost", what()),
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Clients: which receivers the shard was told of, and what they are willing to take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use broker::{Command, ConnectionId, ReceiverId, Subqueue};
+use store::EntityId;
+
+/// Where a receiver takes its messages from.
+pub(super) type Source = (EntityId, Subqueue);
+
+#[derive(Debug)]
+struct Receiver {
+    source: Source,
+    limit: u32,
+    delivered: u32,
+    /// The limit up to which a drain has been asked for and not answered.
+    draining: Option<u32>,
+}
+
+impl Receiver {
+    fn credit(&self) -> u32 {
+        let credit = self.limit.wrapping_sub(self.delivered);
+        if credit > i32::MAX as u32 { 0 } else { credit }
+    }
+}
+
+/// Receivers and connections, as the shard was told of them.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    receivers: BTreeMap<ReceiverId, Receiver>,
+    /// Bytes that were said to a connection and that it has not written.
+    unwritten: BTreeMap<ConnectionId, usize>,
+    gone: BTreeSet<ConnectionId>,
+}
+
+impl Clients {
+    pub(super) fn told(&mut self, command: &Command) {
+        match command {
+            Command::Attach {
+                receiver,
+                entity,
+                subqueue,
+                ..
+            } => self.attach(*receiver, (*entity, *subqueue)),
+            Command::Credit {
+                receiver,
+                limit,
+                drain,
+            } => {
+                if let Some(receiver) = self.receivers.get_mut(receiver) {
+                    receiver.limit = *limit;
+                    receiver.draining = drain.then_some(*limit);
+                }
+            }
+            Command::Detach { receiver } => drop(self.receivers.remove(receiver)),
+            Command::Written { connection, bytes } => {
+                if let Some(unwritten) = self.unwritten.get_mut(connection) {
+                    *unwritten = unwritten.saturating_sub(*bytes);
+                }
+            }
+            Command::Disconnect { connection } => self.disconnect(*connection),
+            _ => {}
+        }
+    }
+
+    fn attach(&mut self, id: ReceiverId, source: Source) {
+        let receiver = Receiver {
+            source,
+            limit: 0,
+            delivered: 0,
+            draining: None,
+        };
+        self.receivers.insert(id, receiver);
+    }
+
+    fn disconnect(&mut self, connection: ConnectionId) {
+        self.receivers.retain(|id, _| id.connection != connection);
+        self.unwritten.remove(&connection);
+        self.gone.insert(connection);
+    }
+
+    /// Whether the shard was told that a connection is gone.
+    pub(super) fn is_gone(&self, connection: ConnectionId) -> bool {
+        self.gone.contains(&connection)
+    }
+
+    /// Where a receiver takes its messages from.
+    pub(super) fn source(&self, receiver: ReceiverId) -> Option<Source> {
+        Some(self.receivers.get(&receiver)?.source)
+    }
+
+    /// A receiver is given a delivery.
+    pub(super) fn given(&mut self, id: ReceiverId, bytes: usize) {
+        if let Some(receiver) = self.receivers.get_mut(&id) {
+            receiver.delivered = receiver.delivered.wrapping_add(1);
+        }
+        if !self.is_gone(id.connection) {
+            *self.unwritten.entry(id.connection).or_default() += bytes;
+        }
+    }
+
+    /// A delivery did not reach its receiver.
+    pub(super) fn give_credit_back(&mut self, id: ReceiverId) {
+        if let Some(receiver) = self.receivers.get_mut(&id) {
+            receiver.delivered = receiver.delivered.wrapping_sub(1);
+        }
+    }
+
+    /// A drain was answered: what credit there was is used up.
+    pub(super) fn drained(&mut self, id: ReceiverId) {
+        if let Some(receiver) = self.receivers.get_mut(&id)
+            && let Some(limit) = receiver.draining.take()
+            && receiver.credit() > 0
+        {
+            receiver.delivered = limit;
+        }
+    }
+
+    /// Everything said to it was written, so that nothing else holds deliveries back.
+    fn has_written(&self, connection: ConnectionId) -> bool {
+        self.unwritten
+            .get(&connection)
+            .is_none_or(|unwritten| *unwritten == 0)
+    }
+
+    /// From where messages are wanted by receivers that would be given them.
+    pub(super) fn wanted(&self) -> BTreeSet<Source> {
+        let wanting = self
+            .receivers
+            .iter()
+            .filter(|(id, receiver)| receiver.credit() > 0 && self.has_written(id.connection));
+        wanting.map(|(_, receiver)| receiver.source).collect()
+    }
+
+    /// Drains that have not been answered although nothing is held back.
+    pub(super) fn draining(&self) -> impl Iterator<Item = (ReceiverId, Source)> {
+        let draining = self.receivers.iter().filter(|(id, receiver)| {
+            receiver.draining.is_some() && self.has_written(id.connection)
+        });
+        draining.map(|(id, receiver)| (*id, receiver.source))
+    }
+}

@@ -1,0 +1,154 @@
+//! Entry: one message, as far as its sender and its receivers know.
+
+use broker::{ConnectionId, LockToken, Mono, ReceiverId, Wall};
+use bytes::Bytes;
+use store::{Part, SequenceNumber};
+
+use super::{Ask, Queue};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sent {
+    Asked,
+    Accepted,
+    Refused,
+    /// The connection went before an answer came.
+    Unknown,
+}
+
+/// Whether a lock lasts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Hold {
+    /// Nobody has tried to end it.
+    Held,
+    /// Something was asked that may have ended it.
+    InDoubt,
+    Ended,
+}
+
+/// The newest lock that anybody was told of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lock {
+    pub token: LockToken,
+    pub connection: ConnectionId,
+    /// Over a link, not by number.
+    pub receiver: Option<ReceiverId>,
+    /// It lasts at least until here, unless it is ended.
+    pub until: Mono,
+    /// It lasts no longer than this.
+    pub at_most: Mono,
+    pub hold: Hold,
+}
+
+impl Lock {
+    /// Whether nobody else may have the message.
+    pub(super) fn excludes(&self, now: Mono) -> bool {
+        self.hold == Hold::Held && now < self.until
+    }
+
+    /// Whether it is certainly over.
+    pub(super) fn is_over(&self, now: Mono) -> bool {
+        self.hold == Hold::Ended || now > self.at_most
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub queue: usize,
+    pub payload: Bytes,
+    pub sent: Sent,
+    /// The shard said that it has the message.
+    pub promised: bool,
+    /// The least wall clock at which it can have been enqueued.
+    pub asked_wall: Wall,
+    pub ttl: u64,
+    pub epoch: u64,
+    pub number: Option<SequenceNumber>,
+    /// A completion was answered, or the message was taken in receive-and-delete mode.
+    pub gone: bool,
+    /// A completion was asked for and its answer will never come.
+    pub may_be_gone: bool,
+    /// Completions that wait for their answer.
+    pub leaving: u32,
+    pub dead_letter_answered: bool,
+    pub dead_letter_asked: bool,
+    pub defer_asked: u32,
+    /// What the shard said it did, by [`Ask`].
+    granted: u8,
+    /// Patches or dead-letterings may have changed its properties.
+    pub changed: bool,
+    pub deliveries: u32,
+    pub last_count: u32,
+    pub lock: Option<Lock>,
+}
+
+impl Entry {
+    pub(super) fn new(
+        queue: usize,
+        payload: Bytes,
+        ttl: u64,
+        asked_wall: Wall,
+        epoch: u64,
+    ) -> Self {
+        Self {
+            queue,
+            payload,
+            sent: Sent::Asked,
+            promised: false,
+            asked_wall,
+            ttl,
+            epoch,
+            number: None,
+            gone: false,
+            may_be_gone: false,
+            leaving: 0,
+            dead_letter_answered: false,
+            dead_letter_asked: false,
+            defer_asked: 0,
+            granted: 0,
+            changed: false,
+            deliveries: 0,
+            last_count: 0,
+            lock: None,
+        }
+    }
+
+    /// The shard said that it did what was asked.
+    pub(super) fn grant(&mut self, ask: Ask) {
+        self.granted |= 1 << ask as u8;
+    }
+
+    pub(super) fn was_granted(&self, ask: Ask) -> bool {
+        self.granted & 1 << ask as u8 != 0
+    }
+
+    /// Whether nobody else may have the message.
+    pub(super) fn is_lent(&self, now: Mono) -> bool {
+        self.lock.is_some_and(|lock| lock.excludes(now))
+    }
+
+    /// Whether certainly nobody has it.
+    pub(super) fn is_free(&self, now: Mono) -> bool {
+        self.lock.is_none_or(|lock| lock.is_over(now))
+    }
+
+    /// Whether its absence from the store needs no further reason.
+    pub(super) fn may_be_absent(&self, queue: &Queue, max_wall: Wall) -> bool {
+        self.sent != Sent::Accepted
+            || self.gone
+            || self.may_be_gone
+            || self.leaving > 0
+            || self.may_have_expired(queue, max_wall)
+            || queue.receive_and_delete
+    }
+
+    pub(super) fn may_have_expired(&self, queue: &Queue, max_wall: Wall) -> bool {
+        let deadline = self.asked_wall.0.saturating_add(self.ttl);
+        self.ttl != u64::MAX && !queue.dead_letters_expired && max_wall.0 >= deadline
+    }
+
+    pub(super) fn must_not_be_in(&self, part: Part) -> bool {
+        self.gone
+            || self.sent == Sent::Refused
+            || (self.dead_letter_answered && matches!(part, Part::Active | Part::Deferred))
+    }
+}

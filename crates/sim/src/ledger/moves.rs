@@ -1,0 +1,210 @@
+//! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
+//! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
+//!
+//! A new reason for a message to move (a schedule that is due, a forwarding, a transaction) is a
+//! new arm here.
+
+use store::{CommitId, MessageRow, Part};
+
+use super::entry::{Entry, Hold};
+use super::{Ask, Ledger, Queue};
+use crate::books::{Counted, Move, Place};
+use crate::message::MessageId;
+use crate::violation::Violation;
+
+impl Ledger {
+    /// Finds the reason of a move.
+    pub(super) fn explain(&mut self, moved: &Move, commit: CommitId) -> Result<(), Violation> {
+        match (moved.from, moved.to) {
+            (None, Some(to)) => self.explain_arrival(moved, to),
+            (Some(from), None) => self.explain_departure(moved, from, commit),
+            (Some(from), Some(to)) => self.explain_step(moved, from, to),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Only what is sent arrives, once, as it was sent.
+    fn explain_arrival(&mut self, moved: &Move, to: Place) -> Result<(), Violation> {
+        let Move { id, row, .. } = *moved;
+        let wrong = |invariant, what: &str| {
+            let what = format!("message {id} in {to:?} {what}");
+            Err(Violation::new(invariant, what))
+        };
+        let sent_to = self.turn.sends.remove(&id);
+        let (Some(entity), Some(entry)) = (sent_to, self.entries.get_mut(&id)) else {
+            return wrong("I12", "is stored and nobody sent it");
+        };
+        if entry.number.is_some() {
+            return wrong("I6", "is stored a second time");
+        }
+        if (entity, Part::Active) != (to.entity, to.part)
+            || self.queues[entry.queue].id != to.entity
+        {
+            return wrong("I6", "was sent to another place");
+        }
+        if self
+            .books
+            .body(&row)
+            .is_some_and(|body| *body != entry.payload)
+        {
+            return wrong("I12", "is stored changed");
+        }
+        let last = &mut self.last_enqueued[entry.queue];
+        if row.enqueued_ms < self.turn.now.wall.0.max(*last)
+            || row.expires_ms != row.enqueued_ms.saturating_add(entry.ttl)
+            || row.size as usize != entry.payload.len()
+        {
+            return wrong("I6", &format!("has a wrong row: {row:?}"));
+        }
+        *last = row.enqueued_ms;
+        entry.number = Some(to.number);
+        Ok(())
+    }
+
+    /// A message goes when it is completed, taken without a lock, or expired.
+    fn explain_departure(
+        &mut self,
+        moved: &Move,
+        from: Place,
+        commit: CommitId,
+    ) -> Result<(), Violation> {
+        let (entry, queue) = self.entry_at(moved.id, from)?;
+        if self.ended(moved.id, Ask::Complete) {
+            return Ok(());
+        }
+        if from.part == Part::Active && !queue.dead_letters_expired && self.is_past(&moved.row) {
+            return self.check_not_lent(moved.id, entry, "expired");
+        }
+        if from.part == Part::Active && queue.receive_and_delete {
+            self.owed.push((commit, moved.id));
+            return Ok(());
+        }
+        let what = format!(
+            "message {} was removed from {from:?} for no reason",
+            moved.id
+        );
+        Err(Violation::new("I1", what))
+    }
+
+    fn explain_step(&self, moved: &Move, from: Place, to: Place) -> Result<(), Violation> {
+        let (entry, queue) = self.entry_at(moved.id, from)?;
+        let deferred = match (from.part, to.part) {
+            _ if (from.entity, from.number) != (to.entity, to.number) => false,
+            (Part::Active | Part::Deferred, Part::DeadLetter) => {
+                return self.explain_dead_letter(moved, to, entry, queue);
+            }
+            (Part::Active, Part::Deferred)
+            | (Part::DeadLetter, Part::DeadLetterDeferred)
+            | (Part::Transfer, Part::TransferDeferred) => self.ended(moved.id, Ask::Defer),
+            _ => false,
+        };
+        if deferred {
+            return Ok(());
+        }
+        let what = format!("message {} went from {from:?} to {to:?}", moved.id);
+        Err(Violation::new("I6", what))
+    }
+
+    /// A message is dead-lettered by its receiver, after too many deliveries, or past its
+    /// deadline, and says why.
+    fn explain_dead_letter(
+        &self,
+        moved: &Move,
+        to: Place,
+        entry: &Entry,
+        queue: &Queue,
+    ) -> Result<(), Violation> {
+        let id = moved.id;
+        let says = |reason: &str| {
+            let patch = self.books.patch(to).map_or(&[][..], |patch| patch);
+            contains(patch, b"DeadLetterReason") && contains(patch, reason.as_bytes())
+        };
+        if self.ended(id, Ask::DeadLetter) && says("") {
+            return Ok(());
+        }
+        if self.books.count(to) >= queue.max_delivery_count && says("MaxDeliveryCountExceeded") {
+            return self.check_not_lent(id, entry, "given up");
+        }
+        let from_queue = moved.from.is_some_and(|from| from.part == Part::Active);
+        if from_queue
+            && queue.dead_letters_expired
+            && self.is_past(&moved.row)
+            && says("TTLExpiredException")
+        {
+            return self.check_not_lent(id, entry, "expired");
+        }
+        let what = format!("message {id} was dead-lettered for no reason, or without saying it");
+        Err(Violation::new("I6", what))
+    }
+
+    /// A count rises by one for each lock that ended without success.
+    pub(super) fn explain_count(&mut self, counted: &Counted) -> Result<(), Violation> {
+        let Counted { id, before, after } = *counted;
+        if after != before && after != before + 1 {
+            let what = format!("message {id} counted {before}, then {after}");
+            return Err(Violation::new("I5", what));
+        }
+        let place = self.books.place(id);
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return Ok(());
+        };
+        let most = self.queues[entry.queue].max_delivery_count;
+        let stays = place.is_some_and(|place| matches!(place.part, Part::Active | Part::Deferred));
+        if stays && after >= most {
+            let what = format!("message {id} has used up its deliveries and stays");
+            return Err(Violation::new("I6", what));
+        }
+        if after > before {
+            if entry.is_lent(self.turn.now.mono) {
+                let what = format!("the lock of message {id} was ended before its time");
+                return Err(Violation::new("I3", what));
+            }
+            if let Some(lock) = &mut entry.lock {
+                lock.hold = Hold::Ended;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was taken without a lock was given to somebody once that was durable.
+    pub(super) fn check_owed(&mut self, durable: CommitId) -> Result<(), Violation> {
+        let is_gone = |id: &MessageId| self.entries.get(id).is_some_and(|entry| entry.gone);
+        let due = self.owed.iter().filter(|(commit, _)| *commit <= durable);
+        if let Some((_, id)) = due.into_iter().find(|(_, id)| !is_gone(id)) {
+            let what = format!("message {id} was taken and given to nobody");
+            return Err(Violation::new("I1", what));
+        }
+        self.owed.retain(|(commit, _)| *commit > durable);
+        Ok(())
+    }
+
+    fn entry_at(&self, id: MessageId, from: Place) -> Result<(&Entry, &Queue), Violation> {
+        let entry = self.entries.get(&id);
+        let entry = entry.filter(|entry| self.queue_of(from.entity) == Some(entry.queue));
+        let entry = entry.ok_or_else(|| {
+            Violation::new("I6", format!("message {id} was in {from:?}, not its queue"))
+        })?;
+        Ok((entry, &self.queues[entry.queue]))
+    }
+
+    /// Whether a client that may hold the lock asked for that in this turn.
+    fn ended(&self, id: MessageId, ask: Ask) -> bool {
+        self.turn.ends.contains(&(id, ask))
+    }
+
+    fn is_past(&self, row: &MessageRow) -> bool {
+        row.expires_ms <= self.turn.now.wall.0
+    }
+
+    fn check_not_lent(&self, id: MessageId, entry: &Entry, what: &str) -> Result<(), Violation> {
+        if entry.is_lent(self.turn.now.mono) {
+            let what = format!("message {id} was {what} while it is locked");
+            return Err(Violation::new("I3", what));
+        }
+        Ok(())
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+}

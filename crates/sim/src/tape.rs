@@ -1,0 +1,75 @@
+//! Tape: a memory store that also remembers what it was given, for whoever checks it.
+//!
+//! The broker under test sees an ordinary store. Each write set is on the tape in the order in
+//! which it was submitted, until it is taken off.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use store::{CommitId, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet};
+
+/// Write sets that nobody has looked at yet.
+#[derive(Clone, Debug, Default)]
+pub struct Tape {
+    sets: Arc<Mutex<Vec<(CommitId, WriteSet)>>>,
+}
+
+impl Tape {
+    /// Everything submitted since the last time.
+    #[must_use]
+    pub fn take(&self) -> Vec<(CommitId, WriteSet)> {
+        // A panic elsewhere leaves whole sets behind.
+        std::mem::take(&mut self.sets.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, commit: CommitId, writes: WriteSet) {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        sets.push((commit, writes));
+    }
+}
+
+/// A store on a tape.
+#[derive(Debug)]
+pub struct TapedStore {
+    store: MemoryStore,
+    tape: Tape,
+}
+
+impl TapedStore {
+    /// Notes on `tape` what `store` is given from now on.
+    #[must_use]
+    pub fn new(store: MemoryStore, tape: Tape) -> Self {
+        Self { store, tape }
+    }
+}
+
+impl Store for TapedStore {
+    fn submit(&mut self, writes: WriteSet) -> CommitId {
+        let commit = self.store.submit(writes.clone());
+        self.tape.note(commit, writes);
+        commit
+    }
+
+    fn durable(&self) -> CommitId {
+        self.store.durable()
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        self.store.failure()
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        self.store.is_nearly_full()
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        self.store.reader()
+    }
+
+    fn recover(&mut self) -> Result<Recovery, StoreError> {
+        self.store.recover()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Box::new(self.store).close()
+    }
+}

@@ -1,0 +1,71 @@
+//! Turn: one turn of the shard, with the ledger looking at all that goes in and comes out.
+
+use broker::Command;
+
+use super::World;
+use crate::ledger::Rest;
+use crate::violation::Violation;
+
+impl World {
+    /// Lets the shard decide what has arrived, and checks what it does.
+    pub(super) fn turn(&mut self) -> Result<(), Violation> {
+        self.tick_if_due();
+        let commands = self.server.inbox.iter();
+        let commands = commands.filter(|command| !matches!(command, Command::Tick));
+        self.report.operations += commands.count() as u64;
+        self.ledger.turn_begins(&self.server.inbox, self.now);
+        let said = self.server.turn(self.now);
+        self.check_writes()?;
+        let durable = self.disk.durable();
+        for output in said {
+            self.ledger.said(&output, durable)?;
+            if let Some(served) = self.server.served.get_mut(&output.connection()) {
+                served.outputs.push_back(output);
+            }
+        }
+        self.ledger.turn_ends(Rest {
+            durable,
+            submitted: self.disk.submitted(),
+            reads: &self.server.reads,
+        })
+    }
+
+    fn tick_if_due(&mut self) {
+        let deadline = self.server.shard.deadline().unwrap_or_default();
+        if deadline.mono.is_some_and(|at| at <= self.now.mono)
+            || deadline.wall.is_some_and(|at| at <= self.now.wall)
+        {
+            self.server.inbox.push(Command::Tick);
+        }
+    }
+
+    /// What a broker wrote while it started.
+    pub(super) fn check_start(&mut self) -> Result<(), Violation> {
+        self.ledger.turn_begins(&[], self.now);
+        self.check_writes()
+    }
+
+    /// Every write is explained, and the broker's counters are those of its writes.
+    fn check_writes(&mut self) -> Result<(), Violation> {
+        let sets = self.server.tape.take();
+        let touched = self.ledger.wrote(&sets, self.disk.submitted())?;
+        for entity in touched {
+            if let Some(info) = self.server.shard.broker.queue(entity) {
+                self.ledger.check_counters(&info)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A full look at the store, which checks the ledger's books too.
+    pub(super) fn recount(&mut self) -> Result<(), Violation> {
+        self.report.recounts += 1;
+        if let Some(breach) = self.disk.breaches().first() {
+            return Err(Violation::new("I9", breach.to_string()));
+        }
+        for info in self.server.shard.broker.queues() {
+            self.ledger.check_counters(&info)?;
+        }
+        self.disk.with_current(|image| self.ledger.recount(image))
+    }
+}
