@@ -72,13 +72,10 @@ impl Bodies {
         }
     }
 
-    /// Takes in a payload as received: it is copied if it is small and outlives the step.
-    pub(crate) fn put_received(&mut self, payload: Bytes) -> BodyRef {
-        let small = payload.len() <= COPY_LIMIT;
-        let body = self.put(Body {
-            payload,
-            patch: None,
-        });
+    /// Takes in a body as received: its payload is copied if it is small and outlives the step.
+    pub(crate) fn put_received(&mut self, body: Body) -> BodyRef {
+        let small = body.payload.len() <= COPY_LIMIT;
+        let body = self.put(body);
         if small {
             self.fresh.push(body);
         }
@@ -105,6 +102,12 @@ impl Bodies {
     /// Whether the body is still in memory.
     pub(crate) fn is_resident(&self, body: BodyRef) -> bool {
         self.slot_of(body).is_some()
+    }
+
+    /// A body that is still in memory.
+    pub(crate) fn get(&self, body: BodyRef) -> Option<&Body> {
+        let slot = self.slot_of(body)?;
+        self.slots[slot as usize].body.as_ref()
     }
 
     /// Takes the body out.
@@ -207,8 +210,12 @@ mod tests {
     fn a_small_payload_that_stays_no_longer_shares_its_read_buffer() {
         let buffer = Bytes::from(vec![1; 64 * 1024]);
         let mut bodies = Bodies::new(1 << 20);
-        let small = bodies.put_received(buffer.slice(10..20));
-        let large = bodies.put_received(buffer.slice(0..COPY_LIMIT + 1));
+        let received = |payload| Body {
+            payload,
+            patch: None,
+        };
+        let small = bodies.put_received(received(buffer.slice(10..20)));
+        let large = bodies.put_received(received(buffer.slice(0..COPY_LIMIT + 1)));
         bodies.trim();
         let own = bodies.take(small).unwrap().payload;
         assert_ne!(own.as_ptr(), buffer[10..].as_ptr());

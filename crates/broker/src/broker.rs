@@ -14,7 +14,7 @@ use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::Now;
-use crate::{attach, cancel, deferred, expire, peek, read, renew, send, settle};
+use crate::{attach, cancel, deferred, expire, forward, peek, read, renew, send, settle};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -48,7 +48,10 @@ impl Broker {
             effects: &mut effects,
         };
         // Sets the alarms; there is nobody yet who could want anything else.
-        directory.iter_mut().for_each(|queue| queue.run(cx));
+        directory.iter_mut().for_each(|queue| {
+            queue.wake_pumps();
+            queue.set_alarm(cx);
+        });
         Ok(Self {
             directory,
             shared,
@@ -73,6 +76,7 @@ impl Broker {
                 .for_each(|queue| queue.clock_went_back(cx));
         }
         dispatch(directory, command, cx);
+        forward::pump(directory, cx);
         cx.shared.bodies.trim();
     }
 

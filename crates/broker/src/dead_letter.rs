@@ -14,8 +14,19 @@ use crate::shared::Context;
 use crate::window::Entry;
 
 impl Queue {
-    /// Moves a message to the dead-letter subqueue, its body left where it is.
+    /// Moves a message to the dead-letter subqueue.
     pub(crate) fn dead_letter(&mut self, message: &Message, patch: &Patch, cx: &mut Context<'_>) {
+        self.dead_letter_to(Subqueue::DeadLetter, message, patch, cx);
+    }
+
+    /// Moves a message to one of the dead-letter subqueues, its body left where it is.
+    pub(crate) fn dead_letter_to(
+        &mut self,
+        to: Subqueue,
+        message: &Message,
+        patch: &Patch,
+        cx: &mut Context<'_>,
+    ) {
         self.remove_row(message.part, message.number, &message.row, cx);
         self.put_patch(message.number, patch, cx);
         let entry = Entry {
@@ -23,7 +34,7 @@ impl Queue {
             delivery_count: message.delivery_count,
             body: BodyRef::NONE,
         };
-        self.enter(Subqueue::DeadLetter, message.number, entry, cx);
+        self.enter(to, message.number, entry, cx);
     }
 
     /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter

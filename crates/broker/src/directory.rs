@@ -71,6 +71,12 @@ impl Directory {
         self.queues.get_mut(&id).map(|queue| &mut **queue)
     }
 
+    /// The entity of a path.
+    pub(crate) fn find(&self, namespace: NamespaceId, path: &str) -> Option<EntityId> {
+        let key = (namespace, path.to_lowercase());
+        self.by_path.get(&key).copied()
+    }
+
     /// Every entity, in the order of their creation.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queue> {
         self.queues.values().map(|queue| &**queue)
@@ -126,6 +132,7 @@ impl Directory {
         if queue.settings != settings {
             queue.settings = settings;
             cx.write(Write::PutEntity(row_of(queue)));
+            queue.wake_pumps();
             queue.run(cx);
         }
         Ok(id)

@@ -216,10 +216,15 @@ impl Message {
             enqueued_ms,
             ttl_ms,
             expires_ms,
+            enqueued_number,
             ..
         } = self.row;
         Browsed {
             number: self.number,
+            enqueued_number: match enqueued_number {
+                0 => self.number,
+                first => SequenceNumber(first),
+            },
             enqueued: Wall(enqueued_ms),
             ttl_ms: (ttl_ms != u64::MAX).then_some(ttl_ms),
             expires: (expires_ms != u64::MAX).then_some(Wall(expires_ms)),
@@ -230,6 +235,11 @@ impl Message {
                 Some(patch) => patch.changes().clone(),
                 None => Vec::new(),
             },
+            dead_letter_source: self
+                .patch
+                .as_ref()
+                .and_then(|patch| patch.source())
+                .map(str::to_owned),
         }
     }
 }

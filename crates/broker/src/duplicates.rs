@@ -40,9 +40,13 @@ pub(crate) struct IdHash([u8; 16]);
 impl IdHash {
     /// The hash of a message's id, if it has one.
     pub(crate) fn of(message: &Incoming) -> Option<Self> {
-        let id = message.message_id.as_ref()?;
+        message.message_id.as_ref().map(|id| Self::of_id(id))
+    }
+
+    /// The hash of an encoded id.
+    pub(crate) fn of_id(id: &[u8]) -> Self {
         let digest: [u8; 32] = Sha256::digest(id).into();
-        Some(Self(*digest.first_chunk().expect("32 bytes begin with 16")))
+        Self(*digest.first_chunk().expect("32 bytes begin with 16"))
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -107,6 +111,13 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// What a lookup found.
+    pub(crate) fn of(entries: &[Entry]) -> Result<Self, StoreError> {
+        let answers = answers_of(entries)?;
+        let ids = Vec::new();
+        Ok(Self { ids, answers })
+    }
+
     /// The id of one of the messages.
     pub(crate) fn id(&self, message: usize) -> Option<IdHash> {
         self.ids.get(message).copied().flatten()
@@ -140,6 +151,8 @@ pub(crate) struct Duplicates {
     load: Load,
     sweep: Sweep,
     waiting: VecDeque<Waiting>,
+    /// Lookups for messages that are to be forwarded here, and how many ids had been accepted then.
+    lookups: BTreeMap<ReadId, u64>,
 }
 
 impl Duplicates {
@@ -243,10 +256,48 @@ impl Queue {
         let known = Known { ids, answers };
         let sent = self.send(request, messages, &known, cx);
         crate::send::answer_refusal(request, sent, cx);
-        let oldest = self.duplicates.waiting.front();
-        let needed = oldest.map_or(u64::MAX, |waiting| waiting.seen);
+        self.trim_recent(cx);
+    }
+
+    /// After a send is dealt with as a whole: lets go of ids that nobody waits for.
+    pub(crate) fn trim_recent(&mut self, cx: &Context<'_>) {
+        let duplicates = &mut self.duplicates;
+        let waiting = duplicates.waiting.front().map(|waiting| waiting.seen);
+        let lookups = duplicates.lookups.values().copied();
+        let needed = lookups.chain(waiting).min().unwrap_or(u64::MAX);
         let kept = cx.shared.settings.window.min(RECENT);
-        self.duplicates.recent.trim(kept, needed);
+        duplicates.recent.trim(kept, needed);
+    }
+
+    /// What is known of one id, if memory alone tells.
+    pub(crate) fn known_at_once(&mut self, id: IdHash, cx: &mut Context<'_>) -> Option<Known> {
+        self.start_load(cx);
+        let decided = self.duplicates.is_decided(id) && self.duplicates.waiting.is_empty();
+        decided.then(Known::default)
+    }
+
+    /// Asks the store about one id. What is accepted until [`release_lookup`](Self::release_lookup)
+    /// is remembered.
+    pub(crate) fn look_up_one(
+        &mut self,
+        id: IdHash,
+        purpose: Purpose,
+        cx: &mut Context<'_>,
+    ) -> ReadId {
+        let query = Query::EntryPoints {
+            entity: self.id,
+            index: Index::DuplicateId,
+            keys: vec![id.key()],
+        };
+        let read = cx.ask(query, purpose);
+        let seen = self.duplicates.recent.accepted();
+        self.duplicates.lookups.insert(read, seen);
+        read
+    }
+
+    /// A lookup was answered, and its answer is used in this step.
+    pub(crate) fn release_lookup(&mut self, read: ReadId) {
+        self.duplicates.lookups.remove(&read);
     }
 
     /// The number under which a message with this id was accepted, if that still counts.

@@ -40,7 +40,7 @@ impl Queue {
             self.expire_locks(subqueue, cx);
             let sub = self.sub_mut(subqueue);
             let retry = sub.retry_at.take_if(|at| *at <= cx.now.mono);
-            sub.stirred |= retry.is_some();
+            sub.stirred |= retry.is_some() || sub.pump.is_due(cx.now.mono);
         }
         self.activate(cx);
         self.sweep(cx);
@@ -59,9 +59,9 @@ impl Queue {
     }
 
     /// Whether all is known that expiring a message of the main queue takes. Only a message that
-    /// was abandoned can have a patch, and only dead-lettering has to know it.
+    /// was abandoned or forwarded can have a patch, and only dead-lettering has to know it.
     pub(crate) fn can_expire_at_once(&self, entry: &Entry, cx: &Context<'_>) -> bool {
-        entry.delivery_count == 0
+        !entry.may_have_patch()
             || !self.settings.dead_lettering_on_message_expiration
             || cx.shared.bodies.is_resident(entry.body)
     }
@@ -78,7 +78,7 @@ impl Queue {
         let body = cx.shared.bodies.take(entry.body);
         let patch = body.and_then(|body| body.patch);
         let message = Message::available(Subqueue::Main.part(), number, entry, patch);
-        self.expire(&message, entry.delivery_count > 0, cx);
+        self.expire(&message, entry.may_have_patch(), cx);
     }
 
     /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch

@@ -23,6 +23,8 @@ pub enum MessageState {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Browsed {
     pub number: SequenceNumber,
+    /// Its number where it first arrived; another one only if it was forwarded.
+    pub enqueued_number: SequenceNumber,
     pub enqueued: Wall,
     /// Effective, milliseconds; `None` is for ever.
     pub ttl_ms: Option<u64>,
@@ -34,6 +36,8 @@ pub struct Browsed {
     pub payload: Bytes,
     /// Application properties to add or overwrite: key and encoded AMQP value.
     pub changes: Vec<(String, Bytes)>,
+    /// The entity out of whose dead-letter queue it was forwarded.
+    pub dead_letter_source: Option<String>,
 }
 
 /// A message handed to a receiver.

@@ -15,10 +15,15 @@ pub(crate) type Changes = Vec<(String, Bytes)>;
 /// The most that a patch may take once encoded. Reasons set by the broker come on top.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
+/// Where the length of a key would say that the source follows; keys are shorter.
+const SOURCE: u16 = u16::MAX;
+
 /// All changes of one message, each key once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Patch {
     changes: Changes,
+    /// The entity whose dead letter it was when it was forwarded.
+    source: Option<String>,
 }
 
 /// The changes do not fit in a patch.
@@ -48,6 +53,7 @@ impl Patch {
     }
 
     fn overlaid(old: Option<&Self>, changes: Changes) -> Self {
+        let source = old.and_then(|patch| patch.source.as_ref());
         let old = old.map(|patch| patch.changes.clone()).unwrap_or_default();
         let mut merged: Changes = Vec::with_capacity(old.len() + changes.len());
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -60,17 +66,32 @@ impl Patch {
                 }
             }
         }
-        Self { changes: merged }
+        let source = source.cloned();
+        Self {
+            changes: merged,
+            source,
+        }
+    }
+
+    /// Names the entity out of whose dead-letter queue the message is forwarded.
+    pub(crate) fn set_source(&mut self, source: &str) {
+        self.source = Some(source.to_owned());
+    }
+
+    /// The entity out of whose dead-letter queue it was forwarded.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.source.as_deref()
     }
 
     /// Whether nothing is changed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && self.source.is_none()
     }
 
     /// What it takes once encoded.
     pub(crate) fn bytes(&self) -> usize {
-        encoded_len(&self.changes)
+        let source = self.source.as_ref().map_or(0, |source| source.len() + 6);
+        encoded_len(&self.changes) + source
     }
 
     /// The changes as a receiver is told.
@@ -79,9 +100,9 @@ impl Patch {
     }
 
     /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's
-    /// length in 4 bytes, the value.
+    /// length in 4 bytes, the value. The source comes last, as the value of a key that can not be.
     pub(crate) fn encode(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(encoded_len(&self.changes));
+        let mut out = BytesMut::with_capacity(self.bytes());
         for (key, value) in &self.changes {
             let key_len = u16::try_from(key.len()).expect("keys fit in a patch");
             let value_len = u32::try_from(value.len()).expect("values fit in a patch");
@@ -90,23 +111,35 @@ impl Patch {
             out.put_u32(value_len);
             out.put_slice(value);
         }
+        if let Some(source) = &self.source {
+            out.put_u16(SOURCE);
+            out.put_u32(u32::try_from(source.len()).expect("a path is short"));
+            out.put_slice(source.as_bytes());
+        }
         out.freeze()
     }
 
     /// What [`encode`](Self::encode) wrote; `None` for anything else.
     pub(crate) fn decode(stored: &Bytes) -> Option<Self> {
         let mut rest = stored.clone();
-        let mut changes = Vec::new();
+        let mut patch = Self::default();
         while !rest.is_empty() {
             let key_len = rest.try_get_u16().ok()?;
+            if key_len == SOURCE {
+                let len = rest.try_get_u32().ok()?;
+                let source = take(&mut rest, usize::try_from(len).ok()?)?;
+                patch.source = Some(std::str::from_utf8(&source).ok()?.to_owned());
+                return rest.is_empty().then_some(patch);
+            }
             let key = take(&mut rest, usize::from(key_len))?;
             let key = std::str::from_utf8(&key).ok()?.to_owned();
             let value_len = rest.try_get_u32().ok()?;
             let value = take(&mut rest, usize::try_from(value_len).ok()?)?;
             // Their own allocation: a slice would pin what the store read.
-            changes.push((key, Bytes::copy_from_slice(&value)));
+            let value = Bytes::copy_from_slice(&value);
+            patch.changes.push((key, value));
         }
-        Some(Self { changes })
+        Some(patch)
     }
 }
 

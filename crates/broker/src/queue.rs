@@ -263,8 +263,16 @@ impl Queue {
         for subqueue in Subqueue::ALL {
             if std::mem::take(&mut self.sub_mut(subqueue).stirred) {
                 self.dispatch(subqueue, cx);
+                if self.forwards(subqueue) {
+                    cx.shared.pumps.insert(self.place(subqueue));
+                }
             }
         }
+        self.set_alarm(cx);
+    }
+
+    /// Says when it wants a tick.
+    pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
         let alarm = Alarm {
             mono: self.mono_alarm(cx),
             wall: self.wall_alarm(cx),

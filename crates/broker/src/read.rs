@@ -7,6 +7,8 @@ use crate::cancel::Cancellation;
 use crate::clients::Place;
 use crate::deferred::Retrieval;
 use crate::directory::Directory;
+use crate::duplicates::Known;
+use crate::forward;
 use crate::id::ReadId;
 use crate::patch::Patch;
 use crate::peek::Peek;
@@ -33,6 +35,8 @@ pub(crate) enum Purpose {
     DuplicateLoad(EntityId),
     /// The oldest of the history.
     DuplicateSweep(EntityId),
+    /// The id of a message that is to be forwarded, asked of its destination.
+    TransferLookup(Place, EntityId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
     /// What is scheduled next.
@@ -43,7 +47,9 @@ pub(crate) enum Purpose {
 impl Purpose {
     fn entity(&self) -> EntityId {
         match self {
-            Self::Refill(place) | Self::Fetch(place, _) => place.entity,
+            Self::Refill(place) | Self::Fetch(place, _) | Self::TransferLookup(place, _) => {
+                place.entity
+            }
             Self::Sweep(entity)
             | Self::SweepPatches(entity, _)
             | Self::DuplicateLookup(entity)
@@ -67,6 +73,11 @@ pub(crate) fn loaded(
     let Some(purpose) = cx.shared.take_read(read) else {
         return;
     };
+    if let Purpose::TransferLookup(place, destination) = purpose {
+        let known = found.and_then(Found::into_entries);
+        let known = known.and_then(|entries| Known::of(&entries));
+        return forward::looked_up(directory, read, place, destination, known, cx);
+    }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         return;
     };
@@ -79,6 +90,7 @@ pub(crate) fn loaded(
         Purpose::SweepPatches(_, numbers) => {
             queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
         }
+        Purpose::TransferLookup(..) => {}
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),

@@ -105,6 +105,9 @@ impl Queue {
 
     /// How many messages the takers would take, within bounds.
     fn wanted(&self, subqueue: Subqueue, cx: &Context<'_>) -> usize {
+        if self.forwards(subqueue) {
+            return FETCH_MESSAGES;
+        }
         let mut wanted = 0_usize;
         for slot in &self.sub(subqueue).takers {
             let credit = cx.shared.clients.get(*slot).map_or(0, |r| r.credit());

@@ -4,14 +4,16 @@
 //! whatever the clock does. Sends are refused before anything is written when the disk is nearly
 //! full, the entity is full, or a message is too large.
 
+use bytes::Bytes;
 use store::{EntityId, MessageRow, SequenceNumber, Write};
 
-use crate::bodies::BodyRef;
+use crate::bodies::{Body, BodyRef};
 use crate::command::Incoming;
 use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::id::{RequestId, Subqueue};
 use crate::output::{Output, SendError};
+use crate::patch::Patch;
 use crate::queue::Queue;
 use crate::shared::Context;
 use crate::time::Wall;
@@ -64,7 +66,11 @@ impl Queue {
         known: &Known,
         cx: &mut Context<'_>,
     ) -> Result<(), SendError> {
-        self.check_room(&messages, cx)?;
+        let sizes = messages.iter().map(|message| message.payload.len() as u64);
+        if cx.shared.nearly_full {
+            return Err(SendError::DiskNearlyFull);
+        }
+        self.check_sizes(sizes)?;
         let first = self.head.next_number;
         let enqueued = self.take_enqueued_time(cx);
         let mut duplicates = Vec::new();
@@ -88,15 +94,12 @@ impl Queue {
         Ok(())
     }
 
-    fn check_room(&self, messages: &[Incoming], cx: &Context<'_>) -> Result<(), SendError> {
-        if cx.shared.nearly_full {
-            return Err(SendError::DiskNearlyFull);
-        }
+    /// Whether messages of these sizes fit, each and all of them.
+    pub(crate) fn check_sizes(&self, sizes: impl Iterator<Item = u64>) -> Result<(), SendError> {
         let limit = self.settings.max_message_size.unwrap_or(MAX_MESSAGE_SIZE);
         let limit = limit.min(MAX_MESSAGE_SIZE);
         let mut sum = 0_u64;
-        for message in messages {
-            let size = message.payload.len() as u64;
+        for size in sizes {
             if size > limit {
                 return Err(SendError::TooLarge { size, limit });
             }
@@ -121,21 +124,36 @@ impl Queue {
         }
         let number = self.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
+        self.settle_in(Subqueue::Main, number, row, message.payload, None, cx);
+        number
+    }
+
+    /// A message with its body enters a subqueue for the first time.
+    pub(crate) fn settle_in(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        row: MessageRow,
+        payload: Bytes,
+        patch: Option<Box<Patch>>,
+        cx: &mut Context<'_>,
+    ) {
         cx.write(Write::PutBody {
             pointer: row.body,
-            body: message.payload.clone(),
+            body: payload.clone(),
         });
-        self.note_deadline(number, row.expires_ms, cx);
+        if subqueue == Subqueue::Main {
+            self.note_deadline(number, row.expires_ms, cx);
+        }
         let mut entry = Entry {
             row,
             delivery_count: 0,
             body: BodyRef::NONE,
         };
-        if self.keeps_next(cx) {
-            entry.body = cx.shared.bodies.put_received(message.payload);
+        if self.keeps_next(subqueue, cx) {
+            entry.body = cx.shared.bodies.put_received(Body { payload, patch });
         }
-        self.enter(Subqueue::Main, number, entry, cx);
-        number
+        self.enter(subqueue, number, entry, cx);
     }
 
     /// The row of a message that is enqueued at this time under this number.
@@ -154,7 +172,32 @@ impl Queue {
             size: u32::try_from(message.payload.len()).expect("sizes were checked"),
             flags: 0,
             session_hash: 0,
+            enqueued_number: 0,
             body: self.pointer(number),
+        }
+    }
+
+    /// The row of a message that had `before` and the number `old` in the queue it comes from.
+    pub(crate) fn arriving_row(
+        &self,
+        before: &MessageRow,
+        old: SequenceNumber,
+        number: SequenceNumber,
+        enqueued_ms: u64,
+    ) -> MessageRow {
+        let default = self.settings.default_message_time_to_live;
+        let ttl_ms = before.ttl_ms.min(default);
+        let first = match before.enqueued_number {
+            0 => old.0,
+            first => first,
+        };
+        MessageRow {
+            enqueued_ms,
+            ttl_ms,
+            expires_ms: enqueued_ms.saturating_add(ttl_ms),
+            enqueued_number: first,
+            body: self.pointer(number),
+            ..*before
         }
     }
 
@@ -172,8 +215,8 @@ impl Queue {
     }
 
     /// Whether the window will know the next message, so that its body is worth keeping.
-    fn keeps_next(&self, cx: &Context<'_>) -> bool {
-        let room = self.sub(Subqueue::Main).window.len() < cx.shared.settings.window;
-        room && self.beyond(Subqueue::Main) == 0
+    fn keeps_next(&self, subqueue: Subqueue, cx: &Context<'_>) -> bool {
+        let room = self.sub(subqueue).window.len() < cx.shared.settings.window;
+        room && self.beyond(subqueue) == 0
     }
 }

@@ -29,6 +29,17 @@ pub enum LocksOnDisconnect {
     Drop,
 }
 
+/// Where messages go that can not be forwarded. (`spec/README.md`)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardFailures {
+    /// To the source's transfer dead-letter queue.
+    #[default]
+    Transfer,
+    /// To the source's ordinary dead-letter queue.
+    DeadLetter,
+}
+
 /// A queue's properties that change what it does. (Entities contract 2.1)
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -77,6 +88,7 @@ pub struct BrokerSettings {
     pub seed: [u8; 32],
     pub expiry: Expiry,
     pub locks_on_disconnect: LocksOnDisconnect,
+    pub forward_failures: ForwardFailures,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
     /// Bytes of bodies kept in memory for those who come soon.
@@ -97,6 +109,7 @@ impl Default for BrokerSettings {
             seed: [0; 32],
             expiry: Expiry::Eager,
             locks_on_disconnect: LocksOnDisconnect::Keep,
+            forward_failures: ForwardFailures::Transfer,
             window: 65_536,
             body_bytes: 16 << 20,
             outlet_bytes: 4 << 20,

@@ -6,7 +6,7 @@ use store::{EntityId, Query, Write};
 
 use crate::bodies::Bodies;
 use crate::broker::Effects;
-use crate::clients::Clients;
+use crate::clients::{Clients, Place};
 use crate::id::ReadId;
 use crate::output::Output;
 use crate::read::Purpose;
@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub nearly_full: bool,
     /// Units of background work that this turn may still do.
     pub work_left: usize,
+    /// Subqueues whose messages go on by themselves, and may be able to.
+    pub pumps: BTreeSet<Place>,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
@@ -42,6 +44,7 @@ impl Shared {
             alarms: Alarms::default(),
             nearly_full: false,
             work_left: settings.turn_work,
+            pumps: BTreeSet::new(),
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,

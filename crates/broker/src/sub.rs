@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use store::{PartHead, SequenceNumber};
 
 use crate::clients::ReceiverSlot;
+use crate::forward::Pump;
 use crate::id::ReadId;
 use crate::lock::Locks;
 use crate::settings::BrokerSettings;
@@ -27,6 +28,8 @@ pub(crate) struct Sub {
     pub cautious: bool,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
+    /// What keeps messages that go on by themselves.
+    pub pump: Pump,
     /// Something has become available, or somebody wants something.
     pub stirred: bool,
 }
@@ -43,6 +46,7 @@ impl Sub {
             fetch: None,
             cautious: false,
             retry_at: None,
+            pump: Pump::default(),
             stirred: false,
         }
     }
@@ -56,6 +60,7 @@ impl Sub {
     /// When it wants a tick; it may be too early.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         let earliest = self.locks.earliest();
-        earliest.into_iter().chain(self.retry_at).min()
+        let waits = self.retry_at.into_iter().chain(self.pump.deadline());
+        earliest.into_iter().chain(waits).min()
     }
 }

@@ -82,6 +82,7 @@ impl Planned {
             size: self.size,
             flags: self.flags,
             session_hash: self.session_hash,
+            enqueued_number: 0,
             body,
         }
     }

@@ -14,6 +14,7 @@ use store::{MessageRow, SequenceNumber};
 
 use crate::bodies::BodyRef;
 use crate::id::ReadId;
+use crate::row;
 
 /// An available message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,6 +22,13 @@ pub(crate) struct Entry {
     pub row: MessageRow,
     pub delivery_count: u32,
     pub body: BodyRef,
+}
+
+impl Entry {
+    /// Whether properties may have been changed: it was abandoned, or came so from elsewhere.
+    pub(crate) fn may_have_patch(&self) -> bool {
+        self.delivery_count > 0 || row::came_patched(&self.row)
+    }
 }
 
 /// What a window would like to read.

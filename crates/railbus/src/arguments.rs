@@ -9,7 +9,9 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 use server::duration::parse_typed;
 
-use crate::config::{Durability, Expiry, LocksOnDisconnect, LogFormat, parse_address};
+use crate::config::{
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, parse_address,
+};
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
 #[derive(Debug, Parser)]
@@ -125,6 +127,10 @@ pub struct ServeArguments {
     /// What becomes of message locks when their connection is lost [default: keep]
     #[arg(long, value_enum, env = "RAILBUS_LOCKS_ON_DISCONNECT")]
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
+
+    /// Where messages go that can not be forwarded [default: transfer]
+    #[arg(long, value_enum, env = "RAILBUS_FORWARD_FAILURES")]
+    pub forward_failures: Option<ForwardFailures>,
 
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]

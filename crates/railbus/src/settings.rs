@@ -154,6 +154,9 @@ fn queues(
     entities
         .warnings
         .extend(config::unsupported(&entities.queues));
+    entities
+        .warnings
+        .extend(config::missing_targets(&entities.queues));
     Ok((entities.queues, entities.warnings))
 }
 
@@ -302,6 +305,11 @@ fn broker(
         locks_on_disconnect: arguments
             .locks_on_disconnect
             .or(config.locks_on_disconnect)
+            .unwrap_or_default()
+            .into(),
+        forward_failures: arguments
+            .forward_failures
+            .or(config.forward_failures)
             .unwrap_or_default()
             .into(),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),

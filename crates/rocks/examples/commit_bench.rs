@@ -139,6 +139,7 @@ fn send(set: &mut WriteSet, numbers: std::ops::Range<u64>, source: &Bytes) {
             size: 1_024,
             flags: 0,
             session_hash: 0,
+            enqueued_number: 0,
             body: pointer,
         };
         set.push(Write::PutBody {

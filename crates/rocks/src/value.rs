@@ -22,7 +22,8 @@ mod tag {
     pub const EXPIRES: u8 = 4;
     pub const SESSION: u8 = 8;
     pub const FLAGS: u8 = 16;
-    pub const ALL: u8 = 31;
+    pub const ENQUEUED_NUMBER: u8 = 32;
+    pub const ALL: u8 = 63;
 }
 
 /// Where a head goes on with something else than a part.
@@ -33,14 +34,14 @@ mod field {
 
 /// A short value on the stack.
 pub(crate) struct Short {
-    bytes: [u8; 64],
+    bytes: [u8; 72],
     len: usize,
 }
 
 impl Short {
     fn new() -> Self {
         Self {
-            bytes: [0; 64],
+            bytes: [0; 72],
             len: 0,
         }
     }
@@ -89,6 +90,10 @@ pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &Message
         tags |= tag::FLAGS;
         value.add(row.flags.to_be_bytes());
     }
+    if row.enqueued_number != 0 {
+        tags |= tag::ENQUEUED_NUMBER;
+        value.add(row.enqueued_number.to_be_bytes());
+    }
     value.bytes[0] = tags;
     value
 }
@@ -114,6 +119,7 @@ fn parse_row(entity: EntityId, number: SequenceNumber, value: &[u8]) -> Option<M
         expires_ms: u64::MAX,
         flags: 0,
         session_hash: 0,
+        enqueued_number: 0,
         body: BodyPointer {
             home: entity,
             number,
@@ -134,6 +140,9 @@ fn parse_row(entity: EntityId, number: SequenceNumber, value: &[u8]) -> Option<M
     }
     if has(tag::FLAGS) {
         row.flags = fields.u32()?;
+    }
+    if has(tag::ENQUEUED_NUMBER) {
+        row.enqueued_number = fields.u64()?;
     }
     (fields.0.is_empty() && tags & !tag::ALL == 0).then_some(row)
 }
@@ -311,9 +320,12 @@ mod tests {
             enqueued_ms: u64, size: u32, flags in prop_oneof![Just(0), any::<u32>()],
             ttl_ms in usual_or_any(u64::MAX), expires_ms in usual_or_any(u64::MAX),
             session_hash in usual_or_any(0), home in usual_or_any(3), number in usual_or_any(4),
+            enqueued_number in usual_or_any(0),
         ) -> MessageRow {
             let body = BodyPointer { home: EntityId(home), number: SequenceNumber(number) };
-            MessageRow { enqueued_ms, ttl_ms, expires_ms, size, flags, session_hash, body }
+            MessageRow {
+                enqueued_ms, ttl_ms, expires_ms, size, flags, session_hash, enqueued_number, body,
+            }
         }
     }
 
@@ -348,6 +360,7 @@ mod tests {
             size: 1_024,
             flags: 0,
             session_hash: 0,
+            enqueued_number: 0,
             body,
         };
         assert_eq!(encode_row(PLACE.0, PLACE.1, &row).as_ref().len(), 13);

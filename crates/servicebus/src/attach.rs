@@ -9,7 +9,7 @@ use std::sync::Arc;
 use amqp::performative::SenderSettleMode;
 use amqp::value::lookup;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
-use broker::{Command, ReceiveMode, Subqueue};
+use broker::{Command, QueueSettings, ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
 use crate::address::{Node, Place};
@@ -143,6 +143,9 @@ impl Client {
 
     fn join_receiver(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
         let (standing, entity) = self.enter(Need::Listen, place)?;
+        if forwards(&entity.settings, place.subqueue) {
+            return Err(refusal::forwarding_source());
+        }
         // A subqueue is never session-aware. (Wire contract 3.4)
         let sessions = entity.settings.requires_session && place.subqueue == Subqueue::Main;
         match (sessions, has_session_filter(&wanted.attach)) {
@@ -309,4 +312,13 @@ fn has_session_filter(attach: &Attach) -> bool {
         _ => false,
     };
     lookup(filter, SESSION_FILTER).is_some() || filter.iter().any(|(_, value)| described(value))
+}
+
+/// Whether messages of a subqueue go on by themselves.
+fn forwards(settings: &QueueSettings, subqueue: Subqueue) -> bool {
+    match subqueue {
+        Subqueue::Main => settings.forward_to.is_some(),
+        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_some(),
+        Subqueue::TransferDeadLetter => false,
+    }
 }

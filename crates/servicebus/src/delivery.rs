@@ -21,6 +21,7 @@ const ENQUEUED_TIME: &[u8] = b"\xa3\x13x-opt-enqueued-time\x83";
 const SEQUENCE_NUMBER: &[u8] = b"\xa3\x15x-opt-sequence-number\x81";
 const ENQUEUE_SEQUENCE_NUMBER: &[u8] = b"\xa3\x1dx-opt-enqueue-sequence-number\x81";
 const LOCKED_UNTIL: &[u8] = b"\xa3\x12x-opt-locked-until\x83";
+const DEADLETTER_SOURCE: &[u8] = b"\xa3\x17x-opt-deadletter-source";
 const MESSAGE_STATE: &[u8] = b"\xa3\x13x-opt-message-state\x54";
 
 /// Annotations of a sender that are not passed on: the broker alone says these.
@@ -190,7 +191,10 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, until: Option<u64>,
     let times_and_numbers = [
         (ENQUEUED_TIME, Some(signed(message.enqueued.0))),
         (SEQUENCE_NUMBER, Some(number)),
-        (ENQUEUE_SEQUENCE_NUMBER, Some(number)),
+        (
+            ENQUEUE_SEQUENCE_NUMBER,
+            Some(signed(message.enqueued_number.0)),
+        ),
         (LOCKED_UNTIL, until.map(signed)),
     ];
     for (key, value) in times_and_numbers {
@@ -199,6 +203,11 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, until: Option<u64>,
             head.put_i64(value);
             entries += 1;
         }
+    }
+    if let Some(source) = &message.dead_letter_source {
+        head.extend_from_slice(DEADLETTER_SOURCE);
+        encode::string(head, source);
+        entries += 1;
     }
     head.extend_from_slice(MESSAGE_STATE);
     head.put_i8(message.state as i8);

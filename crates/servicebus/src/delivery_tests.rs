@@ -16,6 +16,7 @@ const ENQUEUED: i64 = 1_700_000_000_000;
 fn browsed(payload: impl Into<Bytes>) -> Browsed {
     Browsed {
         number: SequenceNumber(258),
+        enqueued_number: SequenceNumber(258),
         enqueued: Wall(1_700_000_000_000),
         ttl_ms: None,
         expires: None,
@@ -23,6 +24,7 @@ fn browsed(payload: impl Into<Bytes>) -> Browsed {
         state: MessageState::Active,
         payload: payload.into(),
         changes: Vec::new(),
+        dead_letter_source: None,
     }
 }
 

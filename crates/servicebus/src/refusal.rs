@@ -100,6 +100,14 @@ pub(crate) fn sessionless_receiver() -> Error {
     )
 }
 
+/// A receiver where messages go on by themselves. (Entities contract 14.1)
+pub(crate) fn forwarding_source() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "Cannot create a message receiver on an entity with auto-forwarding enabled.",
+    )
+}
+
 /// A session receiver on an entity without sessions. (Wire contract 3.4)
 pub(crate) fn sessionful_receiver() -> Error {
     Error::new(

@@ -111,6 +111,7 @@ pub fn row_of(entity: EntityId, number: SequenceNumber, size: usize) -> MessageR
         size: u32::try_from(size).unwrap_or(u32::MAX),
         flags: 0,
         session_hash: 0,
+        enqueued_number: 0,
         body: BodyPointer {
             home: entity,
             number,

@@ -39,6 +39,8 @@ pub struct MessageRow {
     pub flags: u32,
     /// For sessions; 0 without one.
     pub session_hash: u64,
+    /// Its number where it first arrived, if it was forwarded from there; else 0.
+    pub enqueued_number: u64,
     pub body: BodyPointer,
 }
 

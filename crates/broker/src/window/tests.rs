@@ -257,6 +257,7 @@ fn entry(delivery_count: u32) -> Entry {
         size: 0,
         flags: 0,
         session_hash: 0,
+        enqueued_number: 0,
         body,
     };
     Entry {

@@ -150,7 +150,7 @@ fn sends_that_wait_for_the_store_keep_their_order() {
         expect![[r#"
             0s sent from #1
             2s active 1 dead 0 deferred 0 bytes 1
-            3s asked for 65536 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"k\x86\xb2s\xff4\xfc\xe1\x9dk\x80N\xffZ?W", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\xd4s^:&^\x16\xee\xe0?Yq\x8b\x9b]\x03", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\xd4s^:&^\x16\xee\xe0?Yq\x8b\x9b]\x03", number: SequenceNumber(0) }]
+            3s asked for 65536 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"?\xfc\xabq\xa0\x13Em[\xee=\xd6=2\x16[", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }]
             3s sent from #2, known as #1
             3s sent from #2
             3s sent from #3, known as #2

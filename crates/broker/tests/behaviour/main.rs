@@ -13,6 +13,7 @@ mod dead_letters;
 mod deferred;
 mod duplicates;
 mod expiry;
+mod forwarding;
 mod locks;
 mod memory;
 mod random;

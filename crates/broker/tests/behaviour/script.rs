@@ -167,12 +167,13 @@ impl Stage {
             "peek" => self.peek(args),
             "fetch" => self.fetch(args),
             "cancel" => self.cancel(args),
-            "counters" => self.counters(),
+            "counters" => self.counters(args),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => self.late_reads = args == ["late"],
             "answer" => self.answer(args),
             "asked" => self.asked(),
             "blocks" => self.blocks(),
+            "rows" => self.rows(),
             "history" => self.history(),
             "disk" => self.disk.set_nearly_full(args == ["full"]),
             "sync" => self.sync(args),
@@ -188,24 +189,41 @@ impl Stage {
         self.turn(vec![Command::EnsureQueue {
             request,
             namespace: NamespaceId(0),
-            path: "q".to_owned(),
+            path: named(args, "name=").unwrap_or("q").to_owned(),
             settings,
         }]);
     }
 
+    /// The queue that `in=` names; the first one otherwise.
+    fn entity(&self, args: &[&str]) -> EntityId {
+        let Some(name) = named(args, "in=") else {
+            return QUEUE;
+        };
+        let mut queues = self.shard.broker.queues();
+        let found = queues.find(|queue| queue.path == name);
+        found.expect("the queue was created").id
+    }
+
     fn send(&mut self, args: &[&str]) {
-        let ttl_ms = args.iter().find_map(|a| a.strip_prefix("ttl=")).map(millis);
+        let ttl_ms = named(args, "ttl=").map(millis);
+        let entity = self.entity(args);
+        let encoded = args.contains(&"encoded");
         let mut messages = Vec::new();
-        for text in args.iter().filter(|a| !a.starts_with("ttl=")) {
+        for text in args.iter().filter(|a| !a.contains('=') && **a != "encoded") {
             let (text, times) = text.split_once('*').unwrap_or((text, "1"));
             let (text, id) = text.split_once('@').unwrap_or((text, ""));
             // What comes after a + is when it is scheduled for, counted from the script's begin.
             let (text, due) = text.split_once('+').unwrap_or((text, "0s"));
             let scheduled = Some(Wall(START + millis(due))).filter(|_| due != "0s");
             for _ in 0..times.parse::<usize>().unwrap() {
-                let message_id = (!id.is_empty()).then(|| Bytes::from(id.to_owned()));
+                let message_id = (!id.is_empty()).then(|| encoded_text(id));
+                let payload = if encoded {
+                    encoded_message(text, id)
+                } else {
+                    Bytes::from(text.to_owned())
+                };
                 messages.push(Incoming {
-                    payload: Bytes::from(text.to_owned()),
+                    payload,
                     message_id,
                     ttl_ms,
                     scheduled,
@@ -216,7 +234,7 @@ impl Stage {
         let request = self.request("send");
         self.turn(vec![Command::Send {
             request,
-            entity: QUEUE,
+            entity,
             messages,
         }]);
     }
@@ -224,7 +242,7 @@ impl Stage {
     fn attach(&mut self, args: &[&str]) {
         self.turn(vec![Command::Attach {
             receiver: receiver(args[0]),
-            entity: QUEUE,
+            entity: self.entity(args),
             subqueue: subqueue(args),
             mode: mode(args),
         }]);
@@ -245,7 +263,7 @@ impl Stage {
             .collect();
         let outcome = outcome(verb, args);
         let request = self.request(&format!("{verb} {}", args.join(" ")));
-        let (entity, subqueue) = (QUEUE, subqueue(args));
+        let (entity, subqueue) = (self.entity(args), subqueue(args));
         self.turn(vec![match tokens[..] {
             [token] => Command::Settle {
                 request: Some(request),
@@ -276,7 +294,7 @@ impl Stage {
         let request = self.request(&format!("renew {}", args.join(" ")));
         self.turn(vec![Command::Renew {
             request,
-            entity: QUEUE,
+            entity: self.entity(args),
             subqueue: subqueue(args),
             tokens,
         }]);
@@ -287,7 +305,7 @@ impl Stage {
         let bytes = args.iter().find_map(|a| a.strip_prefix("bytes="));
         self.turn(vec![Command::Peek {
             request,
-            entity: QUEUE,
+            entity: self.entity(args),
             subqueue: subqueue(args),
             from: SequenceNumber(args[0].parse().unwrap()),
             count: args[1].parse().unwrap(),
@@ -299,7 +317,7 @@ impl Stage {
         let request = self.request_of(args[0], &format!("fetch {}", args.join(" ")));
         self.turn(vec![Command::ReceiveDeferred {
             request,
-            entity: QUEUE,
+            entity: self.entity(args),
             subqueue: subqueue(args),
             numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
             mode: mode(args),
@@ -311,13 +329,13 @@ impl Stage {
         let request = self.request(&format!("cancel {}", args.join(" ")));
         self.turn(vec![Command::CancelScheduled {
             request,
-            entity: QUEUE,
+            entity: self.entity(args),
             numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
         }]);
     }
 
-    fn counters(&mut self) {
-        let info = self.shard.broker.queue(QUEUE).unwrap();
+    fn counters(&mut self, args: &[&str]) {
+        let info = self.shard.broker.queue(self.entity(args)).unwrap();
         let mut text = format!(
             "active {} dead {} deferred {} bytes {}",
             info.active, info.dead_letter, info.deferred, info.bytes
@@ -416,6 +434,13 @@ impl Stage {
     fn blocks(&mut self) {
         let blocks = self.disk.with_current(|image| image.expiries.len());
         self.tell(&format!("blocks with a deadline: {blocks}"));
+    }
+
+    /// How many rows and bodies the store holds.
+    fn rows(&mut self) {
+        let held = |image: &store::Image| (image.messages.len(), image.bodies.len());
+        let (rows, bodies) = self.disk.with_durable(held);
+        self.tell(&format!("{rows} rows and {bodies} bodies"));
     }
 
     /// How many message ids the store remembers, and how many moments of acceptance.
@@ -646,6 +671,12 @@ fn browsed(message: &Browsed) -> String {
     for (key, value) in &message.changes {
         write!(text, " {key}={:?}", text_of(value)).unwrap();
     }
+    if message.enqueued_number != message.number {
+        write!(text, " first {}", message.enqueued_number).unwrap();
+    }
+    if let Some(source) = &message.dead_letter_source {
+        write!(text, " from dead letters of {source}").unwrap();
+    }
     if let Some(expires) = message.expires {
         write!(text, " expires {}", time(expires.0 - START)).unwrap();
     }
@@ -673,6 +704,11 @@ fn queue_settings(args: &[&str]) -> QueueSettings {
             "max-size" => settings.max_size = value.parse().unwrap(),
             "max-message" => settings.max_message_size = Some(value.parse().unwrap()),
             "cloud" => settings.expiry = Some(broker::Expiry::Cloud),
+            "name" => {}
+            "forward" => settings.forward_to = Some(value.to_owned()),
+            "forward-dead" => {
+                settings.forward_dead_lettered_messages_to = Some(value.to_owned());
+            }
             "sessions" => settings.requires_session = true,
             "window" => {
                 settings.requires_duplicate_detection = true;
@@ -686,7 +722,7 @@ fn queue_settings(args: &[&str]) -> QueueSettings {
 
 fn outcome(verb: &str, args: &[&str]) -> Outcome {
     let changes = args.iter().filter_map(|arg| {
-        let (key, value) = arg.split_once('=')?;
+        let (key, value) = arg.split_once('=').filter(|(key, _)| *key != "in")?;
         let (value, times) = value.split_once('*').unwrap_or((value, "1"));
         let mut out = BytesMut::new();
         amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));
@@ -723,6 +759,8 @@ fn name_of(receiver: ReceiverId) -> String {
 fn subqueue(args: &[&str]) -> Subqueue {
     if args.contains(&"dead") {
         Subqueue::DeadLetter
+    } else if args.contains(&"transfer") {
+        Subqueue::TransferDeadLetter
     } else {
         Subqueue::Main
     }
@@ -734,6 +772,31 @@ fn mode(args: &[&str]) -> ReceiveMode {
     } else {
         ReceiveMode::PeekLock
     }
+}
+
+/// The value of the argument that begins with `prefix`.
+fn named<'a>(args: &[&'a str], prefix: &str) -> Option<&'a str> {
+    args.iter().find_map(|arg| arg.strip_prefix(prefix))
+}
+
+/// A string in its smallest encoding.
+fn encoded_text(text: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    amqp::encode::string(&mut out, text);
+    out.freeze()
+}
+
+/// A message with an id and its text as data.
+fn encoded_message(text: &str, id: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    let properties = amqp::message::Properties {
+        message_id: (!id.is_empty()).then(|| amqp::Value::String(id.into())),
+        ..Default::default()
+    };
+    properties.encode(&mut out);
+    amqp::encode::descriptor(&mut out, 0x75);
+    amqp::encode::binary(&mut out, text.as_bytes());
+    out.freeze()
 }
 
 fn numbers(args: &[&str]) -> Vec<u64> {

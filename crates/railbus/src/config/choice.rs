@@ -63,6 +63,26 @@ impl From<LocksOnDisconnect> for broker::LocksOnDisconnect {
     }
 }
 
+/// Where messages go that can not be forwarded.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardFailures {
+    /// To the transfer dead-letter queue of the source
+    #[default]
+    Transfer,
+    /// To its ordinary dead-letter queue
+    DeadLetter,
+}
+
+impl From<ForwardFailures> for broker::ForwardFailures {
+    fn from(failures: ForwardFailures) -> Self {
+        match failures {
+            ForwardFailures::Transfer => Self::Transfer,
+            ForwardFailures::DeadLetter => Self::DeadLetter,
+        }
+    }
+}
+
 /// How logs look.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]

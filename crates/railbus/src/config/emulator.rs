@@ -10,7 +10,9 @@ use super::entities::Entities;
 use super::error::Error;
 use super::json::Cursor;
 use super::name::EntityPath;
-use super::queue::{DeliveryCount, HistoryWindow, LockDuration, TimeToLive, delivery_count};
+use super::queue::{
+    DeliveryCount, HistoryWindow, LockDuration, TimeToLive, delivery_count, forwarding_fault,
+};
 
 /// What the emulator allows in one namespace is not a limit here, but there can be only one.
 const NAMESPACES: usize = 1;
@@ -65,9 +67,11 @@ impl Reader {
         if self.entities.contains(&path) {
             return Err(name.error(format!("the queue `{path}` is there already")));
         }
-        self.entities
-            .queues
-            .push(QueueDefinition { path, settings });
+        let definition = QueueDefinition { path, settings };
+        if let Some(fault) = forwarding_fault(&definition) {
+            return Err(name.error(fault));
+        }
+        self.entities.queues.push(definition);
         Ok(())
     }
 

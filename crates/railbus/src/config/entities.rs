@@ -8,7 +8,7 @@ use server::QueueDefinition;
 use super::emulator;
 use super::error::{Error, Place, read};
 use super::json::{self, Cursor};
-use super::queue::QueueConfig;
+use super::queue::{QueueConfig, forwarding_fault};
 use super::toml_file::TomlFile;
 
 /// What a file says there should be.
@@ -87,6 +87,9 @@ fn collect(
         if entities.contains(&queue.path) {
             let message = format!("the queue `{}` is there already", queue.path);
             return Err(refuse(format!("queues[{index}].name"), message));
+        }
+        if let Some(fault) = forwarding_fault(&queue) {
+            return Err(refuse(format!("queues[{index}].name"), fault));
         }
         entities.queues.push(queue);
     }

@@ -15,11 +15,11 @@ mod railbus_toml;
 mod size;
 mod toml_file;
 
-pub use choice::{Durability, Expiry, LocksOnDisconnect, LogFormat, Right};
+pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
 pub use entities::{Entities, read_entities};
 pub use error::Error;
 pub use name::EntityPath;
-pub use queue::unsupported;
+pub use queue::{missing_targets, unsupported};
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };

@@ -94,13 +94,52 @@ pub fn delivery_count(count: DeliveryCount) -> u32 {
 type Uses = fn(&QueueSettings) -> bool;
 
 /// Properties that are stored, but have no effect in this version.
-const UNSUPPORTED: [(&str, Uses); 3] = [
-    ("RequiresSession", |settings| settings.requires_session),
-    ("ForwardTo", |settings| settings.forward_to.is_some()),
-    ("ForwardDeadLetteredMessagesTo", |settings| {
-        settings.forward_dead_lettered_messages_to.is_some()
-    }),
-];
+const UNSUPPORTED: [(&str, Uses); 1] = [("RequiresSession", |settings| settings.requires_session)];
+
+/// Why a queue can not forward as it should, if so. (Entities contract 14.1)
+pub fn forwarding_fault(queue: &QueueDefinition) -> Option<String> {
+    let settings = &queue.settings;
+    let targets = [
+        &settings.forward_to,
+        &settings.forward_dead_lettered_messages_to,
+    ];
+    let mut targets = targets.into_iter().flatten();
+    if targets.any(|target| target.eq_ignore_ascii_case(&queue.path)) {
+        return Some(format!(
+            "the queue `{}` can not forward to itself",
+            queue.path
+        ));
+    }
+    let sessions = settings.requires_session && settings.forward_to.is_some();
+    sessions.then(|| {
+        format!(
+            "the queue `{}` has sessions, so it can not forward",
+            queue.path
+        )
+    })
+}
+
+/// A warning for each queue whose messages would go to one that is not there.
+pub fn missing_targets(queues: &[QueueDefinition]) -> Vec<String> {
+    let is_there = |path: &str| {
+        queues
+            .iter()
+            .any(|queue| queue.path.eq_ignore_ascii_case(path))
+    };
+    let mut warnings = Vec::new();
+    for QueueDefinition { path, settings } in queues {
+        let dead = settings.forward_dead_lettered_messages_to.iter();
+        for target in settings
+            .forward_to
+            .iter()
+            .chain(dead)
+            .filter(|t| !is_there(t))
+        {
+            warnings.push(format!("{path} forwards to {target}, which is not there"));
+        }
+    }
+    warnings
+}
 
 /// A warning for each such property that some of `queues` use.
 pub fn unsupported(queues: &[QueueDefinition]) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::Error as _;
 
-use super::choice::{Durability, Expiry, LocksOnDisconnect, LogFormat, Right};
+use super::choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
 use super::duration::Millis;
 use super::error::Error;
 use super::name::EntityPath;
@@ -35,6 +35,7 @@ pub struct RailbusToml {
     pub memory: Option<Size<{ 16 << 20 }, { 1 << 40 }>>,
     pub expiry: Option<Expiry>,
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
+    pub forward_failures: Option<ForwardFailures>,
     pub allow_development_key: bool,
     pub virtual_clock: bool,
     pub auth: Auth,
@@ -206,6 +207,7 @@ mod tests {
             memory = "256MiB"
             expiry = "cloud"
             locks-on-disconnect = "drop"
+            forward-failures = "dead-letter"
             [auth]
             anonymous = ["send", "listen"]
             [[auth.rules]]

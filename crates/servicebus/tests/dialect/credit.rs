@@ -207,6 +207,7 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
     });
     let message = broker::Browsed {
         number: store::SequenceNumber(9),
+        enqueued_number: store::SequenceNumber(9),
         enqueued: broker::Wall(0),
         ttl_ms: None,
         expires: None,
@@ -214,6 +215,7 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         state: broker::MessageState::Active,
         payload: message("beyond the credit"),
         changes: Vec::new(),
+        dead_letter_source: None,
     };
     let token = broker::LockToken(5);
     let delivery = Box::new(broker::Delivery {

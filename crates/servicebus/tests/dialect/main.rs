@@ -13,6 +13,7 @@ mod cbs;
 mod connection;
 mod credit;
 mod duplicates;
+mod forwarding;
 mod hostile;
 mod management;
 mod receive;

@@ -92,6 +92,7 @@ impl Model {
             size: u32::try_from(len).expect("test bodies are small"),
             flags: 0,
             session_hash: number.0 % 2,
+            enqueued_number: number.0 % 5,
             body: pointer,
         };
         set.push(Write::PutBody {

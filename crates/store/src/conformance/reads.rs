@@ -225,6 +225,7 @@ pub(super) fn rows_come_back_as_they_were_written<H: Harness>(harness: &mut H) {
         },
         MessageRow {
             session_hash: u64::MAX,
+            enqueued_number: u64::MAX,
             body: elsewhere,
             ..plain
         },

@@ -189,6 +189,7 @@ impl Desk {
             size: u32::try_from(body.len()).unwrap(),
             flags: 0,
             session_hash: 0,
+            enqueued_number: 0,
             body: BodyPointer {
                 home: QUEUE,
                 number,
@@ -306,6 +307,8 @@ impl Desk {
         let place = self.ledger.books.place(id).unwrap();
         let message = Browsed {
             number: place.number,
+            enqueued_number: place.number,
+            dead_letter_source: None,
             enqueued: Wall(row.enqueued_ms),
             ttl_ms: Some(row.ttl_ms),
             expires: Some(Wall(row.expires_ms)),

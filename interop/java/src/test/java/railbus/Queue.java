@@ -40,8 +40,12 @@ final class Queue implements AutoCloseable {
     }
 
     /** The queue {@code java-<suffix>}, emptied. */
+    static Queue of(String suffix) {
+        return new Queue(PREFIX + "-" + suffix, connectionString());
+    }
+
     static Queue cleared(String suffix) {
-        Queue queue = new Queue(PREFIX + "-" + suffix, connectionString());
+        Queue queue = of(suffix);
         queue.clear(SubQueue.NONE);
         queue.clear(SubQueue.DEAD_LETTER_QUEUE);
         return queue;

@@ -1,0 +1,259 @@
+//! Forward: messages of a queue, or of its dead-letter queue, go on to another entity by themselves.
+//!
+//! A forwarding subqueue has one taker, the pump, which runs at the end of every step: it takes
+//! the first message, looks whether the destination has room for it, and moves it there in the
+//! same write set. A message that is sent to a forwarding queue thus arrives at the end of the
+//! chain within the step, and the store never sees the stations between. Each station does what
+//! it does with any message that arrives: it numbers it, restarts its time to live, detects
+//! duplicates. What can not go on stays (dead letters) or goes to the transfer dead-letter queue.
+//! (Entities contract 14)
+
+mod station;
+
+use store::{EntityId, SequenceNumber, StoreError};
+
+use crate::bodies::Body;
+use crate::clients::Place;
+use crate::directory::Directory;
+use crate::duplicates::{IdHash, Known};
+use crate::id::{ReadId, Subqueue};
+use crate::properties::Properties;
+use crate::refill::RETRY_MS;
+use crate::row;
+use crate::shared::Context;
+use crate::time::Mono;
+use crate::window::Entry;
+
+/// More often than this a message does not go on. (Entities contract 14.3)
+const MOST_HOPS: u32 = 4;
+
+/// What a forwarding subqueue waits for.
+#[derive(Debug, Default)]
+pub(crate) enum Pump {
+    #[default]
+    Free,
+    /// The destination would not take the next message; it is tried again then.
+    Until(Mono),
+    /// The destination may have seen the next message's id before.
+    Lookup(ReadId),
+    /// It has been looked up.
+    Known(SequenceNumber, Known),
+}
+
+impl Pump {
+    /// When it wants a tick.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        match self {
+            Self::Until(at) => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Whether it is time to try again.
+    pub(crate) fn is_due(&mut self, now: Mono) -> bool {
+        let due = self.deadline().is_some_and(|at| at <= now);
+        if due {
+            *self = Self::Free;
+        }
+        due
+    }
+
+    fn is_waiting(&self, now: Mono) -> bool {
+        match self {
+            Self::Until(at) => now < *at,
+            Self::Lookup(_) => true,
+            Self::Free | Self::Known(..) => false,
+        }
+    }
+}
+
+/// A message on its way, still in its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Transfer {
+    number: SequenceNumber,
+    entry: Entry,
+    body: Body,
+    properties: Properties,
+}
+
+/// Why a message can not go on.
+enum Trouble {
+    /// It may be possible later.
+    Wait,
+    /// The destination can not take it: condition and sentence.
+    Refused(&'static str, String),
+    /// It has gone on often enough.
+    TooManyHops,
+}
+
+/// What the destination says to a message.
+enum Verdict {
+    Take(Known),
+    /// It has had one with this id.
+    Duplicate,
+    /// The ids' history has to be asked first.
+    Ask(IdHash),
+    NoSession,
+    Trouble(Trouble),
+}
+
+/// Moves what can be moved, as far as the turn's budget goes.
+pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
+    while let Some(place) = cx.shared.pumps.pop_first() {
+        if !cx.take_work() {
+            if let Some(queue) = directory.get_mut(place.entity) {
+                queue.pump_later(place.subqueue, cx);
+            }
+        } else if pump_one(directory, place, cx) {
+            cx.shared.pumps.insert(place);
+        }
+    }
+}
+
+/// Moves the next message. Returns whether it is worth going on.
+fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bool {
+    let Some(source) = directory.get_mut(place.entity) else {
+        return false;
+    };
+    let Some(path) = source.destination(place.subqueue) else {
+        return false;
+    };
+    let Some(transfer) = source.next_transfer(place.subqueue, cx) else {
+        source.run(cx);
+        return false;
+    };
+    let namespace = source.namespace;
+    let known = source.take_known(place.subqueue, transfer.number);
+    let destination = directory.find(namespace, &path);
+    let verdict = match destination.and_then(|id| directory.get_mut(id)) {
+        _ if row::hops(&transfer.entry.row) >= MOST_HOPS => Verdict::Trouble(Trouble::TooManyHops),
+        Some(destination) => destination.judge(&transfer, known, cx),
+        None => {
+            let text = format!("The messaging entity '{path}' could not be found.");
+            Verdict::Trouble(Trouble::Refused("amqp:not-found", text))
+        }
+    };
+    match (verdict, destination) {
+        (Verdict::Trouble(trouble), _) => directory.fail(place, &transfer, &trouble, cx),
+        (Verdict::Ask(id), Some(destination)) => directory.look_up(place, destination, id, cx),
+        (verdict, Some(destination)) => {
+            directory.hand_on(place, destination, transfer, verdict, cx)
+        }
+        (_, None) => false,
+    }
+}
+
+impl Directory {
+    /// Takes the message out of its source and puts it where it belongs.
+    fn hand_on(
+        &mut self,
+        place: Place,
+        destination: EntityId,
+        transfer: Transfer,
+        verdict: Verdict,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(source) = self.get_mut(place.entity) else {
+            return false;
+        };
+        let from = source.path.clone();
+        source.leave(place.subqueue, &transfer, cx);
+        source.run(cx);
+        if let Some(destination) = self.get_mut(destination) {
+            match verdict {
+                Verdict::Take(known) => {
+                    destination.arrive(place.subqueue, &from, transfer, &known, cx);
+                }
+                Verdict::NoSession => {
+                    destination.arrive_dead(place.subqueue, &from, transfer, cx);
+                }
+                Verdict::Duplicate | Verdict::Ask(_) | Verdict::Trouble(_) => {}
+            }
+            destination.run(cx);
+        }
+        true
+    }
+
+    fn look_up(
+        &mut self,
+        place: Place,
+        destination: EntityId,
+        id: IdHash,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if let Some(destination) = self.get_mut(destination) {
+            let read = destination.look_up_transfer(id, place, cx);
+            if let Some(source) = self.get_mut(place.entity) {
+                source.sub_mut(place.subqueue).pump = Pump::Lookup(read);
+            }
+        }
+        false
+    }
+
+    /// What becomes of a message that can not go on.
+    fn fail(
+        &mut self,
+        place: Place,
+        transfer: &Transfer,
+        trouble: &Trouble,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(source) = self.get_mut(place.entity) else {
+            return false;
+        };
+        let (reason, description) = match trouble {
+            Trouble::Refused(reason, description) => (*reason, description.clone()),
+            Trouble::TooManyHops => (
+                "MaxTransferHopCountExceeded",
+                format!("The message was forwarded more than {MOST_HOPS} times."),
+            ),
+            Trouble::Wait => ("", String::new()),
+        };
+        let goes_on = if reason.is_empty() || place.subqueue != Subqueue::Main {
+            source.pump_again_at(place.subqueue, cx);
+            false
+        } else {
+            source.set_aside_transfer(transfer, reason, &description, cx);
+            true
+        };
+        source.run(cx);
+        goes_on
+    }
+}
+
+/// The ids' history of a destination was asked.
+pub(crate) fn looked_up(
+    directory: &mut Directory,
+    read: ReadId,
+    place: Place,
+    destination: EntityId,
+    known: Result<Known, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    if let Some(destination) = directory.get_mut(destination) {
+        destination.release_lookup(read);
+    }
+    let Some(source) = directory.get_mut(place.entity) else {
+        return;
+    };
+    if !matches!(source.sub(place.subqueue).pump, Pump::Lookup(asked) if asked == read) {
+        return;
+    }
+    let first = source.first_to_go(place.subqueue).map(|(number, _)| number);
+    source.sub_mut(place.subqueue).pump = match (known, first) {
+        (Ok(known), Some(number)) => Pump::Known(number, known),
+        (Ok(_), None) => Pump::Free,
+        (Err(_), _) => Pump::Until(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
+    };
+    source.sub_mut(place.subqueue).stirred = true;
+    source.run(cx);
+}
+
+/// The path of a target that may be written as a URI. (Entities contract 14.1)
+fn path_of(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => target,
+    };
+    path.trim_matches('/')
+}

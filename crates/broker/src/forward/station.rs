@@ -1,0 +1,253 @@
+//! Station: what a queue does with messages that pass through: it says which goes on next, judges
+//! what would arrive, lets go and takes in.
+
+use store::SequenceNumber;
+
+use super::{MOST_HOPS, Pump, Transfer, Trouble, Verdict, path_of};
+use crate::clients::Place;
+use crate::duplicates::{IdHash, Known};
+use crate::id::{ReadId, Subqueue};
+use crate::output::SendError;
+use crate::patch::Patch;
+use crate::properties::Properties;
+use crate::queue::{Message, Queue};
+use crate::read::Purpose;
+use crate::refill::RETRY_MS;
+use crate::row;
+use crate::settings::ForwardFailures;
+use crate::shared::Context;
+use crate::time::{Mono, Wall};
+use crate::window::Entry;
+
+impl Queue {
+    /// Where messages of a subqueue go by themselves.
+    pub(crate) fn destination(&self, subqueue: Subqueue) -> Option<String> {
+        let settings = &self.settings;
+        let target = match subqueue {
+            Subqueue::Main => settings.forward_to.as_ref(),
+            Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.as_ref(),
+            Subqueue::TransferDeadLetter => None,
+        };
+        target.map(|target| path_of(target).to_owned())
+    }
+
+    /// After a restart or a change of settings: what can go on goes on with the next tick.
+    pub(crate) fn wake_pumps(&mut self) {
+        for subqueue in Subqueue::ALL {
+            let waits = self.forwards(subqueue) && self.head.part(subqueue.part()).count > 0;
+            self.sub_mut(subqueue).stirred |= waits;
+        }
+    }
+
+    /// Whether messages of a subqueue go on by themselves.
+    pub(crate) fn forwards(&self, subqueue: Subqueue) -> bool {
+        match subqueue {
+            Subqueue::Main => self.settings.forward_to.is_some(),
+            Subqueue::DeadLetter => self.settings.forward_dead_lettered_messages_to.is_some(),
+            Subqueue::TransferDeadLetter => false,
+        }
+    }
+
+    pub(super) fn pump_later(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        self.sub_mut(subqueue).stirred = true;
+        self.set_alarm(cx);
+    }
+
+    pub(super) fn pump_again_at(&mut self, subqueue: Subqueue, cx: &Context<'_>) {
+        let at = Mono(cx.now.mono.0.saturating_add(RETRY_MS));
+        self.sub_mut(subqueue).pump = Pump::Until(at);
+    }
+
+    pub(super) fn take_known(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+    ) -> Option<Known> {
+        match std::mem::take(&mut self.sub_mut(subqueue).pump) {
+            Pump::Known(of, known) if of == number => Some(known),
+            _ => None,
+        }
+    }
+
+    /// The next message that may go on.
+    pub(super) fn first_to_go(&self, subqueue: Subqueue) -> Option<(SequenceNumber, Entry)> {
+        let window = &self.sub(subqueue).window;
+        window.first()?;
+        let dead = subqueue != Subqueue::Main;
+        let mut entries = window.range(SequenceNumber(0)..SequenceNumber::MAX);
+        let may_go = |entry: &Entry| {
+            let at_the_end = row::hops(&entry.row) >= MOST_HOPS;
+            !(dead && (at_the_end || row::is_stuck(&entry.row)))
+        };
+        let first = entries.find(|(_, entry)| may_go(entry));
+        first.map(|(number, entry)| (number, *entry))
+    }
+
+    /// The next message, with its body, if one can go now.
+    pub(super) fn next_transfer(
+        &mut self,
+        subqueue: Subqueue,
+        cx: &mut Context<'_>,
+    ) -> Option<Transfer> {
+        if self.sub(subqueue).pump.is_waiting(cx.now.mono) {
+            return None;
+        }
+        let Some((number, entry)) = self.first_to_go(subqueue) else {
+            self.refill(subqueue, cx);
+            return None;
+        };
+        let expired = Self::is_expired(subqueue, &entry.row, cx.now.wall);
+        if expired && self.can_expire_at_once(&entry, cx) {
+            self.expire_available(number, &entry, cx);
+            self.sub_mut(subqueue).stirred = true;
+            return None;
+        }
+        let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
+            self.fetch(subqueue, cx);
+            return None;
+        };
+        let properties = Properties::of(&body.payload);
+        Some(Transfer {
+            number,
+            entry,
+            body,
+            properties,
+        })
+    }
+
+    /// What this queue says to a message that would arrive.
+    pub(super) fn judge(
+        &mut self,
+        transfer: &Transfer,
+        known: Option<Known>,
+        cx: &mut Context<'_>,
+    ) -> Verdict {
+        let size = u64::from(transfer.entry.row.size);
+        if cx.shared.nearly_full {
+            return Verdict::Trouble(Trouble::Wait);
+        }
+        if let Err(error) = self.check_sizes([size].into_iter()) {
+            let text = format!("'{}' does not take the message: {error}.", self.path);
+            let condition = match error {
+                SendError::TooLarge { .. } => "amqp:link:message-size-exceeded",
+                _ => "amqp:resource-limit-exceeded",
+            };
+            return Verdict::Trouble(Trouble::Refused(condition, text));
+        }
+        if self.settings.requires_session && transfer.properties.session_id.is_none() {
+            return Verdict::NoSession;
+        }
+        let detects = self.settings.requires_duplicate_detection;
+        let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
+            return Verdict::Take(Known::default());
+        };
+        match known.or_else(|| self.known_at_once(id, cx)) {
+            None => Verdict::Ask(id),
+            Some(known) if self.duplicate_of(id, &known, cx).is_some() => Verdict::Duplicate,
+            Some(known) => Verdict::Take(known),
+        }
+    }
+
+    /// A message goes on: it leaves this queue for good.
+    pub(super) fn leave(&mut self, subqueue: Subqueue, transfer: &Transfer, cx: &mut Context<'_>) {
+        self.sub_mut(subqueue).window.take(transfer.number);
+        drop(cx.shared.bodies.take(transfer.entry.body));
+        let patch = transfer.body.patch.clone();
+        let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
+        let patched = message.patch.is_some();
+        self.erase(&message, patched, cx);
+    }
+
+    /// A message comes from another queue.
+    pub(super) fn arrive(
+        &mut self,
+        from: Subqueue,
+        source: &str,
+        transfer: Transfer,
+        known: &Known,
+        cx: &mut Context<'_>,
+    ) {
+        let id = transfer.properties.id_hash();
+        let number = self.arrive_as(Subqueue::Main, from, source, transfer, None, cx);
+        if let Some(id) = id.filter(|_| self.settings.requires_duplicate_detection) {
+            let at = Wall(self.head.last_enqueued_ms);
+            self.remember(id, known, at, number, cx);
+            self.trim_recent(cx);
+        }
+    }
+
+    /// A message without a session comes to a queue of sessions. (Entities contract 14.4)
+    pub(super) fn arrive_dead(
+        &mut self,
+        from: Subqueue,
+        source: &str,
+        transfer: Transfer,
+        cx: &mut Context<'_>,
+    ) {
+        let reason = Some("Session id is null.");
+        self.arrive_as(Subqueue::DeadLetter, from, source, transfer, reason, cx);
+    }
+
+    fn arrive_as(
+        &mut self,
+        subqueue: Subqueue,
+        from: Subqueue,
+        source: &str,
+        transfer: Transfer,
+        reason: Option<&str>,
+        cx: &mut Context<'_>,
+    ) -> SequenceNumber {
+        let number = self.take_number();
+        let enqueued = self.take_enqueued_time(cx);
+        let mut patch = transfer.body.patch.map(|patch| *patch);
+        if from != Subqueue::Main {
+            patch.get_or_insert_default().set_source(source);
+        }
+        if let Some(reason) = reason {
+            patch = Some(Patch::with_reason(patch.as_ref(), reason, reason));
+        }
+        let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
+        row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
+        let patch = patch.map(Box::new);
+        if let Some(patch) = &patch {
+            self.put_patch(number, patch, cx);
+        }
+        self.settle_in(subqueue, number, row, transfer.body.payload, patch, cx);
+        number
+    }
+
+    /// A message that can not go on is dead-lettered here.
+    pub(super) fn set_aside_transfer(
+        &mut self,
+        transfer: &Transfer,
+        reason: &str,
+        description: &str,
+        cx: &mut Context<'_>,
+    ) {
+        let to = match cx.shared.settings.forward_failures {
+            ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
+            ForwardFailures::DeadLetter => Subqueue::DeadLetter,
+        };
+        self.sub_mut(Subqueue::Main).window.take(transfer.number);
+        drop(cx.shared.bodies.take(transfer.entry.body));
+        let patch = Patch::with_reason(transfer.body.patch.as_deref(), reason, description);
+        let mut message = Message::available(
+            Subqueue::Main.part(),
+            transfer.number,
+            &transfer.entry,
+            None,
+        );
+        message.row.flags |= row::STUCK;
+        self.dead_letter_to(to, &message, &patch, cx);
+    }
+
+    pub(super) fn look_up_transfer(
+        &mut self,
+        id: IdHash,
+        place: Place,
+        cx: &mut Context<'_>,
+    ) -> ReadId {
+        let purpose = Purpose::TransferLookup(place, self.id);
+        self.look_up_one(id, purpose, cx)
+    }
+}

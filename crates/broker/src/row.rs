@@ -1,0 +1,31 @@
+//! Row: the flags of a message's row, which say what it has been through.
+
+use store::MessageRow;
+
+/// How often it was forwarded.
+const HOPS: u32 = 0b0111;
+/// It could not be forwarded, and is not forwarded any more.
+pub(crate) const STUCK: u32 = 0b1000;
+/// It came with changed properties, so it has a patch though it was never delivered.
+const PATCHED: u32 = 0b1_0000;
+
+/// How often a message was forwarded.
+pub(crate) fn hops(row: &MessageRow) -> u32 {
+    row.flags & HOPS
+}
+
+/// Whether a message could not be forwarded.
+pub(crate) fn is_stuck(row: &MessageRow) -> bool {
+    row.flags & STUCK != 0
+}
+
+/// Whether a message came with a patch.
+pub(crate) fn came_patched(row: &MessageRow) -> bool {
+    row.flags & PATCHED != 0
+}
+
+/// The flags of a message that is forwarded once more.
+pub(crate) fn moved_on(row: &MessageRow, patched: bool) -> u32 {
+    let hops = (hops(row) + 1).min(HOPS);
+    if patched { hops | PATCHED } else { hops }
+}

@@ -1,0 +1,80 @@
+//! Forwarding over the wire: what the receiver sees, and that nobody receives at a source.
+
+use amqp::performative::SenderSettleMode;
+use amqp::{DeliveryState, Error, Symbol, Value};
+use broker::QueueSettings;
+
+use crate::world::{World, message, receiver};
+
+const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
+
+fn world() -> World {
+    let mut world = World::new();
+    world.create("end", QueueSettings::default());
+    world.create(
+        "start",
+        QueueSettings {
+            forward_to: Some("End".to_owned()),
+            ..QueueSettings::default()
+        },
+    );
+    world.create(
+        "mortal",
+        QueueSettings {
+            forward_dead_lettered_messages_to: Some("end".to_owned()),
+            ..QueueSettings::default()
+        },
+    );
+    world
+}
+
+#[test]
+fn a_forwarded_message_tells_its_first_number_and_has_a_new_one() {
+    let mut world = world();
+    let (_, direct) = world.sender("end");
+    world.send(direct, &message("direct"));
+    let (_, sender) = world.sender("start");
+    world.send(sender, &message("hello"));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    let receiver = world.receiver("end", UNSETTLED, 5);
+    let received = world.received(receiver);
+    let long = |number| Some(Value::Long(number));
+    assert_eq!(received[1].body(), message("hello"));
+    assert_eq!(received[1].annotation("x-opt-sequence-number"), long(2));
+    assert_eq!(
+        received[1].annotation("x-opt-enqueue-sequence-number"),
+        long(1)
+    );
+    assert_eq!(received[1].annotation("x-opt-deadletter-source"), None);
+}
+
+#[test]
+fn a_forwarded_dead_letter_names_the_queue_it_left() {
+    let mut world = world();
+    world.enqueue("mortal", &message("doomed"));
+    let receiver = world.receiver("mortal", UNSETTLED, 1);
+    let received = world.received(receiver).pop().expect("a message");
+    let rejected = DeliveryState::Rejected(Some(Error {
+        condition: Symbol::new("com.microsoft:dead-letter"),
+        description: None,
+        info: None,
+    }));
+    world.dispose(&received, rejected, false);
+    let receiver = world.receiver("end", UNSETTLED, 5);
+    let received = world.received(receiver).pop().expect("the dead letter");
+    let source = received.annotation("x-opt-deadletter-source");
+    assert_eq!(source, Some(Value::String("mortal".into())));
+}
+
+#[test]
+fn a_receiver_at_a_source_is_refused() {
+    let mut world = world();
+    for address in ["start", "mortal/$DeadLetterQueue"] {
+        let error = world.refusal(receiver(address, UNSETTLED));
+        assert_eq!(error.condition.as_str(), "amqp:not-allowed", "{address}");
+        let text = "Cannot create a message receiver on an entity with auto-forwarding enabled.";
+        assert_eq!(error.description.as_deref(), Some(text));
+    }
+    world.receiver("start/$Transfer/$DeadLetterQueue", UNSETTLED, 1);
+    world.receiver("mortal", UNSETTLED, 1);
+}
