@@ -20,5 +20,6 @@ mod random;
 mod receiving;
 mod restarts;
 mod schedule;
+mod schedule_load;
 mod schedule_random;
 mod sending;
