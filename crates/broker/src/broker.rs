@@ -107,10 +107,10 @@ impl Broker {
         (deadline != Deadline::default()).then_some(deadline)
     }
 
-    /// Whether the deadline has been reached.
+    /// Whether the deadline has been reached, or has to be set anew since the wall clock went back.
     #[must_use]
     pub fn is_due(&self, now: Now) -> bool {
-        self.shared.alarms.due(now).is_some()
+        now.wall < self.now.wall || self.shared.alarms.due(now).is_some()
     }
 
     /// Every queue, for the directory and for counters.
@@ -227,7 +227,7 @@ pub struct QueueInfo {
     pub dead_letter: u64,
     pub deferred: u64,
     pub scheduled: u64,
-    /// How long ago the next scheduled message was due.
+    /// How long ago the next scheduled message was due, by the clock of the last step.
     pub schedule_lag_ms: u64,
     pub bytes: u64,
 }

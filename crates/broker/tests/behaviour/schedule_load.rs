@@ -126,3 +126,14 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
     }
     assert!(info(&world, QUEUE).scheduled > 0, "they are still at it");
 }
+
+#[test]
+fn a_clock_that_goes_back_in_the_midst_of_it_freezes_nothing() {
+    let mut world = World::new(BrokerSettings::default(), QueueSettings::default());
+    schedule(&mut world, QUEUE, 5_000, DUE);
+    world.mono = 1_000;
+    world.jumped = 3_600_000;
+    assert!(turn(&mut world) > 0, "they are due");
+    world.jumped = 0;
+    assert!(turn(&mut world) > 0, "and still are");
+}
