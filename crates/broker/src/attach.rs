@@ -11,6 +11,7 @@ use crate::directory::Directory;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
 use crate::output::Output;
 use crate::queue::Queue;
+use crate::sessions::Seat;
 use crate::settings::LocksOnDisconnect;
 use crate::shared::Context;
 
@@ -24,7 +25,9 @@ pub(crate) fn attach(
 ) {
     // A link that attaches again starts anew.
     detach(directory, receiver, cx);
-    let Some(queue) = directory.get_mut(place.entity) else {
+    // A queue with sessions has no receivers without one.
+    let takes = |queue: &&mut Queue| place.subqueue != Subqueue::Main || queue.sessions.is_none();
+    let Some(queue) = directory.get_mut(place.entity).filter(takes) else {
         cx.say(Output::Evicted { receiver });
         return;
     };
@@ -43,6 +46,10 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
         return;
     };
     if let Some(queue) = directory.get_mut(receiver.place.entity) {
+        if receiver.seat != Seat::None {
+            queue.leave_session(&receiver, cx);
+            return queue.run(cx);
+        }
         let sub = queue.sub_mut(receiver.place.subqueue);
         sub.attached -= 1;
         sub.takers.retain(|other| *other != slot);
@@ -67,10 +74,11 @@ pub(crate) fn credit(
     };
     receiver.set_limit(limit);
     receiver.draining = drain;
+    let has_seat = receiver.seat != Seat::None;
     if let Some(queue) = directory.get_mut(receiver.place.entity) {
         let sub = queue.sub_mut(receiver.place.subqueue);
         sub.draining.retain(|other| *other != slot);
-        if drain {
+        if drain && !has_seat {
             sub.draining.push(slot);
         }
         queue.invite(slot, cx);
@@ -136,6 +144,14 @@ impl Queue {
         let Some(receiver) = cx.shared.clients.get_mut(slot) else {
             return;
         };
+        match receiver.seat {
+            Seat::None => {}
+            Seat::Waiting(_) => return,
+            Seat::Holding(session) => {
+                receiver.standing = Standing::Idle;
+                return self.stir_session(session);
+            }
+        }
         let sub = self.sub_mut(receiver.place.subqueue);
         sub.stirred = true;
         if receiver.standing == Standing::Idle && receiver.credit() > 0 {

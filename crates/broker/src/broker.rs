@@ -14,7 +14,9 @@ use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::Now;
-use crate::{attach, cancel, deferred, expire, forward, peek, read, renew, send, settle};
+use crate::{
+    attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle,
+};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -153,17 +155,23 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         Command::Settle {
             request,
             entity,
-            subqueue: _,
+            subqueue,
             token,
             outcome,
-        } => settle::settle(directory, request, entity, token, outcome, cx),
+        } => {
+            let place = Place { entity, subqueue };
+            settle::settle(directory, request, place, token, outcome, cx);
+        }
         Command::SettleMany {
             request,
             entity,
-            subqueue: _,
+            subqueue,
             tokens,
             outcome,
-        } => settle::settle_many(directory, request, entity, &tokens, &outcome, cx),
+        } => {
+            let place = Place { entity, subqueue };
+            settle::settle_many(directory, request, place, &tokens, &outcome, cx);
+        }
         Command::Renew {
             request,
             entity,
@@ -197,6 +205,12 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             entity,
             numbers,
         } => cancel::cancel(directory, request, entity, numbers, cx),
+        Command::AcceptSession { .. }
+        | Command::RenewSession { .. }
+        | Command::GetSessionState { .. }
+        | Command::SetSessionState { .. }
+        | Command::ListSessions { .. }
+        | Command::PeekSession { .. } => sessions::command::dispatch(directory, command, cx),
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }

@@ -10,6 +10,7 @@ use store::EntityId;
 
 use crate::command::ReceiveMode;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::sessions::Seat;
 
 /// A receiver's place in memory; used again after it has gone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,6 +42,7 @@ pub(crate) struct Receiver {
     pub mode: ReceiveMode,
     pub draining: bool,
     pub standing: Standing,
+    pub seat: Seat,
     connection: usize,
     delivered: u32,
     limit: u32,
@@ -116,7 +118,12 @@ impl Clients {
     }
 
     /// Adds a receiver without credit, and its connection if that is new.
-    pub(crate) fn attach(&mut self, id: ReceiverId, place: Place, mode: ReceiveMode) {
+    pub(crate) fn attach(
+        &mut self,
+        id: ReceiverId,
+        place: Place,
+        mode: ReceiveMode,
+    ) -> ReceiverSlot {
         let connection = self.connect(id.connection);
         let receiver = Receiver {
             id,
@@ -124,6 +131,7 @@ impl Clients {
             mode,
             draining: false,
             standing: Standing::Idle,
+            seat: Seat::None,
             connection,
             delivered: 0,
             limit: 0,
@@ -142,6 +150,7 @@ impl Clients {
         let connection = &mut self.connections[connection];
         connection.receivers.push(slot);
         connection.places.insert(place);
+        slot
     }
 
     /// Removes a receiver, also from its connection.
@@ -262,6 +271,7 @@ mod tests {
             mode: ReceiveMode::PeekLock,
             draining: false,
             standing: Standing::Idle,
+            seat: Seat::None,
             connection: 0,
             delivered,
             limit,

@@ -34,6 +34,16 @@ pub enum ReceiveMode {
     ReceiveAndDelete,
 }
 
+/// Which session a receiver wants. (Wire contract 3.4)
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SessionFilter {
+    ById(Bytes),
+    /// Whichever is next; waits so long for one.
+    Next {
+        timeout_ms: u64,
+    },
+}
+
 /// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
@@ -93,6 +103,53 @@ pub enum Command {
         entity: EntityId,
         subqueue: Subqueue,
         mode: ReceiveMode,
+    },
+    /// A receiver appears, without credit, and comes for a session. Answered by
+    /// `Output::SessionAccepted` or `Output::SessionRefused`, perhaps later; nothing comes after a
+    /// `Detach`.
+    AcceptSession {
+        receiver: ReceiverId,
+        entity: EntityId,
+        mode: ReceiveMode,
+        session: SessionFilter,
+    },
+    /// Renews the lock of a session that the connection holds. Answered by `Output::Renewed`.
+    RenewSession {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+    },
+    /// Reads the state of a session that the connection holds. Answered by `Output::SessionState`.
+    GetSessionState {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+    },
+    /// Sets (or, with `None`, clears) the state of a session that the connection holds. Answered
+    /// by `Output::SessionStateSet`.
+    SetSessionState {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+        state: Option<Bytes>,
+    },
+    /// Lists sessions with messages or a state, or those whose state was set after a moment.
+    /// Answered by `Output::Sessions`.
+    ListSessions {
+        request: RequestId,
+        entity: EntityId,
+        updated_after: Option<Wall>,
+        skip: usize,
+        top: usize,
+    },
+    /// Browses one session from a number on. Answered by `Output::Browsed`.
+    PeekSession {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+        from: SequenceNumber,
+        count: usize,
+        max_bytes: usize,
     },
     /// `limit` as a serial number: the receiver may have been given so many deliveries in all,
     /// counted from 0 at attach. With `drain`, what is available is delivered, then `Output::Drained`.

@@ -152,10 +152,27 @@ impl Queue {
             let free = !touched.contains(&number) && !locks.contains(number);
             let row = rows.remove(&number).filter(|_| free);
             let row = row.ok_or(RequestError::MessageNotFound(number))?;
+            self.check_holder(retrieval, &row, cx)?;
             let body = body_of(&row).ok_or(RequestError::MessageNotFound(number))?;
             messages.push((row, body));
         }
         Ok(messages)
+    }
+
+    /// Messages of a session are its holder's only.
+    fn check_holder(
+        &self,
+        retrieval: &Retrieval,
+        row: &StoredMessage,
+        cx: &Context<'_>,
+    ) -> Result<(), RequestError> {
+        let sessions = self.sessions.is_some() && retrieval.place.subqueue == Subqueue::Main;
+        let connection = retrieval.request.connection;
+        let held = || self.held_by(connection, row.row.session_hash, cx);
+        if sessions && held().is_none() {
+            return Err(RequestError::SessionLockLost);
+        }
+        Ok(())
     }
 
     fn hand_over(
@@ -194,7 +211,14 @@ impl Queue {
                     connection: retrieval.request.connection,
                     link: None,
                 });
-                Some(self.lock(subqueue, message, token, holder, Origin::Deferred, cx))
+                let origin = Origin::Deferred;
+                let hash = message.row.session_hash;
+                Some(match self.held_by(retrieval.request.connection, hash, cx) {
+                    Some(session) if subqueue == Subqueue::Main => {
+                        self.lock_of(session, message, token, holder, origin, cx)
+                    }
+                    _ => self.lock(subqueue, message, token, holder, origin, cx),
+                })
             }
             ReceiveMode::ReceiveAndDelete => {
                 let patched = message.patch.is_some();

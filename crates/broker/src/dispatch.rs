@@ -29,6 +29,9 @@ struct Taker {
 impl Queue {
     /// Hands out what can be handed out now.
     pub(crate) fn dispatch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        if subqueue == Subqueue::Main && self.sessions.is_some() {
+            return self.dispatch_sessions(cx);
+        }
         while let Some(taker) = self.next_taker(subqueue, cx) {
             if !self.hand_out_next(subqueue, taker, cx) {
                 break;
@@ -154,6 +157,7 @@ impl Queue {
             patch: message.patch,
             holder,
             origin,
+            session: None,
         };
         let locks = &mut self.sub_mut(subqueue).locks;
         locks.insert(message.number, lock, duration);

@@ -43,6 +43,7 @@ impl Queue {
             sub.stirred |= retry.is_some() || sub.pump.is_due(cx.now.mono);
         }
         self.activate(cx);
+        self.tick_sessions(cx);
         self.sweep(cx);
         self.sweep_history(cx);
         self.run(cx);

@@ -32,6 +32,7 @@ impl Queue {
         let next = self.head.next_number;
         raise_when_empty(self.head.part_mut(Part::Scheduled), next);
         self.head.schedule_from = self.schedule_start();
+        self.head.session_state_bytes = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
         cx.write(Write::PutHead {
             entity: self.id,
             head: self.head.clone(),
@@ -42,6 +43,14 @@ impl Queue {
     fn place_of_first(&self, subqueue: Subqueue) -> (SequenceNumber, Vec<SequenceNumber>) {
         if self.head.part(subqueue.part()).count == 0 {
             return (self.head.next_number, Vec::new());
+        }
+        if let Some(sessions) = self
+            .sessions
+            .as_ref()
+            .filter(|_| subqueue == Subqueue::Main)
+        {
+            let resume = SequenceNumber(self.head.part(subqueue.part()).resume);
+            return (sessions.least().unwrap_or(resume), Vec::new());
         }
         let sub = self.sub(subqueue);
         let mut least: Vec<SequenceNumber> = Vec::with_capacity(LOOK_AT);

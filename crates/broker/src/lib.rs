@@ -38,6 +38,7 @@ mod renew;
 mod row;
 mod schedule;
 mod send;
+mod sessions;
 mod settle;
 mod shared;
 mod sub;
@@ -47,9 +48,12 @@ mod token;
 mod window;
 
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
-pub use command::{Command, Incoming, Outcome, ReceiveMode};
+pub use command::{Command, Incoming, Outcome, ReceiveMode, SessionFilter};
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
-pub use output::{Browsed, Delivery, MessageState, Output, RequestError, SendError, SettleError};
+pub use output::{
+    Browsed, Delivery, MessageState, Output, RequestError, SendError, SessionError, SessionPage,
+    SettleError,
+};
 pub use settings::{BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings};
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};

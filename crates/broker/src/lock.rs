@@ -13,6 +13,7 @@ use store::{MessageRow, SequenceNumber};
 
 use crate::id::{ConnectionId, LockToken};
 use crate::patch::Patch;
+use crate::sessions::HoldId;
 use crate::time::Mono;
 
 /// Where a locked message came from, and goes back to.
@@ -37,6 +38,8 @@ pub(crate) struct Lock {
     /// `None` when the message is only set aside.
     pub holder: Option<Holder>,
     pub origin: Origin,
+    /// The session with which it is lent; it has no time of its own then.
+    pub session: Option<HoldId>,
 }
 
 impl Lock {
@@ -90,6 +93,12 @@ impl Locks {
         self.held.contains_key(&number)
     }
 
+    /// Whether a message is lent with its session.
+    pub(crate) fn lasts(&self, number: SequenceNumber) -> bool {
+        let lock = self.held.get(&number);
+        lock.is_some_and(|lock| lock.session.is_some())
+    }
+
     /// The lock on `number`, if `token` names it and it holds at `now`.
     pub(crate) fn find(
         &self,
@@ -111,9 +120,14 @@ impl Locks {
 
     /// Adds a lock that was given for `duration`.
     pub(crate) fn insert(&mut self, number: SequenceNumber, lock: Lock, duration: u64) {
+        self.queue(number, lock.until, duration);
+        self.insert_lasting(number, lock);
+    }
+
+    /// Adds a lock that has no time of its own.
+    pub(crate) fn insert_lasting(&mut self, number: SequenceNumber, lock: Lock) {
         self.deferred += usize::from(lock.origin == Origin::Deferred);
         self.patch_bytes += lock.patch_bytes();
-        self.queue(number, lock.until, duration);
         self.held.insert(number, lock);
     }
 

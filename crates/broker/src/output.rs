@@ -73,6 +73,8 @@ pub enum SendError {
     DiskNearlyFull,
     #[error("the store can not be read")]
     Unreadable,
+    #[error("the entity requires sessions, and the message has none")]
+    SessionRequired,
 }
 
 /// Why a settlement was refused.
@@ -80,8 +82,28 @@ pub enum SendError {
 pub enum SettleError {
     #[error("the lock is not held")]
     LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
     #[error("a dead letter can not be dead-lettered again")]
     NotAllowed,
+}
+
+/// Why a receiver did not get a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SessionError {
+    #[error("the session is held by another receiver")]
+    CannotBeLocked,
+    #[error("there was no session in time")]
+    Timeout,
+    #[error("the entity has no sessions")]
+    NotAllowed,
+}
+
+/// Ids of sessions, and how many to skip for those after them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SessionPage {
+    pub ids: Vec<Bytes>,
+    pub skip: usize,
 }
 
 /// Why a request was refused.
@@ -91,6 +113,14 @@ pub enum RequestError {
     NotFound,
     #[error("the lock is not held")]
     LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
+    #[error("the entity has no sessions")]
+    SessionsNotSupported,
+    #[error("messages of a session are locked with it")]
+    LockedWithSession,
+    #[error("{0}")]
+    Refused(SendError),
     #[error("message {0} is not there")]
     MessageNotFound(SequenceNumber),
     #[error("the messages are larger together than one answer may be")]
@@ -142,6 +172,31 @@ pub enum Output {
     },
     /// The broker ends the receiver: its entity is gone.
     Evicted { receiver: ReceiverId },
+    /// The receiver holds the session for so long. Credit it has named before counts.
+    SessionAccepted {
+        receiver: ReceiverId,
+        session_id: Bytes,
+        lock_ms: u64,
+    },
+    /// The receiver is gone.
+    SessionRefused {
+        receiver: ReceiverId,
+        error: SessionError,
+    },
+    /// The time of the receiver's session is up, and the receiver is gone.
+    SessionLost { receiver: ReceiverId },
+    SessionState {
+        request: RequestId,
+        result: Result<Option<Bytes>, RequestError>,
+    },
+    SessionStateSet {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
+    Sessions {
+        request: RequestId,
+        result: Result<SessionPage, RequestError>,
+    },
 }
 
 impl Output {
@@ -155,10 +210,16 @@ impl Output {
             | Self::Renewed { request, .. }
             | Self::Browsed { request, .. }
             | Self::Deferred { request, .. }
-            | Self::Cancelled { request, .. } => request.connection,
+            | Self::Cancelled { request, .. }
+            | Self::SessionState { request, .. }
+            | Self::SessionStateSet { request, .. }
+            | Self::Sessions { request, .. } => request.connection,
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
-            | Self::Evicted { receiver } => receiver.connection,
+            | Self::Evicted { receiver }
+            | Self::SessionAccepted { receiver, .. }
+            | Self::SessionRefused { receiver, .. }
+            | Self::SessionLost { receiver } => receiver.connection,
         }
     }
 }

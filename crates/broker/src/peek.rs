@@ -17,7 +17,7 @@ use crate::read::{Purpose, Rows, body_of};
 use crate::shared::Context;
 
 /// Most messages of one answer. (Entities contract 13)
-const MOST: usize = 250;
+pub(crate) const MOST: usize = 250;
 
 /// What is being read next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -307,7 +307,7 @@ impl Peek {
     }
 }
 
-fn state_of(part: Part) -> MessageState {
+pub(crate) fn state_of(part: Part) -> MessageState {
     match part {
         Part::Scheduled => MessageState::Scheduled,
         Part::Deferred | Part::DeadLetterDeferred | Part::TransferDeferred => {
@@ -317,7 +317,7 @@ fn state_of(part: Part) -> MessageState {
     }
 }
 
-fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
+pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
     let body = body_of(stored)?;
     let message = Message {
         number: stored.number,
@@ -329,10 +329,10 @@ fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
     Some(message.shown(state, body.payload))
 }
 
-fn unreadable(number: SequenceNumber) -> RequestError {
+pub(crate) fn unreadable(number: SequenceNumber) -> RequestError {
     RequestError::Invalid(format!("message {number} can not be read"))
 }
 
-fn size_of_body(stored: &StoredMessage) -> usize {
+pub(crate) fn size_of_body(stored: &StoredMessage) -> usize {
     stored.body.as_ref().map_or(0, |body| body.len()).max(1)
 }

@@ -5,7 +5,9 @@
 //! Invariant: a live message is in exactly one part; a part's count is what its window accounts
 //! for, plus its locks, plus what is on disk only.
 
-use store::{BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
+use store::{
+    BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, PartHead, SequenceNumber, Write,
+};
 
 use crate::clients::Place;
 use crate::duplicates::Duplicates;
@@ -14,6 +16,7 @@ use crate::id::Subqueue;
 use crate::journal::Journal;
 use crate::patch::Patch;
 use crate::schedule::Schedule;
+use crate::sessions::Sessions;
 use crate::settings::{Expiry, QueueSettings};
 use crate::shared::{Alarm, Context};
 use crate::sub::Sub;
@@ -33,6 +36,8 @@ pub(crate) struct Queue {
     pub schedule: Schedule,
     pub expiry: ExpiryIndex,
     pub duplicates: Duplicates,
+    /// Of a queue with sessions; its main window knows no messages.
+    pub sessions: Option<Box<Sessions>>,
     pub sweep: Option<Sweep>,
     pub journal: Journal,
     /// Whether the head has to be written at the end of the turn.
@@ -60,8 +65,13 @@ impl Queue {
         head: Head,
         window: usize,
     ) -> Self {
-        let subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
+        let mut subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
         let schedule = Schedule::new(window, head.schedule_from);
+        let sessions = settings.requires_session.then(|| {
+            subs[Subqueue::Main as usize] = Sub::new(window, &PartHead::default());
+            let unknown = head.part(Part::Active).count > 0;
+            Box::new(Sessions::new(unknown, head.session_state_bytes))
+        });
         Self {
             id,
             namespace,
@@ -72,6 +82,7 @@ impl Queue {
             schedule,
             expiry: ExpiryIndex::default(),
             duplicates: Duplicates::default(),
+            sessions,
             sweep: None,
             journal: Journal::default(),
             touched: false,
@@ -94,15 +105,19 @@ impl Queue {
         }
     }
 
-    /// Bytes of all messages, subqueues included.
+    /// Bytes of all messages, subqueues included, and of sessions' states.
     pub(crate) fn bytes(&self) -> u64 {
         let parts = self.head.parts.iter();
-        parts.fold(0, |sum, part| part.bytes.saturating_add(sum))
+        let states = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
+        parts.fold(states, |sum, part| part.bytes.saturating_add(sum))
     }
 
-    /// How many of a subqueue's messages are on disk only.
+    /// How many of a subqueue's messages its window does not account for.
     pub(crate) fn beyond(&self, subqueue: Subqueue) -> u64 {
         let sub = self.sub(subqueue);
+        if subqueue == Subqueue::Main && self.sessions.is_some() {
+            return self.head.part(subqueue.part()).count;
+        }
         let known = sub.window.len() + sub.locks.on_available();
         let count = self.head.part(subqueue.part()).count;
         count.saturating_sub(known as u64)
@@ -200,6 +215,7 @@ impl Queue {
             number,
             row,
         });
+        self.session_row_put(part, number, row.session_hash, cx);
     }
 
     /// Removes a row from a part. The message is not in the window any more.
@@ -221,6 +237,7 @@ impl Queue {
             number,
         });
         self.journal.note(number);
+        self.session_row_removed(part, number, row.session_hash, cx);
         if let Some(subqueue) = window_of(part) {
             self.sub_mut(subqueue).window.forget(number);
         }
@@ -285,8 +302,9 @@ impl Queue {
         if self.subs.iter().any(|sub| sub.stirred) {
             return Some(cx.now.mono);
         }
+        let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
         let subs = self.subs.iter().filter_map(Sub::deadline);
-        let wanted = subs.chain(self.schedule.retry_at).min();
+        let wanted = subs.chain(self.schedule.retry_at).chain(sessions).min();
         // An alarm that is too early costs less than moving it with every lock.
         match self.alarm.mono {
             Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {

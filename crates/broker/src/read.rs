@@ -12,6 +12,7 @@ use crate::forward;
 use crate::id::ReadId;
 use crate::patch::Patch;
 use crate::peek::Peek;
+use crate::sessions::read::SessionRead;
 use crate::shared::Context;
 use crate::window::Entry;
 
@@ -37,6 +38,7 @@ pub(crate) enum Purpose {
     DuplicateSweep(EntityId),
     /// The id of a message that is to be forwarded, asked of its destination.
     TransferLookup(Place, EntityId),
+    Session(EntityId, Box<SessionRead>),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
     /// What is scheduled next.
@@ -55,7 +57,8 @@ impl Purpose {
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
             | Self::DuplicateSweep(entity)
-            | Self::Schedule(entity) => *entity,
+            | Self::Schedule(entity)
+            | Self::Session(entity, _) => *entity,
             Self::Cancel(cancellation) => cancellation.entity,
             Self::Peek(peek) => peek.place.entity,
             Self::Deferred(retrieval) => retrieval.place.entity,
@@ -94,6 +97,7 @@ pub(crate) fn loaded(
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
+        Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
         Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),

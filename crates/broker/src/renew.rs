@@ -29,6 +29,10 @@ impl Queue {
         let held = tokens.iter().map(|token| self.find_lock(*token, cx));
         let held: Option<Vec<_>> = held.collect();
         let held = held.ok_or(RequestError::LockLost)?;
+        let locks = |subqueue| &self.sub(subqueue).locks;
+        if held.iter().any(|(sub, number)| locks(*sub).lasts(*number)) {
+            return Err(RequestError::LockedWithSession);
+        }
         let duration = self.settings.lock_duration;
         let until = Mono(cx.now.mono.0.saturating_add(duration));
         for (subqueue, number) in held {

@@ -13,7 +13,7 @@ use store::{
 
 use crate::bodies::BodyRef;
 use crate::command::Incoming;
-use crate::id::{ReadId, Subqueue};
+use crate::id::ReadId;
 use crate::queue::{Message, Queue};
 use crate::read::Purpose;
 use crate::refill::RETRY_MS;
@@ -65,9 +65,13 @@ impl Queue {
         };
         cx.write(Write::PutBody {
             pointer: row.body,
-            body: message.payload,
+            body: message.payload.clone(),
         });
-        let (due, planned) = (Due { at: due.0, number }, Planned::of(&row));
+        let session = message
+            .session_id
+            .as_deref()
+            .filter(|_| self.sessions.is_some());
+        let (due, planned) = (Due { at: due.0, number }, Planned::of(&row, session));
         cx.write(Write::PutEntry {
             entity: self.id,
             index: Index::Schedule,
@@ -120,7 +124,8 @@ impl Queue {
             delivery_count: 0,
             body: BodyRef::NONE,
         };
-        self.enter(Subqueue::Main, number, entry, cx);
+        let session = planned.session.as_deref().map(Bytes::copy_from_slice);
+        self.enter_active(session.as_ref(), number, entry, cx);
     }
 
     /// Removes a scheduled message whose row was read.
@@ -243,11 +248,15 @@ fn key_of(due: Due) -> EntryKey {
 
 /// An entry holds what its message's row holds too, so that one read is enough.
 fn encode(planned: &Planned) -> Bytes {
-    let mut value = BytesMut::with_capacity(24);
+    let mut value = BytesMut::with_capacity(25);
     value.put_u64(planned.ttl_ms);
     value.put_u32(planned.size);
     value.put_u32(planned.flags);
     value.put_u64(planned.session_hash);
+    if let Some(session) = &planned.session {
+        value.put_u8(1);
+        value.put_slice(session);
+    }
     value.freeze()
 }
 
@@ -257,13 +266,26 @@ fn decode(entry: &StoredEntry) -> Option<(Due, Planned)> {
         number: entry.key.number,
     };
     let mut value = &entry.value[..];
-    let planned = Planned {
-        ttl_ms: value.try_get_u64().ok()?,
-        size: value.try_get_u32().ok()?,
-        flags: value.try_get_u32().ok()?,
-        session_hash: value.try_get_u64().ok()?,
+    let fixed = (
+        value.try_get_u64().ok()?,
+        value.try_get_u32().ok()?,
+        value.try_get_u32().ok()?,
+        value.try_get_u64().ok()?,
+    );
+    let (ttl_ms, size, flags, session_hash) = fixed;
+    let session = match value {
+        [] => None,
+        [1, session @ ..] => Some(session.into()),
+        _ => return None,
     };
-    value.is_empty().then_some((due, planned))
+    let planned = Planned {
+        ttl_ms,
+        size,
+        flags,
+        session_hash,
+        session,
+    };
+    Some((due, planned))
 }
 
 fn decode_all(entries: &[StoredEntry]) -> Option<Vec<(Due, Planned)>> {

@@ -13,7 +13,6 @@ use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::id::{RequestId, Subqueue};
 use crate::output::{Output, SendError};
-use crate::patch::Patch;
 use crate::queue::Queue;
 use crate::shared::Context;
 use crate::time::Wall;
@@ -70,6 +69,9 @@ impl Queue {
         if cx.shared.nearly_full {
             return Err(SendError::DiskNearlyFull);
         }
+        if self.sessions.is_some() && messages.iter().any(|m| m.session_id.is_none()) {
+            return Err(SendError::SessionRequired);
+        }
         self.check_sizes(sizes)?;
         let first = self.head.next_number;
         let enqueued = self.take_enqueued_time(cx);
@@ -124,7 +126,12 @@ impl Queue {
         }
         let number = self.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
-        self.settle_in(Subqueue::Main, number, row, message.payload, None, cx);
+        let body = Body {
+            payload: message.payload,
+            patch: None,
+        };
+        let session = message.session_id.as_ref();
+        self.settle_in(Subqueue::Main, session, number, row, body, cx);
         number
     }
 
@@ -132,15 +139,15 @@ impl Queue {
     pub(crate) fn settle_in(
         &mut self,
         subqueue: Subqueue,
+        session: Option<&Bytes>,
         number: SequenceNumber,
         row: MessageRow,
-        payload: Bytes,
-        patch: Option<Box<Patch>>,
+        body: Body,
         cx: &mut Context<'_>,
     ) {
         cx.write(Write::PutBody {
             pointer: row.body,
-            body: payload.clone(),
+            body: body.payload.clone(),
         });
         if subqueue == Subqueue::Main {
             self.note_deadline(number, row.expires_ms, cx);
@@ -150,10 +157,13 @@ impl Queue {
             delivery_count: 0,
             body: BodyRef::NONE,
         };
-        if self.keeps_next(subqueue, cx) {
-            entry.body = cx.shared.bodies.put_received(Body { payload, patch });
+        if self.keeps_next(subqueue, session, cx) {
+            entry.body = cx.shared.bodies.put_received(body);
         }
-        self.enter(subqueue, number, entry, cx);
+        match subqueue {
+            Subqueue::Main => self.enter_active(session, number, entry, cx),
+            _ => self.enter(subqueue, number, entry, cx),
+        }
     }
 
     /// The row of a message that is enqueued at this time under this number.
@@ -171,7 +181,7 @@ impl Queue {
             expires_ms: enqueued_ms.saturating_add(ttl_ms),
             size: u32::try_from(message.payload.len()).expect("sizes were checked"),
             flags: 0,
-            session_hash: 0,
+            session_hash: self.session_hash(message.session_id.as_ref()),
             enqueued_number: 0,
             body: self.pointer(number),
         }
@@ -215,7 +225,10 @@ impl Queue {
     }
 
     /// Whether the window will know the next message, so that its body is worth keeping.
-    fn keeps_next(&self, subqueue: Subqueue, cx: &Context<'_>) -> bool {
+    fn keeps_next(&self, subqueue: Subqueue, session: Option<&Bytes>, cx: &Context<'_>) -> bool {
+        if self.sessions.is_some() && subqueue == Subqueue::Main {
+            return session.is_some_and(|session| self.keeps_next_of(session));
+        }
         let room = self.sub(subqueue).window.len() < cx.shared.settings.window;
         room && self.beyond(subqueue) == 0
     }

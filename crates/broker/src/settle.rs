@@ -4,9 +4,10 @@
 //! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
 //! run out, not released, not deferred (wire contract 4.4). In a dead-letter queue it never does.
 
-use store::{EntityId, SequenceNumber};
+use store::SequenceNumber;
 
 use crate::bodies::BodyRef;
+use crate::clients::Place;
 use crate::command::Outcome;
 use crate::directory::Directory;
 use crate::id::{LockToken, ReceiverId, RequestId, Subqueue};
@@ -21,19 +22,19 @@ use crate::window::Entry;
 pub(crate) fn settle(
     directory: &mut Directory,
     request: Option<RequestId>,
-    entity: EntityId,
+    place: Place,
     token: LockToken,
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
-        Some(queue) => queue.settle(token, outcome, cx),
+    let result = match directory.get_mut(place.entity) {
+        Some(queue) => queue.settle(place.subqueue, token, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     if let Some(request) = request {
         cx.say(Output::Settled { request, result });
     }
-    if let Some(queue) = directory.get_mut(entity) {
+    if let Some(queue) = directory.get_mut(place.entity) {
         queue.run(cx);
     }
 }
@@ -42,17 +43,17 @@ pub(crate) fn settle(
 pub(crate) fn settle_many(
     directory: &mut Directory,
     request: RequestId,
-    entity: EntityId,
+    place: Place,
     tokens: &[LockToken],
     outcome: &Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
-        Some(queue) => queue.settle_many(tokens, outcome, cx),
+    let result = match directory.get_mut(place.entity) {
+        Some(queue) => queue.settle_many(place.subqueue, tokens, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
-    if let Some(queue) = directory.get_mut(entity) {
+    if let Some(queue) = directory.get_mut(place.entity) {
         queue.run(cx);
     }
 }
@@ -60,11 +61,13 @@ pub(crate) fn settle_many(
 impl Queue {
     fn settle(
         &mut self,
+        asked: Subqueue,
         token: LockToken,
         outcome: Outcome,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
-        let (subqueue, number) = self.find_lock(token, cx).ok_or(SettleError::LockLost)?;
+        let held = self.find_lock(token, cx);
+        let (subqueue, number) = held.ok_or_else(|| self.lock_lost(asked))?;
         check_allowed(subqueue, &outcome)?;
         if let Some(lock) = self.take_lock(subqueue, number, cx) {
             self.end_lock(subqueue, number, lock, outcome, cx);
@@ -74,12 +77,14 @@ impl Queue {
 
     fn settle_many(
         &mut self,
+        asked: Subqueue,
         tokens: &[LockToken],
         outcome: &Outcome,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
         for &token in tokens {
-            let (subqueue, _) = self.find_lock(token, cx).ok_or(SettleError::LockLost)?;
+            let held = self.find_lock(token, cx);
+            let (subqueue, _) = held.ok_or_else(|| self.lock_lost(asked))?;
             check_allowed(subqueue, outcome)?;
         }
         for &token in tokens {
@@ -93,6 +98,16 @@ impl Queue {
         Ok(())
     }
 
+    /// What a token that names no lock has lost. In a queue with sessions messages are lent with
+    /// their session, so that is what is lost.
+    fn lock_lost(&self, asked: Subqueue) -> SettleError {
+        if asked == Subqueue::Main && self.sessions.is_some() {
+            SettleError::SessionLockLost
+        } else {
+            SettleError::LockLost
+        }
+    }
+
     /// Where the lock is that a token names, if it lives.
     pub(crate) fn find_lock(
         &self,
@@ -101,13 +116,14 @@ impl Queue {
     ) -> Option<(Subqueue, SequenceNumber)> {
         let number = cx.shared.tokens.number(token);
         let now = cx.now.mono;
-        let holds =
-            |subqueue: &Subqueue| self.sub(*subqueue).locks.find(number, token, now).is_some();
-        let subqueue = Subqueue::ALL.into_iter().find(holds)?;
-        Some((subqueue, number))
+        let find = |subqueue: Subqueue| self.sub(subqueue).locks.find(number, token, now);
+        let mut found = Subqueue::ALL.into_iter();
+        let (subqueue, lock) = found.find_map(|sub| Some((sub, find(sub)?)))?;
+        let lives = |session| self.session_is_live(session, cx);
+        lock.session.is_none_or(lives).then_some((subqueue, number))
     }
 
-    fn take_lock(
+    pub(crate) fn take_lock(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
@@ -115,9 +131,16 @@ impl Queue {
     ) -> Option<Lock> {
         let sub = self.sub_mut(subqueue);
         // Whoever waited for room among the locks may go on.
-        sub.stirred |= sub.is_full_of_locks(&cx.shared.settings);
+        let was_full = sub.is_full_of_locks(&cx.shared.settings);
+        sub.stirred |= was_full;
         let lock = sub.locks.take(number)?;
         self.journal.note(number);
+        if let Some(sessions) = self.sessions.as_mut().filter(|_| was_full) {
+            sessions.stir_all();
+        }
+        if let Some(session) = lock.session {
+            self.unlocked_of(session, number);
+        }
         Some(lock)
     }
 
@@ -168,7 +191,7 @@ impl Queue {
         }
     }
 
-    fn abandon(
+    pub(crate) fn abandon(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
@@ -213,7 +236,7 @@ impl Queue {
     }
 
     /// Unlocks a message as it was.
-    fn give_back(
+    pub(crate) fn give_back(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
@@ -241,7 +264,10 @@ impl Queue {
                 delivery_count: lock.delivery_count,
                 body: BodyRef::NONE,
             };
-            self.re_enter(subqueue, number, entry, cx);
+            match lock.session {
+                Some(session) => self.return_to_session(session, number, entry, cx),
+                None => self.re_enter(subqueue, number, entry, cx),
+            }
         }
     }
 

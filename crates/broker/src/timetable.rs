@@ -20,12 +20,14 @@ pub(crate) struct Due {
 }
 
 /// What activation has to know of a scheduled message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Planned {
     pub ttl_ms: u64,
     pub size: u32,
     pub flags: u32,
     pub session_hash: u64,
+    /// In a queue with sessions; an allocation of its own.
+    pub session: Option<Box<[u8]>>,
 }
 
 /// A refill that is under way.
@@ -64,12 +66,13 @@ impl Due {
 
 impl Planned {
     /// Of a row in the scheduled part.
-    pub(crate) fn of(row: &MessageRow) -> Self {
+    pub(crate) fn of(row: &MessageRow, session: Option<&[u8]>) -> Self {
         Self {
             ttl_ms: row.ttl_ms,
             size: row.size,
             flags: row.flags,
             session_hash: row.session_hash,
+            session: session.map(Box::from),
         }
     }
 
@@ -174,7 +177,7 @@ impl Timetable {
             .into_iter()
             .filter(|(due, _)| !refill.changed.contains_key(due));
         let changed = refill.changed.iter();
-        let arrived = changed.filter_map(|(due, planned)| Some((*due, (*planned)?)));
+        let arrived = changed.filter_map(|(due, planned)| Some((*due, planned.clone()?)));
         let next = unchanged.chain(arrived).filter(|(due, _)| *due < covered);
         self.known.extend(next);
         self.end = covered;

@@ -244,19 +244,44 @@ impl Window {
                     Some(last) if rows.len() >= limit => last.next(),
                     _ => refill.until,
                 };
-                let unchanged = rows
-                    .into_iter()
-                    .filter(|(number, _)| !refill.changed.contains_key(number));
-                let changed = refill.changed.iter();
-                let arrived = changed.filter_map(|(n, entry)| entry.map(|entry| (*n, entry)));
-                let next = unchanged
-                    .chain(arrived)
-                    .filter(|(n, _)| *n < covered && !is_locked(*n));
-                self.available.extend(next);
-                self.end = covered;
+                self.merge(&refill, rows, covered, is_locked);
             }
         }
         self.spill()
+    }
+
+    /// As [`loaded`](Self::loaded), where whoever read knows that all below `covered` was read.
+    pub(crate) fn loaded_below(
+        &mut self,
+        read: ReadId,
+        rows: Vec<(SequenceNumber, Entry)>,
+        covered: SequenceNumber,
+        is_locked: impl Fn(SequenceNumber) -> bool,
+    ) -> Vec<Entry> {
+        let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
+            return rows.into_iter().map(|(_, entry)| entry).collect();
+        };
+        self.merge(&refill, rows, covered, is_locked);
+        self.spill()
+    }
+
+    fn merge(
+        &mut self,
+        refill: &Refill,
+        rows: Vec<(SequenceNumber, Entry)>,
+        covered: SequenceNumber,
+        is_locked: impl Fn(SequenceNumber) -> bool,
+    ) {
+        let unchanged = rows
+            .into_iter()
+            .filter(|(number, _)| !refill.changed.contains_key(number));
+        let changed = refill.changed.iter();
+        let arrived = changed.filter_map(|(n, entry)| entry.map(|entry| (*n, entry)));
+        let next = unchanged
+            .chain(arrived)
+            .filter(|(n, _)| *n < covered && !is_locked(*n));
+        self.available.extend(next);
+        self.end = covered;
     }
 
     fn merge_stragglers(&mut self, rows: Vec<(SequenceNumber, Entry)>) {

@@ -30,6 +30,7 @@ mod tag {
 mod field {
     pub const DUPLICATES_FROM: u8 = 0x81;
     pub const SCHEDULE_FROM: u8 = 0x82;
+    pub const SESSION_STATES: u8 = 0x83;
 }
 
 /// A short value on the stack.
@@ -168,6 +169,10 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
         value.extend_from_slice(&due_ms.to_be_bytes());
         value.extend_from_slice(&number.0.to_be_bytes());
     }
+    if head.session_state_bytes != 0 {
+        value.push(field::SESSION_STATES);
+        value.extend_from_slice(&head.session_state_bytes.to_be_bytes());
+    }
 }
 
 fn encode_part(part: &PartHead, value: &mut Vec<u8>) {
@@ -198,6 +203,7 @@ fn parse_head(value: &[u8]) -> Option<Head> {
             field::SCHEDULE_FROM => {
                 head.schedule_from = (fields.u64()?, SequenceNumber(fields.u64()?));
             }
+            field::SESSION_STATES => head.session_state_bytes = fields.u64()?,
             part => parse_part(
                 head.part_mut(*Part::ALL.get(usize::from(part))?),
                 &mut fields,

@@ -65,6 +65,8 @@ pub struct Head {
     pub duplicates_from_ms: u64,
     /// Time and number: of what is scheduled nothing comes before this, so a scan starts here.
     pub schedule_from: (u64, SequenceNumber),
+    /// What the states of all its sessions take.
+    pub session_state_bytes: u64,
     /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small ones.
     pub parts: Box<[PartHead; Part::ALL.len()]>,
 }
@@ -81,6 +83,7 @@ impl Head {
             last_enqueued_ms: 0,
             duplicates_from_ms: 0,
             schedule_from: (0, SequenceNumber(0)),
+            session_state_bytes: 0,
             parts: Default::default(),
         }
     }

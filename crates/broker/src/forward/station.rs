@@ -4,6 +4,7 @@
 use store::SequenceNumber;
 
 use super::{MOST_HOPS, Pump, Transfer, Trouble, Verdict, path_of};
+use crate::bodies::Body;
 use crate::clients::Place;
 use crate::duplicates::{IdHash, Known};
 use crate::id::{ReadId, Subqueue};
@@ -208,11 +209,16 @@ impl Queue {
         }
         let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
         row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
-        let patch = patch.map(Box::new);
         if let Some(patch) = &patch {
             self.put_patch(number, patch, cx);
         }
-        self.settle_in(subqueue, number, row, transfer.body.payload, patch, cx);
+        let session = transfer.properties.session_id.as_ref();
+        row.session_hash = self.session_hash(session);
+        let body = Body {
+            payload: transfer.body.payload,
+            patch: patch.map(Box::new),
+        };
+        self.settle_in(subqueue, session, number, row, body, cx);
         number
     }
 

@@ -103,10 +103,11 @@ impl Model {
             size: 1,
             flags: 0,
             session_hash: 0,
+            session: None,
         };
         let beyond = self.beyond();
         let due = Due { at, number };
-        self.live.insert(due, planned);
+        self.live.insert(due, planned.clone());
         self.timetable.insert(due, planned, beyond);
     }
 
@@ -131,7 +132,11 @@ impl Model {
             && asked.found.is_none()
         {
             let found = self.live.range(asked.from..).take(asked.limit);
-            asked.found = Some(found.map(|(due, planned)| (*due, *planned)).collect());
+            asked.found = Some(
+                found
+                    .map(|(due, planned)| (*due, planned.clone()))
+                    .collect(),
+            );
         }
     }
 

@@ -23,3 +23,4 @@ mod schedule;
 mod schedule_load;
 mod schedule_random;
 mod sending;
+mod sessions;

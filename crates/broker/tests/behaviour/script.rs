@@ -22,6 +22,10 @@ use store::{
 pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 
+mod sessions;
+
+pub use sessions::audit_sessions;
+
 /// Runs a script with the default settings.
 #[allow(
     clippy::needless_pass_by_value,
@@ -179,7 +183,7 @@ impl Stage {
             "sync" => self.sync(args),
             "fail" => self.disk.fail("the disk is on fire"),
             "restart" => self.restart(),
-            other => panic!("unknown command {other}"),
+            other => self.session_command(other, args),
         }
     }
 
@@ -216,6 +220,8 @@ impl Stage {
             let (text, due) = text.split_once('+').unwrap_or((text, "0s"));
             let scheduled = Some(Wall(START + millis(due))).filter(|_| due != "0s");
             for _ in 0..times.parse::<usize>().unwrap() {
+                let (text, session) = text.split_once(':').unwrap_or((text, ""));
+                let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
                 let message_id = (!id.is_empty()).then(|| encoded_text(id));
                 let payload = if encoded {
                     encoded_message(text, id)
@@ -225,6 +231,7 @@ impl Stage {
                 messages.push(Incoming {
                     payload,
                     message_id,
+                    session_id,
                     ttl_ms,
                     scheduled,
                     ..Incoming::default()
@@ -523,6 +530,7 @@ impl Stage {
                 Err(error) => format!("{}: {error}", self.what(request)),
             },
             Output::Evicted { receiver } => format!("{} evicted", name_of(receiver)),
+            about_sessions => self.hear_session(about_sessions),
         };
         self.tell(&text);
     }
@@ -559,6 +567,7 @@ impl Stage {
         assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
         audit_expiries(&self.disk);
         audit_schedule(&self.disk);
+        audit_sessions(&self.disk);
     }
 }
 

@@ -125,6 +125,7 @@ impl World {
         });
         crate::script::audit_expiries(&self.disk);
         crate::script::audit_schedule(&self.disk);
+        crate::script::audit_sessions(&self.disk);
     }
 }
 

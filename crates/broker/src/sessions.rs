@@ -1,0 +1,267 @@
+//! Sessions: those of one queue that have messages or a holder, and who is accepted next.
+//!
+//! A session with messages that nobody holds is *idle* and stands in order of its first message;
+//! a receiver that asks for the next one gets the first of that order, and receivers are served
+//! in the order in which they asked. An idle session is a small record (about 130 bytes for an
+//! id of 16 bytes; 100,000 of them were measured at 13 MB), its messages are on disk only. A held
+//! session has a window (`sessions/hold.rs`). What the records say is learnt as messages arrive,
+//! and after a restart by a survey of the sessions' groups, never by a scan of messages.
+//! Invariant: a session is idle or held, never both; a record's `first` is never above its first
+//! available message.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use store::SequenceNumber;
+
+use crate::clients::ReceiverSlot;
+use crate::time::{Mono, Wall};
+use crate::window::Entry;
+
+pub(crate) mod accept;
+pub(crate) mod command;
+pub(crate) mod enter;
+pub(crate) mod hand_out;
+pub(crate) mod hold;
+pub(crate) mod key;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod peek;
+pub(crate) mod read;
+pub(crate) mod release;
+pub(crate) mod state;
+pub(crate) mod survey;
+
+pub(crate) use hold::{Hold, HoldId};
+pub(crate) use key::SessionKey;
+use survey::{Check, Survey};
+
+/// A session with messages that nobody holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    /// No available message has a smaller number.
+    pub first: SequenceNumber,
+    /// No message has a greater number.
+    pub last: SequenceNumber,
+    /// Whether `first` is known to be there.
+    pub certain: bool,
+}
+
+/// A receiver that waits for a session.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub slot: ReceiverSlot,
+    pub until: Mono,
+}
+
+/// Names a waiter; in the order in which they came.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct WaiterId(u64);
+
+/// What a receiver has to do with sessions.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Seat {
+    /// Nothing: it takes from a queue without sessions.
+    #[default]
+    None,
+    Waiting(WaiterId),
+    Holding(HoldId),
+}
+
+/// Where a listing stopped: which one it was, and behind which session it goes on.
+pub(crate) type Bookmark = ((Option<Wall>, usize), SessionKey);
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    idle: BTreeMap<SessionKey, Record>,
+    /// Idle sessions by their first message; two may share a hash, so records are looked at too.
+    order: BTreeSet<(SequenceNumber, u64)>,
+    held: BTreeMap<HoldId, Hold>,
+    by_key: BTreeMap<SessionKey, HoldId>,
+    deadlines: BTreeSet<(Mono, HoldId)>,
+    floors: BTreeSet<(SequenceNumber, HoldId)>,
+    waiters: BTreeMap<WaiterId, Waiter>,
+    timeouts: BTreeSet<(Mono, WaiterId)>,
+    last_id: u64,
+    /// Holds to which something has happened.
+    stirred: BTreeSet<HoldId>,
+    /// Holds whose reads failed; the survey's too.
+    resting: BTreeSet<HoldId>,
+    retry_at: Option<Mono>,
+    survey: Survey,
+    check: Option<Check>,
+    /// Idle sessions whose first message has left: there may be none any more.
+    doubts: BTreeSet<SessionKey>,
+    bookmarks: Vec<Bookmark>,
+    /// Listings that wait for the survey.
+    listings: Vec<list::Listing>,
+    /// Bytes of all sessions' states.
+    pub state_bytes: u64,
+}
+
+impl Sessions {
+    /// The sessions of a queue that may have messages, if `unknown`.
+    pub(crate) fn new(unknown: bool, state_bytes: u64) -> Self {
+        Self {
+            survey: if unknown {
+                Survey::Due(None)
+            } else {
+                Survey::Complete
+            },
+            state_bytes,
+            ..Self::default()
+        }
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// When something is to be done without being asked.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        let deadline = self.deadlines.first().map(|(at, _)| *at);
+        let timeout = self.timeouts.first().map(|(at, _)| *at);
+        let survey = matches!(self.survey, Survey::Due(_)).then_some(Mono(0));
+        let survey = survey.filter(|_| self.retry_at.is_none());
+        let all = [deadline, timeout, survey, self.retry_at];
+        all.into_iter().flatten().min()
+    }
+
+    /// No available or locked message has a smaller number, if that is known.
+    pub(crate) fn least(&self) -> Option<SequenceNumber> {
+        if !self.survey.is_complete() {
+            return None;
+        }
+        let idle = self.order.first().map(|(number, _)| *number);
+        let held = self.floors.first().map(|(number, _)| *number);
+        idle.into_iter().chain(held).min()
+    }
+
+    pub(crate) fn hold(&self, id: HoldId) -> Option<&Hold> {
+        self.held.get(&id)
+    }
+
+    pub(crate) fn hold_mut(&mut self, id: HoldId) -> Option<&mut Hold> {
+        self.held.get_mut(&id)
+    }
+
+    /// Who holds a session, noticed or not that its time is up.
+    pub(crate) fn holder(&self, key: &SessionKey) -> Option<HoldId> {
+        self.by_key.get(key).copied()
+    }
+
+    /// Who holds sessions of a hash: one, as a rule.
+    pub(crate) fn holders(&self, hash: u64) -> impl Iterator<Item = HoldId> + '_ {
+        let keys = self.by_key.range(SessionKey::from_hash(hash)..);
+        let same = keys.take_while(move |(key, _)| key.hash == hash);
+        same.map(|(_, id)| *id)
+    }
+
+    /// Something has happened to a hold.
+    pub(crate) fn stir(&mut self, id: HoldId) {
+        self.stirred.insert(id);
+    }
+
+    /// What all holds waited for may be there.
+    pub(crate) fn stir_all(&mut self) {
+        self.stirred.extend(self.held.keys());
+    }
+
+    /// A message has arrived that is not in any record yet. Returns what does not stay in memory.
+    pub(crate) fn arrived(
+        &mut self,
+        key: &SessionKey,
+        number: SequenceNumber,
+        entry: Entry,
+    ) -> Option<Entry> {
+        if let Some(id) = self.by_key.get(key).copied() {
+            self.stir(id);
+            return self.held.get_mut(&id)?.arrived(number, entry);
+        }
+        match self.idle.get_mut(key) {
+            Some(record) => record.last = record.last.max(number),
+            None => {
+                let record = Record {
+                    first: number,
+                    last: number,
+                    certain: self.survey.is_complete(),
+                };
+                self.put_idle(key.clone(), record);
+            }
+        }
+        Some(entry)
+    }
+
+    /// A message has left its session. Returns what was known of it.
+    pub(crate) fn gone(&mut self, hash: u64, number: SequenceNumber) -> Option<Entry> {
+        self.note_change(hash);
+        let mut found = None;
+        for id in self.holders(hash).collect::<Vec<_>>() {
+            if let Some(hold) = self.held.get_mut(&id) {
+                found = found.or(hold.window.take(number));
+                hold.window.forget(number);
+            }
+        }
+        let same = self.records_of(hash);
+        for (key, record) in same.into_iter().filter(|(_, r)| r.first == number) {
+            self.take_idle(&key);
+            if record.last > number {
+                let record = Record {
+                    first: number.next(),
+                    last: record.last,
+                    certain: false,
+                };
+                self.doubts.insert(key.clone());
+                self.put_idle(key, record);
+            }
+        }
+        found
+    }
+
+    /// Records that share a hash: one, as a rule.
+    fn records_of(&self, hash: u64) -> Vec<(SessionKey, Record)> {
+        let records = self.idle.range(SessionKey::from_hash(hash)..);
+        let same = records.take_while(|(key, _)| key.hash == hash);
+        same.map(|(key, record)| (key.clone(), *record)).collect()
+    }
+
+    /// The idle session whose first message is the oldest.
+    fn oldest(&self) -> Option<(SessionKey, Record)> {
+        let (first, hash) = self.order.first()?;
+        let mut same = self.records_of(*hash).into_iter();
+        same.find(|(_, record)| record.first == *first)
+    }
+
+    fn put_idle(&mut self, key: SessionKey, record: Record) {
+        self.take_idle(&key);
+        self.order.insert((record.first, key.hash));
+        self.idle.insert(key, record);
+    }
+
+    /// The session is idle no more. Others of its hash keep their place.
+    fn take_idle(&mut self, key: &SessionKey) -> Option<Record> {
+        let record = self.idle.remove(key)?;
+        let place = (record.first, key.hash);
+        let same = self.records_of(key.hash);
+        if !same.iter().any(|(_, other)| other.first == record.first) {
+            self.order.remove(&place);
+        }
+        Some(record)
+    }
+
+    fn remember_bookmark(&mut self, bookmark: Bookmark) {
+        /// Listings that can go on where they stopped; more than that start anew.
+        const MOST: usize = 16;
+        if self.bookmarks.len() == MOST {
+            self.bookmarks.remove(0);
+        }
+        self.bookmarks.push(bookmark);
+    }
+}
+
+/// The id that an entry of a session's order tells.
+fn id_of(entry: &store::Entry) -> &Bytes {
+    &entry.value
+}

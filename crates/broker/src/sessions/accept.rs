@@ -1,0 +1,252 @@
+//! Accept: a receiver comes for a session, by its id or for whichever is next.
+//!
+//! By id it gets the session at once, whether or not it has messages, unless another holds it.
+//! For the next one it waits until there is one, it gives up, or its time is up. Who waits is
+//! served in order of coming. (Wire contract 3.4)
+
+use bytes::Bytes;
+use store::{EntityId, SequenceNumber};
+
+use crate::attach;
+use crate::clients::ReceiverSlot;
+use crate::command::{ReceiveMode, SessionFilter};
+use crate::directory::Directory;
+use crate::id::{ReceiverId, Subqueue};
+use crate::output::{Output, SessionError};
+use crate::queue::Queue;
+use crate::sessions::hold::WINDOW;
+use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey, Sessions, Waiter, WaiterId};
+use crate::shared::Context;
+use crate::time::Mono;
+use crate::window::Window;
+
+/// A receiver comes for a session.
+pub(crate) fn accept(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    entity: EntityId,
+    mode: ReceiveMode,
+    session: SessionFilter,
+    cx: &mut Context<'_>,
+) {
+    // A link that attaches again starts anew.
+    attach::detach(directory, receiver, cx);
+    let Some(queue) = directory.get_mut(entity) else {
+        return cx.say(Output::Evicted { receiver });
+    };
+    if queue.sessions.is_none() {
+        return refuse(receiver, SessionError::NotAllowed, cx);
+    }
+    match session {
+        SessionFilter::ById(id) => queue.accept_by_id(receiver, mode, &id, cx),
+        SessionFilter::Next { timeout_ms } => queue.accept_next(receiver, mode, timeout_ms, cx),
+    }
+    queue.run(cx);
+}
+
+fn refuse(receiver: ReceiverId, error: SessionError, cx: &mut Context<'_>) {
+    cx.say(Output::SessionRefused { receiver, error });
+}
+
+impl Queue {
+    fn accept_by_id(
+        &mut self,
+        receiver: ReceiverId,
+        mode: ReceiveMode,
+        id: &Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let key = SessionKey::new(id);
+        if let Some(id) = self.session_holder(&key) {
+            if self.session_is_live(id, cx) {
+                return refuse(receiver, SessionError::CannotBeLocked, cx);
+            }
+            self.expire_session(id, cx);
+        }
+        let place = self.place(Subqueue::Main);
+        let slot = cx.shared.clients.attach(receiver, place, mode);
+        self.hold_session(key, slot, cx);
+    }
+
+    fn accept_next(
+        &mut self,
+        receiver: ReceiverId,
+        mode: ReceiveMode,
+        timeout_ms: u64,
+        cx: &mut Context<'_>,
+    ) {
+        let place = self.place(Subqueue::Main);
+        let slot = cx.shared.clients.attach(receiver, place, mode);
+        let until = Mono(cx.now.mono.0.saturating_add(timeout_ms));
+        if let Some(sessions) = &mut self.sessions {
+            let waiter = sessions.wait(slot, until);
+            if let Some(receiver) = cx.shared.clients.get_mut(slot) {
+                receiver.seat = Seat::Waiting(waiter);
+            }
+        }
+        self.sub_mut(Subqueue::Main).stirred = true;
+    }
+
+    /// Gives sessions to those who wait, as long as there are both.
+    pub(super) fn serve_waiters(&mut self, cx: &mut Context<'_>) {
+        while let Some(sessions) = &mut self.sessions
+            && sessions.survey.is_complete()
+            && !sessions.waiters.is_empty()
+            && let Some((key, record)) = sessions.oldest()
+        {
+            if !record.certain {
+                return self.check_session(key, cx);
+            }
+            if let Some(slot) = sessions.next_waiter() {
+                self.hold_session(key, slot, cx);
+            }
+        }
+    }
+
+    /// Lends a session that nobody holds.
+    fn hold_session(&mut self, key: SessionKey, slot: ReceiverSlot, cx: &mut Context<'_>) {
+        let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
+        let next_number = self.head.next_number;
+        let duration = self.settings.lock_duration;
+        let until = Mono(cx.now.mono.0.saturating_add(duration));
+        let limit = cx.shared.settings.window.min(WINDOW);
+        let (Some(sessions), Some(client)) = (&mut self.sessions, cx.shared.clients.get_mut(slot))
+        else {
+            return;
+        };
+        let known = sessions.take_idle(&key);
+        let Record { first, last, .. } = if sessions.survey.is_complete() {
+            known.unwrap_or(Record {
+                first: next_number,
+                last: SequenceNumber(0),
+                certain: true,
+            })
+        } else {
+            Record {
+                first: resume,
+                last: SequenceNumber(next_number.0.saturating_sub(1)),
+                certain: false,
+            }
+        };
+        let (receiver, session_id) = (client.id, key.bytes());
+        let id = sessions.add_hold(|| Hold {
+            key,
+            slot,
+            receiver,
+            mode: client.mode,
+            until,
+            window: Window::new(limit, first, Vec::new()),
+            last,
+            floor: first,
+            locked: std::collections::BTreeSet::new(),
+            fetch: None,
+            cautious: false,
+            resting: false,
+            states: std::collections::VecDeque::new(),
+        });
+        client.seat = Seat::Holding(id);
+        self.sub_mut(Subqueue::Main).attached += 1;
+        self.sub_mut(Subqueue::Main).stirred = true;
+        cx.say(Output::SessionAccepted {
+            receiver,
+            session_id,
+            lock_ms: duration,
+        });
+    }
+
+    pub(super) fn session_holder(&self, key: &SessionKey) -> Option<HoldId> {
+        self.sessions.as_ref()?.holder(key)
+    }
+
+    /// Whether a session is lent still; its end may not have been noticed.
+    pub(crate) fn session_is_live(&self, id: HoldId, cx: &Context<'_>) -> bool {
+        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
+        hold.is_some_and(|hold| hold.is_live(cx.now.mono))
+    }
+
+    /// Whoever waited too long is told so.
+    pub(super) fn refuse_late_waiters(&mut self, cx: &mut Context<'_>) {
+        while let Some(sessions) = &mut self.sessions
+            && let Some(waiter) = sessions.late_waiter(cx.now.mono)
+        {
+            cx.take_work();
+            if let Some(receiver) = cx.shared.clients.detach(waiter.slot) {
+                refuse(receiver.id, SessionError::Timeout, cx);
+            }
+        }
+    }
+}
+
+impl Sessions {
+    fn wait(&mut self, slot: ReceiverSlot, until: Mono) -> WaiterId {
+        let id = WaiterId(self.next_id());
+        self.waiters.insert(id, Waiter { slot, until });
+        self.timeouts.insert((until, id));
+        id
+    }
+
+    /// A waiter has given up, or got what it wanted.
+    pub(super) fn remove_waiter(&mut self, id: WaiterId) -> Option<Waiter> {
+        let waiter = self.waiters.remove(&id)?;
+        self.timeouts.remove(&(waiter.until, id));
+        Some(waiter)
+    }
+
+    fn next_waiter(&mut self) -> Option<ReceiverSlot> {
+        let id = *self.waiters.first_key_value()?.0;
+        Some(self.remove_waiter(id)?.slot)
+    }
+
+    fn late_waiter(&mut self, now: Mono) -> Option<Waiter> {
+        let (until, id) = *self.timeouts.first()?;
+        (until <= now).then(|| self.remove_waiter(id))?
+    }
+
+    fn add_hold(&mut self, hold: impl FnOnce() -> Hold) -> HoldId {
+        let (id, hold) = (HoldId(self.next_id()), hold());
+        self.note_change(hold.key.hash);
+        self.doubts.remove(&hold.key);
+        self.deadlines.insert((hold.until, id));
+        self.floors.insert((hold.floor, id));
+        self.by_key.insert(hold.key.clone(), id);
+        self.held.insert(id, hold);
+        self.stir(id);
+        id
+    }
+
+    /// The session is held by nobody any more.
+    pub(super) fn remove_hold(&mut self, id: HoldId) -> Option<Hold> {
+        let hold = self.held.remove(&id)?;
+        self.note_change(hold.key.hash);
+        self.deadlines.remove(&(hold.until, id));
+        self.floors.remove(&(hold.floor, id));
+        self.by_key.remove(&hold.key);
+        self.stirred.remove(&id);
+        self.resting.remove(&id);
+        Some(hold)
+    }
+
+    /// Sets a new end to a hold.
+    pub(super) fn extend(&mut self, id: HoldId, until: Mono) {
+        if let Some(hold) = self.held.get_mut(&id) {
+            self.deadlines.remove(&(hold.until, id));
+            self.deadlines.insert((until, id));
+            hold.until = until;
+        }
+    }
+
+    /// The session's messages begin later than they did.
+    pub(super) fn raise_floor(&mut self, id: HoldId, next_number: SequenceNumber) {
+        if let Some(hold) = self.held.get_mut(&id) {
+            self.floors.remove(&(hold.floor, id));
+            hold.floor = hold.least().min(next_number);
+            self.floors.insert((hold.floor, id));
+        }
+    }
+
+    /// A hold whose time is up.
+    pub(super) fn late_hold(&self, now: Mono) -> Option<HoldId> {
+        let (until, id) = *self.deadlines.first()?;
+        (until <= now).then_some(id)
+    }
+}

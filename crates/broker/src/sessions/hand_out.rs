@@ -1,0 +1,196 @@
+//! Hand out: gives a held session's messages to its holder, in order.
+//!
+//! As in a queue without sessions, a message is handed out only when its body is in memory, never
+//! past its deadline, and a drain is answered after the last delivery. The holder is the only
+//! one who can be given a session's messages.
+
+use crate::clients::Readiness;
+use crate::command::ReceiveMode;
+use crate::id::{LockToken, Subqueue};
+use crate::lock::{Holder, Lock, Origin};
+use crate::output::{Delivery, MessageState, Output};
+use crate::queue::{Message, Queue};
+use crate::sessions::HoldId;
+use crate::shared::Context;
+use crate::time::Mono;
+
+/// Whether it is worth going on with a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Progress {
+    Made,
+    Stopped,
+    /// The turn's budget is used up.
+    Interrupted,
+}
+
+impl Queue {
+    /// Does what can be done now: learns of sessions, lends them, hands out their messages.
+    pub(crate) fn dispatch_sessions(&mut self, cx: &mut Context<'_>) {
+        self.survey_sessions(cx);
+        self.serve_waiters(cx);
+        while let Some(sessions) = &mut self.sessions
+            && let Some(id) = sessions.stirred.pop_first()
+        {
+            let progress = self.hand_out_session(id, cx);
+            self.answer_session_drain(id, cx);
+            if progress == Progress::Interrupted {
+                if let Some(sessions) = &mut self.sessions {
+                    sessions.stir(id);
+                }
+                self.sub_mut(Subqueue::Main).stirred = true;
+                return;
+            }
+        }
+    }
+
+    fn hand_out_session(&mut self, id: HoldId, cx: &mut Context<'_>) -> Progress {
+        loop {
+            match self.hand_out_of(id, cx) {
+                Some(Progress::Made) => {}
+                Some(stopped) => return stopped,
+                None => return Progress::Stopped,
+            }
+        }
+    }
+
+    /// Deals with the next message of a session, if its holder can take one.
+    fn hand_out_of(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<Progress> {
+        let settings = &cx.shared.settings;
+        let full = self.sub(Subqueue::Main).is_full_of_locks(settings);
+        let outlet_bytes = settings.outlet_bytes;
+        let hold = self.sessions.as_ref()?.hold(id)?;
+        if full || !hold.has_room() || !hold.is_live(cx.now.mono) {
+            return None;
+        }
+        match cx.shared.clients.readiness(hold.slot, outlet_bytes) {
+            Readiness::NoCredit => return None,
+            Readiness::OutletFull => {
+                cx.shared.clients.block(hold.slot);
+                return None;
+            }
+            Readiness::Ready => {}
+        }
+        let Some((number, entry)) = hold.window.first() else {
+            self.load_session(id, cx);
+            return None;
+        };
+        let entry = *entry;
+        let expired = Self::is_expired(Subqueue::Main, &entry.row, cx.now.wall);
+        if expired && self.can_expire_at_once(&entry, cx) {
+            if !cx.take_work() {
+                return Some(Progress::Interrupted);
+            }
+            self.expire_available(number, &entry, cx);
+            return Some(Progress::Made);
+        }
+        let Some(body) = cx.shared.bodies.take(entry.body) else {
+            self.fetch_bodies(id, cx);
+            return None;
+        };
+        self.sessions.as_mut()?.hold_mut(id)?.window.take_first();
+        let message = Message::available(Subqueue::Main.part(), number, &entry, body.patch);
+        self.hand_over_of(id, message, body.payload, cx);
+        self.load_session(id, cx);
+        Some(Progress::Made)
+    }
+
+    fn hand_over_of(
+        &mut self,
+        id: HoldId,
+        message: Message,
+        payload: bytes::Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
+            return;
+        };
+        let (receiver, slot, mode) = (hold.receiver, hold.slot, hold.mode);
+        let token = cx.shared.tokens.next(message.number);
+        let message_shown = message.shown(MessageState::Active, payload);
+        let lock_ms = match mode {
+            ReceiveMode::PeekLock => {
+                let holder = Holder {
+                    connection: receiver.connection,
+                    link: Some(receiver.link),
+                };
+                Some(self.lock_of(id, message, token, Some(holder), Origin::Available, cx))
+            }
+            ReceiveMode::ReceiveAndDelete => {
+                let patched = message.patch.is_some();
+                self.erase(&message, patched, cx);
+                None
+            }
+        };
+        let delivery = Box::new(Delivery {
+            message: message_shown,
+            token,
+            lock_ms,
+        });
+        cx.shared.clients.count_delivery(slot, delivery.size());
+        cx.say(Output::Deliver { receiver, delivery });
+    }
+
+    /// Lends a message for as long as its session is lent: the time left is returned.
+    pub(crate) fn lock_of(
+        &mut self,
+        id: HoldId,
+        message: Message,
+        token: LockToken,
+        holder: Option<Holder>,
+        origin: Origin,
+        cx: &Context<'_>,
+    ) -> u64 {
+        let lock = Lock {
+            token,
+            until: Mono(u64::MAX),
+            row: message.row,
+            delivery_count: message.delivery_count,
+            patch: message.patch,
+            holder,
+            origin,
+            session: Some(id),
+        };
+        self.sub_mut(Subqueue::Main)
+            .locks
+            .insert_lasting(message.number, lock);
+        let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
+        hold.map_or(0, |hold| {
+            hold.locked.insert(message.number);
+            hold.until.0.saturating_sub(cx.now.mono.0)
+        })
+    }
+
+    /// A lock within a session has ended.
+    pub(crate) fn unlocked_of(&mut self, id: HoldId, number: store::SequenceNumber) {
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Some(hold) = sessions.hold_mut(id) else {
+            return;
+        };
+        let was_full = !hold.has_room();
+        hold.locked.remove(&number);
+        if was_full {
+            sessions.stir(id);
+            self.sub_mut(Subqueue::Main).stirred = true;
+        }
+    }
+
+    fn answer_session_drain(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let full = self
+            .sub(Subqueue::Main)
+            .is_full_of_locks(&cx.shared.settings);
+        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
+            return;
+        };
+        let exhausted = hold.is_exhausted() || full || !hold.has_room();
+        let Some(receiver) = cx.shared.clients.get_mut(hold.slot) else {
+            return;
+        };
+        if receiver.draining && (exhausted || receiver.credit() == 0) {
+            receiver.finish_drain();
+            let receiver = receiver.id;
+            cx.say(Output::Drained { receiver });
+        }
+    }
+}

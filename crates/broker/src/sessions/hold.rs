@@ -1,0 +1,99 @@
+//! Hold: one accepted session, as its holder has it.
+//!
+//! It has a window of its own: only who holds a session takes from it, so only held sessions
+//! have messages in memory. Messages are lent for as long as the session is. Memory per hold:
+//! about 300 bytes, 90 for each message of its window (at most [`WINDOW`]), and its locks.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use store::SequenceNumber;
+
+use crate::clients::ReceiverSlot;
+use crate::command::ReceiveMode;
+use crate::id::{ReadId, ReceiverId};
+use crate::sessions::key::SessionKey;
+use crate::sessions::state::StateRequest;
+use crate::time::Mono;
+use crate::window::{Entry, Window};
+
+/// Most messages of one session that are known in memory.
+pub(crate) const WINDOW: usize = 256;
+/// A holder with so many unsettled messages is given no more, since they all end at once.
+pub(crate) const MAX_UNSETTLED: usize = 16_384;
+
+/// Names one acceptance of a session; never used again.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct HoldId(pub u64);
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub key: SessionKey,
+    pub slot: ReceiverSlot,
+    pub receiver: ReceiverId,
+    pub mode: ReceiveMode,
+    pub until: Mono,
+    pub window: Window,
+    /// No message of the session has a greater number.
+    pub last: SequenceNumber,
+    /// No available or locked message of the session has a smaller number.
+    pub floor: SequenceNumber,
+    pub locked: BTreeSet<SequenceNumber>,
+    /// The bodies that are being read.
+    pub fetch: Option<ReadId>,
+    /// After a read that met a damaged body: one at a time, to find it.
+    pub cautious: bool,
+    /// After a read that failed: not again before the others that failed.
+    pub resting: bool,
+    /// What is to be done with its state, once that is read.
+    pub states: VecDeque<StateRequest>,
+}
+
+impl Hold {
+    /// Whether it holds at `now`, noticed or not.
+    pub(crate) fn is_live(&self, now: Mono) -> bool {
+        now < self.until
+    }
+
+    /// What the window takes for the number of messages on disk only: whether there may be any.
+    pub(crate) fn beyond(&self) -> u64 {
+        u64::from(self.window.end() <= self.last)
+    }
+
+    /// A message of the session has arrived. Returns what does not stay in memory.
+    pub(crate) fn arrived(&mut self, number: SequenceNumber, entry: Entry) -> Option<Entry> {
+        let beyond = self.beyond();
+        self.last = self.last.max(number);
+        self.window.insert(number, entry, beyond)
+    }
+
+    /// A message that was lent is available again. Returns what does not stay in memory.
+    pub(crate) fn returned(&mut self, number: SequenceNumber, entry: Entry) -> Option<Entry> {
+        let beyond = self.beyond();
+        self.window.insert(number, entry, beyond)
+    }
+
+    /// Whether nothing is available, nor will be when the reads under way have come back.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let read_all = !self.window.is_refilling() && self.beyond() == 0;
+        self.window.len() == 0 && read_all || self.resting
+    }
+
+    /// Whether it may be lent more.
+    pub(crate) fn has_room(&self) -> bool {
+        self.locked.len() < MAX_UNSETTLED
+    }
+
+    /// The least number that may be there, as far as is known now.
+    pub(crate) fn least(&self) -> SequenceNumber {
+        let locked = self.locked.first().copied();
+        let first = self.window.first().map(|(number, _)| number);
+        let known = first.unwrap_or(self.window.end());
+        locked.map_or(known, |locked| locked.min(known))
+    }
+
+    /// Whether it has messages, available or lent, as far as is known now.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.window.len() > 0 || !self.locked.is_empty() || self.beyond() > 0
+    }
+}

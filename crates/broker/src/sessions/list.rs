@@ -1,0 +1,210 @@
+//! List: the ids of sessions, a page at a time.
+//!
+//! Either all that have messages or a state, or those whose state was set after a moment. Those
+//! with messages are in memory, those with a state are read by their notes in bounded pieces, and
+//! the two are merged in the order of their keys. A page that goes on where one before stopped
+//! starts there; any other walks from the beginning. (Entities contract 18)
+
+use bytes::Bytes;
+use store::{EntityId, Entry, Index, Query, StoreError};
+
+use crate::directory::Directory;
+use crate::id::{RequestId, Subqueue};
+use crate::output::{Output, RequestError, SessionPage};
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::sessions::read::SessionRead;
+use crate::sessions::state::read_note;
+use crate::sessions::{SessionKey, Sessions};
+use crate::shared::Context;
+use crate::time::Wall;
+
+/// Notes that are read at once.
+const PIECE: usize = 1_024;
+/// Most ids of one page, and bytes of them.
+const MOST: usize = 10_000;
+const MOST_BYTES: usize = 1 << 20;
+
+/// A listing on its way.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    request: RequestId,
+    /// `None` for all that have messages or a state.
+    updated_after: Option<Wall>,
+    skip: usize,
+    top: usize,
+    left_to_skip: usize,
+    /// Everything up to this one has been seen.
+    after: Option<SessionKey>,
+    ids: Vec<Bytes>,
+    bytes: usize,
+}
+
+/// Starts a listing.
+pub(crate) fn list(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    updated_after: Option<Wall>,
+    skip: usize,
+    top: usize,
+    cx: &mut Context<'_>,
+) {
+    let mut listing = Listing {
+        request,
+        updated_after,
+        skip,
+        top: top.min(MOST),
+        left_to_skip: skip,
+        after: None,
+        ids: Vec::new(),
+        bytes: 0,
+    };
+    let Some(queue) = directory.get_mut(entity) else {
+        return listing.refuse(RequestError::NotFound, cx);
+    };
+    let Some(sessions) = &mut queue.sessions else {
+        return listing.refuse(RequestError::SessionsNotSupported, cx);
+    };
+    let place = (updated_after, skip);
+    let found = sessions.bookmarks.iter().position(|(at, _)| *at == place);
+    if let Some(index) = found {
+        listing.after = Some(sessions.bookmarks.remove(index).1);
+        listing.left_to_skip = 0;
+    }
+    if updated_after.is_none() && !sessions.survey.is_complete() {
+        // Which sessions have messages is not known yet.
+        sessions.listings.push(listing);
+        queue.sub_mut(Subqueue::Main).stirred = true;
+    } else {
+        queue.list_on(listing, cx);
+    }
+    queue.run(cx);
+}
+
+impl Listing {
+    fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
+        cx.say(Output::Sessions {
+            request: self.request,
+            result: Err(error),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.ids.len() >= self.top || self.bytes >= MOST_BYTES
+    }
+
+    /// Takes one session in, or skips it.
+    fn take(&mut self, key: &SessionKey) {
+        if self.left_to_skip > 0 {
+            self.left_to_skip -= 1;
+        } else {
+            self.bytes += key.id.len();
+            self.ids.push(key.bytes());
+        }
+        self.after = Some(key.clone());
+    }
+}
+
+impl Queue {
+    /// The survey is complete, so listings can begin.
+    pub(super) fn list_at_last(&mut self, cx: &mut Context<'_>) {
+        let sessions = self.sessions.as_mut();
+        let waiting = sessions.map(|s| std::mem::take(&mut s.listings));
+        for listing in waiting.unwrap_or_default() {
+            self.list_on(listing, cx);
+        }
+    }
+
+    /// Asks for the next notes. Those of a group that shares a hash with the one before are few.
+    fn list_on(&mut self, listing: Listing, cx: &mut Context<'_>) {
+        let after = listing.after.as_ref();
+        let query = Query::Groups {
+            entity: self.id,
+            index: Index::SessionState,
+            after: after.map(|key| key.state_note().group),
+            limit: PIECE,
+        };
+        let read = SessionRead::List(Box::new(listing));
+        cx.ask(query, Purpose::Session(self.id, Box::new(read)));
+    }
+
+    /// Some notes came back.
+    pub(super) fn list_loaded(
+        &mut self,
+        mut listing: Listing,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let entries = match found {
+            Ok(entries) => entries,
+            Err(error) => return listing.refuse(RequestError::Invalid(error.to_string()), cx),
+        };
+        let notes = entries
+            .iter()
+            .filter(|entry| entry.key.group_u64().is_some());
+        let notes: Vec<_> = notes.filter_map(|entry| read_note(&entry.value)).collect();
+        let whole = entries.len() < PIECE || notes.len() < entries.len();
+        sessions.merge(&mut listing, &notes, whole);
+        if !listing.is_full() && !whole {
+            return self.list_on(listing, cx);
+        }
+        let skip = listing.skip.saturating_add(listing.ids.len());
+        if listing.is_full()
+            && let Some(after) = listing.after
+        {
+            sessions.remember_bookmark(((listing.updated_after, skip), after));
+        }
+        let ids = listing.ids;
+        cx.say(Output::Sessions {
+            request: listing.request,
+            result: Ok(SessionPage { ids, skip }),
+        });
+    }
+}
+
+impl Sessions {
+    /// Takes sessions with messages and those noted into the listing, in order of their keys.
+    fn merge(&self, listing: &mut Listing, notes: &[(Wall, SessionKey)], whole: bool) {
+        let mut keys: Vec<&SessionKey> = Vec::new();
+        let mut noted = notes.iter();
+        if let Some(after) = listing.updated_after {
+            keys.extend(
+                noted
+                    .by_ref()
+                    .filter(|(at, _)| *at > after)
+                    .map(|(_, key)| key),
+            );
+        } else {
+            let room = listing.left_to_skip.saturating_add(listing.top);
+            let from = listing.after.clone();
+            let behind = |key: &&SessionKey| from.as_ref().is_none_or(|from| *key > from);
+            let until = notes.last().filter(|_| !whole).map(|(_, key)| key);
+            let within = |key: &&SessionKey| until.is_none_or(|until| *key <= until);
+            let start = from.clone().unwrap_or(SessionKey::from_hash(0));
+            let idle = self.idle.range(&start..).map(|(key, _)| key);
+            let held = self
+                .by_key
+                .range(&start..)
+                .filter(|(_, id)| self.hold(**id).is_some_and(super::Hold::has_messages));
+            keys.extend(idle.filter(behind).take_while(within).take(room));
+            let held = held.map(|(key, _)| key);
+            keys.extend(held.filter(behind).take_while(within).take(room));
+            keys.extend(noted.map(|(_, key)| key).take(room));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            if listing.is_full() {
+                return;
+            }
+            listing.take(key);
+        }
+        if let Some((_, last)) = notes.last().filter(|_| !listing.is_full() && !whole) {
+            listing.after = Some(last.clone());
+        }
+    }
+}

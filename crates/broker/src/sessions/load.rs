@@ -1,0 +1,279 @@
+//! Load: brings a held session's next messages and their bodies into memory.
+//!
+//! The session's order tells the numbers, then the messages are read by number. Both are read
+//! only while the holder wants messages. A read that failed is tried again after a second; a
+//! damaged message is set aside for as long as the session is held.
+
+use store::{Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
+
+use crate::id::{ReadId, Subqueue};
+use crate::lock::Origin;
+use crate::queue::{Message, Queue};
+use crate::read::{Purpose, Rows, body_of, entry_of};
+use crate::sessions::read::SessionRead;
+use crate::sessions::{HoldId, id_of, key};
+use crate::shared::Context;
+use crate::window::Ask;
+
+/// Most bytes of bodies that are read at once.
+const FETCH_BYTES: usize = 1 << 20;
+
+impl Queue {
+    fn ask_of(&self, query: Query, read: SessionRead, cx: &mut Context<'_>) -> ReadId {
+        cx.ask(query, Purpose::Session(self.id, Box::new(read)))
+    }
+
+    /// Asks for more messages if the hold's window runs low.
+    pub(super) fn load_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let (entity, until) = (self.id, self.head.next_number);
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Some(hold) = sessions.hold(id).filter(|hold| !hold.resting) else {
+            return;
+        };
+        let Some(Ask::From(from, limit)) = hold.window.wants(hold.beyond(), until) else {
+            return;
+        };
+        let query = Query::Entries {
+            entity,
+            index: Index::Session,
+            from: key::active(hold.key.hash, from),
+            until: key::active(hold.key.hash, until),
+            limit,
+            max_bytes: usize::MAX,
+        };
+        sessions.raise_floor(id, until);
+        let read = SessionRead::Order {
+            hold: id,
+            limit,
+            until,
+        };
+        let read = self.ask_of(query, read, cx);
+        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+            hold.window.asked(read, Ask::From(from, limit), until);
+        }
+    }
+
+    /// The numbers of a hold's next messages came back.
+    pub(super) fn order_loaded(
+        &mut self,
+        read: ReadId,
+        id: HoldId,
+        limit: usize,
+        until: SequenceNumber,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Some(key) = sessions.hold(id).map(|hold| hold.key.clone()) else {
+            return;
+        };
+        let Ok(entries) = found else {
+            return self.loading_failed(id, read, cx);
+        };
+        sessions.note_strangers(&key, &entries, until);
+        let covered = match entries.last() {
+            Some(last) if entries.len() >= limit => last.key.number.next(),
+            _ => until,
+        };
+        let own = entries.iter().filter(|entry| **id_of(entry) == *key.id);
+        let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
+        if numbers.is_empty() {
+            return self.take_rows(id, read, Vec::new(), covered, cx);
+        }
+        self.ask_rows(id, read, numbers, covered, true, cx);
+    }
+
+    fn ask_rows(
+        &self,
+        hold: HoldId,
+        asked: ReadId,
+        numbers: Vec<SequenceNumber>,
+        covered: SequenceNumber,
+        bodies: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let query = self.points(numbers.clone(), bodies, FETCH_BYTES);
+        let read = SessionRead::Rows {
+            hold,
+            asked,
+            numbers,
+            covered,
+            bodies,
+        };
+        self.ask_of(query, read, cx);
+    }
+
+    fn points(&self, numbers: Vec<SequenceNumber>, bodies: bool, max_bytes: usize) -> Query {
+        Query::Points {
+            entity: self.id,
+            part: Subqueue::Main.part(),
+            numbers,
+            bodies,
+            max_bytes,
+        }
+    }
+
+    /// A hold's next messages came back. Fewer bodies than asked for end what is covered.
+    #[allow(clippy::too_many_arguments, reason = "what was asked, and its answer")]
+    pub(super) fn rows_loaded(
+        &mut self,
+        id: HoldId,
+        asked: ReadId,
+        numbers: Vec<SequenceNumber>,
+        covered: SequenceNumber,
+        bodies: bool,
+        found: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let rows = match found {
+            Ok(rows) => rows,
+            Err(StoreError::Corrupt { .. }) if bodies => {
+                return self.ask_rows(id, asked, numbers, covered, false, cx);
+            }
+            Err(_) => return self.loading_failed(id, asked, cx),
+        };
+        let sizes = rows.iter().filter_map(|row| row.body.as_ref());
+        let cut_short = sizes.map(bytes::Bytes::len).sum::<usize>() >= FETCH_BYTES;
+        let covered = match rows.last() {
+            Some(last) if cut_short && numbers.last() > Some(&last.number) => last.number.next(),
+            _ => covered,
+        };
+        self.take_rows(id, asked, rows, covered, cx);
+    }
+
+    fn take_rows(
+        &mut self,
+        id: HoldId,
+        asked: ReadId,
+        rows: Vec<StoredMessage>,
+        covered: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        let locks = &self.subs[Subqueue::Main as usize].locks;
+        let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
+        let Some(hold) = hold else {
+            return;
+        };
+        let bodies = &mut cx.shared.bodies;
+        let rows = rows.iter().map(|row| {
+            let mut entry = entry_of(row);
+            if let Some(body) = body_of(row) {
+                entry.body = bodies.put(body);
+            }
+            (row.number, entry)
+        });
+        let rows = rows.collect();
+        let is_locked = |number| locks.contains(number);
+        let spilled = hold.window.loaded_below(asked, rows, covered, is_locked);
+        for entry in spilled {
+            drop(cx.shared.bodies.take(entry.body));
+        }
+        self.stir_session(id);
+    }
+
+    fn loading_failed(&mut self, id: HoldId, read: ReadId, cx: &Context<'_>) {
+        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+            hold.window.failed(read);
+        }
+        self.rest_session(id, cx);
+    }
+
+    fn rest_session(&mut self, id: HoldId, cx: &Context<'_>) {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.rest(cx.now.mono);
+            sessions.resting.insert(id);
+            if let Some(hold) = sessions.hold_mut(id) {
+                hold.resting = true;
+            }
+        }
+        self.stir_session(id);
+    }
+
+    pub(crate) fn stir_session(&mut self, id: HoldId) {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.stir(id);
+        }
+        self.sub_mut(Subqueue::Main).stirred = true;
+    }
+
+    /// Asks for the bodies of the first messages that are wanted and not in memory.
+    pub(super) fn fetch_bodies(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
+            return;
+        };
+        if hold.fetch.is_some() || hold.resting {
+            return;
+        }
+        let credit = cx.shared.clients.get(hold.slot).map_or(1, |r| r.credit());
+        let most = if hold.cautious { 1 } else { credit.max(1) };
+        let mut bytes = 0_usize;
+        let mut numbers = Vec::new();
+        let all = SequenceNumber(0)..SequenceNumber::MAX;
+        for (number, entry) in hold.window.range(all).take(most as usize) {
+            if cx.shared.bodies.is_resident(entry.body) {
+                continue;
+            }
+            bytes = bytes.saturating_add(entry.row.size as usize);
+            if bytes > FETCH_BYTES && !numbers.is_empty() {
+                break;
+            }
+            numbers.push(number);
+        }
+        let query = self.points(numbers.clone(), true, usize::MAX);
+        let read = self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
+        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+            hold.fetch = Some(read);
+        }
+    }
+
+    /// Bodies came back.
+    pub(super) fn bodies_loaded(
+        &mut self,
+        id: HoldId,
+        numbers: &[SequenceNumber],
+        found: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+            return;
+        };
+        hold.fetch = None;
+        match found {
+            Ok(rows) => {
+                hold.cautious = false;
+                let mut missing = numbers.to_vec();
+                for stored in &rows {
+                    if let Some(body) = body_of(stored) {
+                        missing.retain(|number| *number != stored.number);
+                        if let Some(entry) = hold.window.get_mut(stored.number) {
+                            drop(cx.shared.bodies.take(entry.body));
+                            entry.body = cx.shared.bodies.put(body);
+                        }
+                    }
+                }
+                self.set_aside_of(id, &missing, cx);
+            }
+            Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => hold.cautious = true,
+            Err(StoreError::Corrupt { .. }) => self.set_aside_of(id, numbers, cx),
+            Err(_) => return self.rest_session(id, cx),
+        }
+        self.stir_session(id);
+    }
+
+    /// Locks messages that can not be read, for nobody, until the session is held by another.
+    fn set_aside_of(&mut self, id: HoldId, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
+        for &number in numbers {
+            let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
+            let Some(entry) = hold.and_then(|hold| hold.window.take(number)) else {
+                continue;
+            };
+            let message = Message::available(Subqueue::Main.part(), number, &entry, None);
+            let token = cx.shared.tokens.next(number);
+            self.lock_of(id, message, token, None, Origin::Unreadable, cx);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Reads about sessions, and who goes on when the answer comes.
+
+use store::{Found, SequenceNumber, StoreError};
+
+use crate::id::ReadId;
+use crate::queue::Queue;
+use crate::sessions::HoldId;
+use crate::sessions::list::Listing;
+use crate::sessions::peek::SessionPeek;
+use crate::shared::Context;
+
+/// What was read of sessions.
+#[derive(Debug)]
+pub(crate) enum SessionRead {
+    /// The first entries of some sessions.
+    Survey,
+    /// The first entry of one session.
+    Check,
+    /// Numbers of a hold's next messages.
+    Order {
+        hold: HoldId,
+        limit: usize,
+        until: SequenceNumber,
+    },
+    /// These messages, for the window that asked with the read named.
+    Rows {
+        hold: HoldId,
+        asked: ReadId,
+        numbers: Vec<SequenceNumber>,
+        covered: SequenceNumber,
+        bodies: bool,
+    },
+    /// Bodies of a hold's first messages.
+    Bodies {
+        hold: HoldId,
+        numbers: Vec<SequenceNumber>,
+    },
+    /// A hold's state.
+    State(HoldId),
+    /// Sessions that have a state.
+    List(Box<Listing>),
+    Peek(Box<SessionPeek>),
+}
+
+impl Queue {
+    /// Hands the answer to who asked for it.
+    pub(crate) fn session_loaded(
+        &mut self,
+        read: ReadId,
+        what: SessionRead,
+        found: Result<Found, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
+        let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
+        match what {
+            SessionRead::Survey => self.surveyed(entries(found), cx),
+            SessionRead::Check => self.checked(entries(found), cx),
+            SessionRead::Order { hold, limit, until } => {
+                self.order_loaded(read, hold, limit, until, entries(found), cx);
+            }
+            SessionRead::Rows {
+                hold,
+                asked,
+                numbers,
+                covered,
+                bodies,
+            } => self.rows_loaded(hold, asked, numbers, covered, bodies, rows(found), cx),
+            SessionRead::Bodies { hold, numbers } => {
+                self.bodies_loaded(hold, &numbers, rows(found), cx);
+            }
+            SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
+            SessionRead::List(listing) => self.list_loaded(*listing, entries(found), cx),
+            SessionRead::Peek(peek) => self.session_peeked(*peek, found, cx),
+        }
+    }
+}

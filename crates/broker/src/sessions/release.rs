@@ -1,0 +1,204 @@
+//! Release: how a session stops being held: its time is up, or its holder has gone.
+//!
+//! What its holder had not settled returns in order at once. The delivery count rises only when
+//! the time was up (wire contract 4.4); a link or connection that goes leaves it as it is.
+
+use bytes::Bytes;
+use store::EntityId;
+
+use crate::clients::{Receiver, ReceiverSlot};
+use crate::directory::Directory;
+use crate::id::{ConnectionId, RequestId, Subqueue};
+use crate::lock::Origin;
+use crate::output::{Output, RequestError};
+use crate::queue::Queue;
+use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey};
+use crate::shared::Context;
+use crate::time::Mono;
+
+/// Renews a session's lock for its holder's connection.
+pub(crate) fn renew(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    session: &Bytes,
+    cx: &mut Context<'_>,
+) {
+    let result = match directory.get_mut(entity) {
+        Some(queue) => queue.renew_session(request.connection, session, cx),
+        None => Err(RequestError::NotFound),
+    };
+    cx.say(Output::Renewed { request, result });
+    if let Some(queue) = directory.get_mut(entity) {
+        queue.run(cx);
+    }
+}
+
+impl Queue {
+    fn renew_session(
+        &mut self,
+        connection: ConnectionId,
+        session: &Bytes,
+        cx: &Context<'_>,
+    ) -> Result<u64, RequestError> {
+        let id = self.held_session(connection, session, cx)?;
+        let duration = self.settings.lock_duration;
+        let until = Mono(cx.now.mono.0.saturating_add(duration));
+        if let Some(sessions) = &mut self.sessions {
+            sessions.extend(id, until);
+        }
+        Ok(duration)
+    }
+
+    /// The session that a connection holds under this id.
+    pub(super) fn held_session(
+        &self,
+        connection: ConnectionId,
+        session: &Bytes,
+        cx: &Context<'_>,
+    ) -> Result<HoldId, RequestError> {
+        let sessions = self.sessions.as_ref();
+        let sessions = sessions.ok_or(RequestError::SessionsNotSupported)?;
+        let holder = sessions.holder(&SessionKey::new(session));
+        let holder = holder.filter(|id| self.is_held_by(*id, connection, cx));
+        holder.ok_or(RequestError::SessionLockLost)
+    }
+
+    /// Whether a connection holds a session, and its time is not up.
+    pub(crate) fn is_held_by(
+        &self,
+        id: HoldId,
+        connection: ConnectionId,
+        cx: &Context<'_>,
+    ) -> bool {
+        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
+        let live = hold.filter(|hold| hold.is_live(cx.now.mono));
+        live.is_some_and(|hold| hold.receiver.connection == connection)
+    }
+
+    /// The session of this hash that a connection holds.
+    pub(crate) fn held_by(
+        &self,
+        connection: ConnectionId,
+        hash: u64,
+        cx: &Context<'_>,
+    ) -> Option<HoldId> {
+        let sessions = self.sessions.as_ref()?;
+        let mut held = sessions.holders(hash);
+        held.find(|id| self.is_held_by(*id, connection, cx))
+    }
+
+    /// A receiver that had to do with sessions has gone.
+    pub(crate) fn leave_session(&mut self, receiver: &Receiver, cx: &mut Context<'_>) {
+        match receiver.seat {
+            Seat::None => {}
+            Seat::Waiting(waiter) => {
+                if let Some(sessions) = &mut self.sessions {
+                    sessions.remove_waiter(waiter);
+                }
+            }
+            Seat::Holding(id) => {
+                // Its time may be up, although nobody has noticed.
+                let late = !self.session_is_live(id, cx);
+                self.end_hold(id, late, cx);
+            }
+        }
+    }
+
+    /// Sessions whose time is up are taken from their holders, waiters who gave up hope are told,
+    /// and reads that failed are tried again.
+    pub(crate) fn tick_sessions(&mut self, cx: &mut Context<'_>) {
+        while cx.shared.work_left > 0
+            && let Some(sessions) = &self.sessions
+            && let Some(id) = sessions.late_hold(cx.now.mono)
+        {
+            cx.take_work();
+            self.expire_session(id, cx);
+        }
+        self.refuse_late_waiters(cx);
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let retry = sessions.retry_at.take_if(|at| *at <= cx.now.mono);
+        if retry.is_some() {
+            sessions.wake();
+        }
+        let stirred = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
+        self.sub_mut(Subqueue::Main).stirred |= stirred;
+    }
+
+    /// A session's time is up: its holder is told.
+    pub(super) fn expire_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let Some(slot) = self.end_hold(id, true, cx) else {
+            return;
+        };
+        if let Some(receiver) = cx.shared.clients.detach(slot) {
+            let receiver = receiver.id;
+            cx.say(Output::SessionLost { receiver });
+        }
+    }
+
+    /// Ends a hold: its messages return, and the session can be held again.
+    fn end_hold(&mut self, id: HoldId, late: bool, cx: &mut Context<'_>) -> Option<ReceiverSlot> {
+        let hold = self.sessions.as_mut()?.hold_mut(id)?;
+        for number in std::mem::take(&mut hold.locked) {
+            let Some(lock) = self.take_lock(Subqueue::Main, number, cx) else {
+                continue;
+            };
+            if late && lock.origin != Origin::Unreadable {
+                self.abandon(Subqueue::Main, number, lock, Vec::new(), cx);
+            } else {
+                self.give_back(Subqueue::Main, number, lock, cx);
+            }
+        }
+        let sessions = self.sessions.as_mut()?;
+        let hold = sessions.remove_hold(id)?;
+        if let Some(record) = record_of(&hold) {
+            if !record.certain {
+                sessions.doubts.insert(hold.key.clone());
+            }
+            sessions.put_idle(hold.key.clone(), record);
+        }
+        let sub = self.sub_mut(Subqueue::Main);
+        sub.attached -= 1;
+        sub.stirred = true;
+        let slot = hold.slot;
+        Self::drop_hold(hold, cx);
+        Some(slot)
+    }
+
+    fn drop_hold(hold: Hold, cx: &mut Context<'_>) {
+        for request in hold.states {
+            request.refuse(RequestError::SessionLockLost, cx);
+        }
+        let all = store::SequenceNumber(0)..store::SequenceNumber::MAX;
+        for (_, entry) in hold.window.range(all) {
+            drop(cx.shared.bodies.take(entry.body));
+        }
+    }
+}
+
+/// What is known of a session whose hold ends; nothing if it has no messages.
+fn record_of(hold: &Hold) -> Option<Record> {
+    let first = hold.window.first().map(|(number, _)| number);
+    if first.is_none() && hold.beyond() == 0 {
+        return None;
+    }
+    Some(Record {
+        first: first.unwrap_or(hold.window.end()),
+        last: hold.last,
+        certain: first.is_some(),
+    })
+}
+
+impl super::Sessions {
+    /// Whoever rested after a read that failed goes on.
+    fn wake(&mut self) {
+        for id in std::mem::take(&mut self.resting) {
+            if let Some(hold) = self.held.get_mut(&id) {
+                hold.resting = false;
+                self.stirred.insert(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! State: opaque bytes that a session's holder keeps with it.
+//!
+//! Only the holder's connection reads and sets it. What holders ask is done in the order in which
+//! they asked, once the state has been read, since its size counts towards the entity's. It stays
+//! when the session is empty, and beside it stands a note for listings: when it was set, and
+//! whose it is. (Entities contract 18)
+
+use bytes::{BufMut, Bytes, BytesMut};
+use store::{EntityId, Entry, Index, Query, StoreError, Write};
+
+use crate::directory::Directory;
+use crate::id::RequestId;
+use crate::output::{Output, RequestError, SendError};
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::sessions::read::SessionRead;
+use crate::sessions::{HoldId, SessionKey};
+use crate::shared::Context;
+use crate::time::Wall;
+
+/// What a state costs besides its bytes; it counts towards the entity's size too.
+const OVERHEAD: u64 = 64;
+
+/// What is wanted of a state.
+#[derive(Debug)]
+pub(crate) enum StateRequest {
+    Get(RequestId),
+    /// `None` clears it.
+    Set(RequestId, Option<Bytes>),
+}
+
+impl StateRequest {
+    pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
+        cx.say(match self {
+            Self::Get(request) => Output::SessionState {
+                request,
+                result: Err(error),
+            },
+            Self::Set(request, _) => Output::SessionStateSet {
+                request,
+                result: Err(error),
+            },
+        });
+    }
+
+    fn request(&self) -> RequestId {
+        match self {
+            Self::Get(request) | Self::Set(request, _) => *request,
+        }
+    }
+}
+
+/// Reads or sets the state of a session for its holder's connection.
+pub(crate) fn ask(
+    directory: &mut Directory,
+    entity: EntityId,
+    session: &Bytes,
+    wanted: StateRequest,
+    cx: &mut Context<'_>,
+) {
+    let Some(queue) = directory.get_mut(entity) else {
+        return wanted.refuse(RequestError::NotFound, cx);
+    };
+    let connection = wanted.request().connection;
+    let held = queue.held_session(connection, session, cx);
+    match held.and_then(|id| queue.check_state(&wanted, cx).map(|()| id)) {
+        Ok(id) => queue.ask_state(id, wanted, cx),
+        Err(error) => wanted.refuse(error, cx),
+    }
+    queue.run(cx);
+}
+
+impl Queue {
+    fn check_state(&self, wanted: &StateRequest, cx: &Context<'_>) -> Result<(), RequestError> {
+        let StateRequest::Set(_, Some(state)) = wanted else {
+            return Ok(());
+        };
+        let limit = self.settings.max_message_size.unwrap_or(u64::MAX);
+        let size = state.len() as u64;
+        if size > limit {
+            return Err(RequestError::Refused(SendError::TooLarge { size, limit }));
+        }
+        if cx.shared.nearly_full {
+            return Err(RequestError::Refused(SendError::DiskNearlyFull));
+        }
+        Ok(())
+    }
+
+    fn ask_state(&mut self, id: HoldId, wanted: StateRequest, cx: &mut Context<'_>) {
+        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+            return;
+        };
+        hold.states.push_back(wanted);
+        if hold.states.len() > 1 {
+            // The first one's read serves them all.
+            return;
+        }
+        let query = Query::EntryPoints {
+            entity: self.id,
+            index: Index::SessionState,
+            keys: vec![hold.key.state()],
+        };
+        let read = Box::new(SessionRead::State(id));
+        cx.ask(query, Purpose::Session(self.id, read));
+    }
+
+    /// The state came back: what is wanted of it is done in order.
+    pub(super) fn state_loaded(
+        &mut self,
+        id: HoldId,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+            return;
+        };
+        let (wanted, key) = (std::mem::take(&mut hold.states), hold.key.clone());
+        let live = hold.is_live(cx.now.mono);
+        let mut state = match found {
+            _ if !live => Err(RequestError::SessionLockLost),
+            Ok(entries) => Ok(entries.into_iter().next().map(|entry| entry.value)),
+            Err(error) => Err(RequestError::Invalid(error.to_string())),
+        };
+        for wanted in wanted {
+            match (&mut state, wanted) {
+                (Err(error), wanted) => wanted.refuse(error.clone(), cx),
+                (Ok(state), StateRequest::Get(request)) => cx.say(Output::SessionState {
+                    request,
+                    result: Ok(state.clone()),
+                }),
+                (Ok(state), StateRequest::Set(request, new)) => {
+                    let result = self.set_state(&key, state, new, cx);
+                    cx.say(Output::SessionStateSet { request, result });
+                }
+            }
+        }
+    }
+
+    fn set_state(
+        &mut self,
+        key: &SessionKey,
+        old: &mut Option<Bytes>,
+        new: Option<Bytes>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RequestError> {
+        let (before, after) = (cost(old.as_ref()), cost(new.as_ref()));
+        let size = self.bytes();
+        let limit = self.settings.max_size;
+        if after > before && size.saturating_sub(before).saturating_add(after) > limit {
+            let error = SendError::QuotaExceeded { size, limit };
+            return Err(RequestError::Refused(error));
+        }
+        self.write_state(key, new.clone(), cx);
+        if let Some(sessions) = &mut self.sessions {
+            let left = sessions.state_bytes.saturating_sub(before);
+            sessions.state_bytes = left.saturating_add(after);
+        }
+        self.touch(cx);
+        *old = new;
+        Ok(())
+    }
+
+    fn write_state(&self, key: &SessionKey, state: Option<Bytes>, cx: &mut Context<'_>) {
+        let (entity, index) = (self.id, Index::SessionState);
+        match state {
+            Some(value) => {
+                cx.write(Write::PutEntry {
+                    entity,
+                    index,
+                    key: key.state_note(),
+                    value: note(cx.now.wall, key),
+                });
+                cx.write(Write::PutEntry {
+                    entity,
+                    index,
+                    key: key.state(),
+                    value,
+                });
+            }
+            None => {
+                for key in [key.state_note(), key.state()] {
+                    cx.write(Write::RemoveEntry { entity, index, key });
+                }
+            }
+        }
+    }
+}
+
+/// What a state takes of its entity's size.
+fn cost(state: Option<&Bytes>) -> u64 {
+    state.map_or(0, |state| (state.len() as u64).saturating_add(OVERHEAD))
+}
+
+fn note(updated: Wall, key: &SessionKey) -> Bytes {
+    let mut note = BytesMut::with_capacity(8 + key.id.len());
+    note.put_u64(updated.0);
+    note.put_slice(&key.id);
+    note.freeze()
+}
+
+/// When a session's state was set, and which session it is; `None` if the note makes no sense.
+pub(super) fn read_note(note: &Bytes) -> Option<(Wall, SessionKey)> {
+    let (updated, id) = note.split_first_chunk()?;
+    Some((Wall(u64::from_be_bytes(*updated)), SessionKey::new(id)))
+}

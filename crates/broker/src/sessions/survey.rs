@@ -1,0 +1,248 @@
+//! Survey: learning which sessions have messages, and whether a session still has.
+//!
+//! After a restart the first entry of every session's group is read, a bounded piece at a time;
+//! until that is complete nobody is told that there is no session. What it finds may have left
+//! since, and a first message may expire: a session is checked (one entry of its group is read)
+//! before it is handed out, unless its first message is known to be there.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use store::{Entry, Index, Query, SequenceNumber, StoreError};
+
+use crate::id::Subqueue;
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::refill::RETRY_MS;
+use crate::sessions::read::SessionRead;
+use crate::sessions::{Record, SessionKey, Sessions, id_of, key};
+use crate::shared::Context;
+use crate::time::Mono;
+
+/// Sessions that are learnt of with one read.
+const PIECE: usize = 1_024;
+/// Entries that are read to find a session's first one; more than one only for those of others
+/// that share its hash.
+const CHECK: usize = 8;
+
+/// How far the survey is.
+#[derive(Debug, Default)]
+pub(super) enum Survey {
+    /// The next piece begins behind this group.
+    Due(Option<Bytes>),
+    Reading {
+        after: Option<Bytes>,
+        /// Hashes of sessions that changed since.
+        changed: BTreeSet<u64>,
+    },
+    #[default]
+    Complete,
+}
+
+impl Survey {
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
+    }
+}
+
+/// A session that is being looked at.
+#[derive(Debug)]
+pub(super) struct Check {
+    key: SessionKey,
+    until: SequenceNumber,
+    /// Something left it meanwhile, or it was held.
+    changed: bool,
+}
+
+impl Sessions {
+    /// Something left a session of this hash, or it was held.
+    pub(super) fn note_change(&mut self, hash: u64) {
+        if let Some(check) = self.check.as_mut().filter(|c| c.key.hash == hash) {
+            check.changed = true;
+        }
+        if let Survey::Reading { changed, .. } = &mut self.survey {
+            changed.insert(hash);
+        }
+    }
+
+    /// A session was found to have this message, as the store was a while ago.
+    fn found(&mut self, key: SessionKey, first: SequenceNumber, until: SequenceNumber) {
+        if self.by_key.contains_key(&key) {
+            // Its window knows, or will.
+            return;
+        }
+        let record = match self.idle.get(&key) {
+            Some(record) if record.first <= first => return,
+            Some(record) => Record {
+                first,
+                certain: false,
+                ..*record
+            },
+            None => Record {
+                first,
+                last: SequenceNumber(until.0.saturating_sub(1)),
+                certain: false,
+            },
+        };
+        self.put_idle(key, record);
+    }
+
+    /// Entries of a group that belong to other sessions than the one it was read for.
+    pub(super) fn note_strangers(
+        &mut self,
+        key: &SessionKey,
+        entries: &[Entry],
+        until: SequenceNumber,
+    ) {
+        for entry in entries.iter().filter(|entry| **id_of(entry) != *key.id) {
+            let stranger = SessionKey::new(id_of(entry));
+            self.found(stranger.clone(), entry.key.number, until);
+            self.doubts.insert(stranger);
+        }
+    }
+
+    pub(super) fn rest(&mut self, now: Mono) {
+        let at = Mono(now.0.saturating_add(RETRY_MS));
+        self.retry_at.get_or_insert(at);
+    }
+}
+
+impl Queue {
+    /// Asks for what is to be learnt next.
+    pub(super) fn survey_sessions(&mut self, cx: &mut Context<'_>) {
+        let entity = self.id;
+        let Some(sessions) = self.sessions.as_mut().filter(|s| s.retry_at.is_none()) else {
+            return;
+        };
+        if let Survey::Due(after) = &mut sessions.survey {
+            let after = after.take();
+            let query = Query::Groups {
+                entity,
+                index: Index::Session,
+                after: after.clone(),
+                limit: PIECE,
+            };
+            cx.ask(
+                query,
+                Purpose::Session(entity, Box::new(SessionRead::Survey)),
+            );
+            let changed = BTreeSet::new();
+            sessions.survey = Survey::Reading { after, changed };
+        }
+        while let Some(sessions) = &mut self.sessions
+            && sessions.check.is_none()
+            && let Some(key) = sessions.doubts.pop_first()
+        {
+            self.check_session(key, cx);
+        }
+    }
+
+    /// Looks whether an idle session has messages, unless another one is looked at.
+    pub(super) fn check_session(&mut self, key: SessionKey, cx: &mut Context<'_>) {
+        let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
+        let (entity, until) = (self.id, self.head.next_number);
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Some(record) = sessions.idle.get(&key).filter(|_| sessions.check.is_none()) else {
+            return;
+        };
+        if record.certain || sessions.retry_at.is_some() {
+            return;
+        }
+        let from = record.first.max(resume);
+        let query = Query::Entries {
+            entity,
+            index: Index::Session,
+            from: key::active(key.hash, from),
+            until: key::active(key.hash, until),
+            limit: CHECK,
+            max_bytes: usize::MAX,
+        };
+        cx.ask(
+            query,
+            Purpose::Session(entity, Box::new(SessionRead::Check)),
+        );
+        sessions.doubts.remove(&key);
+        sessions.check = Some(Check {
+            key,
+            until,
+            changed: false,
+        });
+    }
+
+    /// A piece of the survey came back.
+    pub(super) fn surveyed(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
+        let until = self.head.next_number;
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Survey::Reading { after, changed } = std::mem::take(&mut sessions.survey) else {
+            return;
+        };
+        let Ok(entries) = found else {
+            sessions.survey = Survey::Due(after);
+            return sessions.rest(cx.now.mono);
+        };
+        let active = entries
+            .iter()
+            .filter(|entry| entry.key.group_u64().is_some());
+        for entry in active.clone() {
+            let key = SessionKey::new(id_of(entry));
+            if changed.contains(&key.hash) {
+                sessions.doubts.insert(key.clone());
+            }
+            sessions.found(key, entry.key.number, until);
+        }
+        let whole = entries.len() < PIECE || active.count() < entries.len();
+        if !whole {
+            sessions.survey = Survey::Due(entries.last().map(|entry| entry.key.group.clone()));
+        } else {
+            self.list_at_last(cx);
+        }
+        self.sub_mut(Subqueue::Main).stirred = true;
+    }
+
+    /// A session was looked at.
+    pub(super) fn checked(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
+        self.sub_mut(Subqueue::Main).stirred = true;
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Some(check) = sessions.check.take() else {
+            return;
+        };
+        let Ok(entries) = found else {
+            sessions.doubts.insert(check.key);
+            return sessions.rest(cx.now.mono);
+        };
+        sessions.note_strangers(&check.key, &entries, check.until);
+        if check.changed {
+            sessions.doubts.insert(check.key);
+            return;
+        }
+        let Some(record) = sessions.idle.get(&check.key).copied() else {
+            return;
+        };
+        let own = entries.iter().find(|entry| **id_of(entry) == *check.key.id);
+        let read_all = entries.len() < CHECK;
+        let next = match own {
+            Some(entry) => Some((entry.key.number, true)),
+            None if !read_all => entries.last().map(|entry| (entry.key.number.next(), false)),
+            // What arrived since is all there is.
+            None => (record.last >= check.until).then_some((check.until, false)),
+        };
+        match next {
+            Some((first, certain)) => {
+                let last = record.last;
+                let record = Record {
+                    first,
+                    last,
+                    certain,
+                };
+                sessions.put_idle(check.key, record);
+            }
+            None => drop(sessions.take_idle(&check.key)),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Lines of scripts that are about sessions.
+
+use std::collections::BTreeMap;
+
+use broker::{Command, Output, SessionError, SessionFilter, Wall};
+use bytes::Bytes;
+use store::{Index, MemoryDisk, Part, SequenceNumber};
+
+use super::{QUEUE, START, Stage, millis, mode, name_of, receiver, time};
+
+impl Stage {
+    pub(super) fn session_command(&mut self, verb: &str, args: &[&str]) {
+        let session = |index: usize| Bytes::from(args[index].to_owned());
+        let command = match verb {
+            "accept" => Command::AcceptSession {
+                receiver: receiver(args[0]),
+                entity: QUEUE,
+                mode: mode(args),
+                session: match args[1] {
+                    "next" => SessionFilter::Next {
+                        timeout_ms: millis(args[2]),
+                    },
+                    _ => SessionFilter::ById(session(1)),
+                },
+            },
+            "renew-session" => Command::RenewSession {
+                request: self.request_of(args[0], &format!("renew {}", args[1])),
+                entity: QUEUE,
+                session: session(1),
+            },
+            "state" => Command::GetSessionState {
+                request: self.request_of(args[0], &format!("state of {}", args[1])),
+                entity: QUEUE,
+                session: session(1),
+            },
+            "set-state" => Command::SetSessionState {
+                request: self.request_of(args[0], &format!("set state of {}", args[1])),
+                entity: QUEUE,
+                session: session(1),
+                state: args.get(2).map(|state| {
+                    let (text, times) = state.split_once('*').unwrap_or((state, "1"));
+                    Bytes::from(text.repeat(times.parse().unwrap()))
+                }),
+            },
+            "list" => {
+                let after = args.iter().find_map(|a| a.strip_prefix("after="));
+                Command::ListSessions {
+                    request: self.request(&format!("list {}", args.join(" "))),
+                    entity: QUEUE,
+                    updated_after: after.map(|after| Wall(START + millis(after))),
+                    skip: args[0].parse().unwrap(),
+                    top: args[1].parse().unwrap(),
+                }
+            }
+            "peek-session" => Command::PeekSession {
+                request: self.request(&format!("peek {}", args[0])),
+                entity: QUEUE,
+                session: session(0),
+                from: SequenceNumber(args[1].parse().unwrap()),
+                count: args[2].parse().unwrap(),
+                max_bytes: 1 << 20,
+            },
+            other => panic!("unknown command {other}"),
+        };
+        self.turn(vec![command]);
+    }
+
+    pub(super) fn hear_session(&self, output: Output) -> String {
+        match output {
+            Output::SessionAccepted {
+                receiver,
+                session_id,
+                lock_ms,
+            } => {
+                let id = text_of(&session_id);
+                let until = time(self.mono + lock_ms);
+                format!("{} holds {id} until {until}", name_of(receiver))
+            }
+            Output::SessionRefused { receiver, error } => {
+                let why = match error {
+                    SessionError::CannotBeLocked => "held",
+                    SessionError::Timeout => "timeout",
+                    SessionError::NotAllowed => "not allowed",
+                };
+                format!("{} refused: {why}", name_of(receiver))
+            }
+            Output::SessionLost { receiver } => format!("{} lost its session", name_of(receiver)),
+            Output::SessionState { request, result } => match result {
+                Ok(Some(state)) => format!("{}: {}", self.what(request), text_of(&state)),
+                Ok(None) => format!("{}: none", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::SessionStateSet { request, result } => match result {
+                Ok(()) => format!("{}: done", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Sessions { request, result } => match result {
+                Ok(page) => {
+                    let mut ids: Vec<_> = page.ids.iter().map(text_of).collect();
+                    // Their order is that of hashes, which tells nothing.
+                    ids.sort();
+                    let ids = ids.join(" ");
+                    format!("{}: {ids} then skip {}", self.what(request), page.skip)
+                }
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+fn text_of(bytes: &Bytes) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every message of a queue with sessions has the entry by which its session finds it, and the
+/// head counts what states take.
+pub fn audit_sessions(disk: &MemoryDisk) {
+    disk.with_current(|image| {
+        let mut expected = BTreeMap::new();
+        for ((_, part, number), row) in &image.messages {
+            let mut group = row.session_hash.to_be_bytes().to_vec();
+            match part {
+                Part::Active => {}
+                Part::Deferred | Part::Scheduled => group.push(*part as u8),
+                _ => continue,
+            }
+            if row.session_hash != 0 {
+                expected.insert((group, *number), ());
+            }
+        }
+        let mut states = 0;
+        for ((entity, index, key), value) in &image.entries {
+            match index {
+                Index::Session => {
+                    let place = (key.group.to_vec(), key.number);
+                    assert_eq!(expected.remove(&place), Some(()), "{key:?} has a message");
+                }
+                Index::SessionState if key.group.len() == 9 => states += value.len() as u64 + 64,
+                _ => {}
+            }
+            assert_eq!(*entity, QUEUE);
+        }
+        assert_eq!(expected, BTreeMap::new(), "every message is in its session");
+        let counted = image.heads.get(&QUEUE);
+        assert_eq!(counted.map_or(0, |head| head.session_state_bytes), states);
+    });
+}
