@@ -82,7 +82,7 @@ impl Queue {
         let own = entries.iter().filter(|entry| **id_of(entry) == *key.id);
         let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
         if numbers.is_empty() {
-            return self.take_rows(id, read, Vec::new(), covered, cx);
+            return self.take_rows(id, read, &[], covered, cx);
         }
         self.ask_rows(id, read, numbers, covered, true, cx);
     }
@@ -142,14 +142,14 @@ impl Queue {
             Some(last) if cut_short && numbers.last() > Some(&last.number) => last.number.next(),
             _ => covered,
         };
-        self.take_rows(id, asked, rows, covered, cx);
+        self.take_rows(id, asked, &rows, covered, cx);
     }
 
     fn take_rows(
         &mut self,
         id: HoldId,
         asked: ReadId,
-        rows: Vec<StoredMessage>,
+        rows: &[StoredMessage],
         covered: SequenceNumber,
         cx: &mut Context<'_>,
     ) {

@@ -49,6 +49,7 @@ impl Survey {
 #[derive(Debug)]
 pub(super) struct Check {
     key: SessionKey,
+    first: SequenceNumber,
     until: SequenceNumber,
     /// Something left it meanwhile, or it was held.
     changed: bool,
@@ -150,11 +151,11 @@ impl Queue {
         if record.certain || sessions.retry_at.is_some() {
             return;
         }
-        let from = record.first.max(resume);
+        let first = record.first;
         let query = Query::Entries {
             entity,
             index: Index::Session,
-            from: key::active(key.hash, from),
+            from: key::active(key.hash, first.max(resume)),
             until: key::active(key.hash, until),
             limit: CHECK,
             max_bytes: usize::MAX,
@@ -166,6 +167,7 @@ impl Queue {
         sessions.doubts.remove(&key);
         sessions.check = Some(Check {
             key,
+            first,
             until,
             changed: false,
         });
@@ -217,13 +219,14 @@ impl Queue {
             return sessions.rest(cx.now.mono);
         };
         sessions.note_strangers(&check.key, &entries, check.until);
-        if check.changed {
-            sessions.doubts.insert(check.key);
-            return;
-        }
         let Some(record) = sessions.idle.get(&check.key).copied() else {
             return;
         };
+        if check.changed || record.first < check.first {
+            // What was read is not all there may be, or is no longer there.
+            sessions.doubts.insert(check.key);
+            return;
+        }
         let own = entries.iter().find(|entry| **id_of(entry) == *check.key.id);
         let read_all = entries.len() < CHECK;
         let next = match own {

@@ -17,6 +17,7 @@ mod forwarding;
 mod locks;
 mod memory;
 mod random;
+mod random_sessions;
 mod receiving;
 mod restarts;
 mod schedule;
