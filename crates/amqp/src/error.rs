@@ -98,6 +98,9 @@ pub mod condition {
     pub const TIMEOUT: Symbol = Symbol::new("com.microsoft:timeout");
     pub const SERVER_BUSY: Symbol = Symbol::new("com.microsoft:server-busy");
     pub const MESSAGE_LOCK_LOST: Symbol = Symbol::new("com.microsoft:message-lock-lost");
+    pub const SESSION_LOCK_LOST: Symbol = Symbol::new("com.microsoft:session-lock-lost");
+    pub const SESSION_CANNOT_BE_LOCKED: Symbol =
+        Symbol::new("com.microsoft:session-cannot-be-locked");
     pub const MESSAGE_NOT_FOUND: Symbol = Symbol::new("com.microsoft:message-not-found");
     pub const ENTITY_DISABLED: Symbol = Symbol::new("com.microsoft:entity-disabled");
     pub const ARGUMENT_ERROR: Symbol = Symbol::new("com.microsoft:argument-error");

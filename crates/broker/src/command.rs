@@ -113,7 +113,8 @@ pub enum Command {
         mode: ReceiveMode,
         session: SessionFilter,
     },
-    /// Renews the lock of a session that the connection holds. Answered by `Output::Renewed`.
+    /// Renews the lock of a session that the connection holds. Answered by
+    /// `Output::SessionRenewed`.
     RenewSession {
         request: RequestId,
         entity: EntityId,

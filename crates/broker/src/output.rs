@@ -185,6 +185,11 @@ pub enum Output {
     },
     /// The time of the receiver's session is up, and the receiver is gone.
     SessionLost { receiver: ReceiverId },
+    /// Milliseconds of lock from now.
+    SessionRenewed {
+        request: RequestId,
+        result: Result<u64, RequestError>,
+    },
     SessionState {
         request: RequestId,
         result: Result<Option<Bytes>, RequestError>,
@@ -211,6 +216,7 @@ impl Output {
             | Self::Browsed { request, .. }
             | Self::Deferred { request, .. }
             | Self::Cancelled { request, .. }
+            | Self::SessionRenewed { request, .. }
             | Self::SessionState { request, .. }
             | Self::SessionStateSet { request, .. }
             | Self::Sessions { request, .. } => request.connection,

@@ -65,7 +65,7 @@ impl Queue {
         };
         cx.write(Write::PutBody {
             pointer: row.body,
-            body: message.payload.clone(),
+            body: message.payload,
         });
         let session = message
             .session_id

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use amqp::performative::SenderSettleMode;
-use amqp::value::lookup;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{Command, QueueSettings, ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
+use crate::accepting::{Accepting, Wish};
 use crate::address::{Node, Place};
 use crate::client::Client;
 use crate::credit::Credit;
@@ -24,8 +24,6 @@ use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
 use crate::rights::Need;
 use crate::sender::Sender;
 
-const SESSION_FILTER: &str = "com.microsoft:session-filter";
-const SESSION_FILTER_CODE: u64 = 0x0000_0013_7000_000C;
 /// Largest request to `$cbs`: a token and little more.
 const MAX_CBS_REQUEST: u64 = 64 << 10;
 /// A request that schedules the largest message has to fit, with all that is around it.
@@ -34,8 +32,9 @@ const ENVELOPE: u64 = 64 << 10;
 const MAX_LIMIT: u64 = i64::MAX as u64;
 
 /// A link request, seen whole.
-struct Wanted {
-    link: LinkId,
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) link: LinkId,
     session: SessionId,
     attach: Box<Attach>,
     node: Node,
@@ -118,9 +117,6 @@ impl Client {
         if place.subqueue != Subqueue::Main {
             return Err(refusal::no_sends_to_subqueue(&self.resource(&place.path())));
         }
-        if entity.settings.requires_session {
-            return Err(refusal::no_sessions());
-        }
         let max_message_size = self.max_message_size(&entity);
         let intake = Intake::new(self.settings.sender_credit);
         let kind = Kind::Sender(Sender {
@@ -146,14 +142,11 @@ impl Client {
         if forwards(&entity.settings, place.subqueue) {
             return Err(refusal::forwarding_source());
         }
-        // A subqueue is never session-aware. (Wire contract 3.4)
-        let sessions = entity.settings.requires_session && place.subqueue == Subqueue::Main;
-        match (sessions, has_session_filter(&wanted.attach)) {
-            (false, true) => return Err(refusal::sessionful_receiver()),
-            (true, false) => return Err(refusal::sessionless_receiver()),
-            (true, true) => return Err(refusal::no_sessions()),
-            (false, false) => {}
-        }
+        let wish = match (standing.sessions, Wish::of(&wanted.attach)) {
+            (false, Some(_)) => return Err(refusal::sessionful_receiver()),
+            (true, None) => return Err(refusal::sessionless_receiver()),
+            (_, wish) => wish,
+        };
         let mode = match wanted.attach.snd_settle_mode {
             Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
             _ => ReceiveMode::PeekLock,
@@ -167,16 +160,31 @@ impl Client {
         let receiver = self.receiver_id(wanted.link);
         let credit = Credit::default();
         let (session, kept) = (wanted.session, VecDeque::new());
-        let kind = Kind::Receiver(Receiver {
+        let state = Receiver {
             session,
             entity: id,
             subqueue,
             mode,
+            lent: None,
             default_outcome,
             credit,
             kept,
-        });
+        };
         let reply = echo::reply(&wanted.attach, self.max_message_size(&entity));
+        if let Some(wish) = wish {
+            let session = wish.filter(&wanted.attach)?;
+            let accepting = Accepting {
+                wanted,
+                reply,
+                wish,
+                standing,
+                path: place.path(),
+                receiver: state,
+            };
+            self.seek_session(accepting, session);
+            return Ok(());
+        }
+        let kind = Kind::Receiver(state);
         self.command(Command::Attach {
             receiver,
             entity: id,
@@ -195,7 +203,7 @@ impl Client {
     }
 
     /// Keeps the link, answers its attach, and gives it credit if the client sends on it.
-    fn accept(
+    pub(crate) fn accept(
         &mut self,
         wanted: Wanted,
         reply: Attach,
@@ -244,6 +252,8 @@ impl Client {
             id: entity.id,
             path: entity.path.clone(),
             subqueue: place.subqueue,
+            // A subqueue is never session-aware. (Wire contract 3.4)
+            sessions: entity.settings.requires_session && place.subqueue == Subqueue::Main,
             max_message_size: self.max_message_size(&entity),
         };
         Ok((standing, entity))
@@ -297,21 +307,6 @@ fn target_text(attach: &Attach) -> Option<&str> {
         TargetTerminus::Node(target) => target.address.as_ref()?.as_text(),
         TargetTerminus::Coordinator(_) => None,
     }
-}
-
-fn has_session_filter(attach: &Attach) -> bool {
-    let filter = attach
-        .source
-        .as_deref()
-        .and_then(|source| source.filter.as_deref())
-        .unwrap_or_default();
-    let described = |value: &Value| match value {
-        Value::Described(pair) => {
-            pair.0 == Value::Ulong(SESSION_FILTER_CODE) || pair.0.as_text() == Some(SESSION_FILTER)
-        }
-        _ => false,
-    };
-    lookup(filter, SESSION_FILTER).is_some() || filter.iter().any(|(_, value)| described(value))
 }
 
 /// Whether messages of a subqueue go on by themselves.

@@ -4,7 +4,7 @@
 //! into frames. Here is the connection's state and the dispatch; each kind of event has a file of
 //! its own. Invariant: the connection's last command is `Disconnect`, and it comes once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
 use endpoint::{Connection, Event, LinkId, Mono, Side};
 
+use crate::accepting::Accepting;
 use crate::claims::Claims;
 use crate::directory::Directory;
 use crate::link::{Kind, Link};
@@ -38,6 +39,8 @@ pub struct Client {
     pub(crate) claims: Claims,
     pub(crate) links: Links,
     pub(crate) pending: Pending,
+    /// Links that wait for a session.
+    pub(crate) accepting: BTreeMap<LinkId, Box<Accepting>>,
     /// Receivers that went lately.
     pub(crate) departed: VecDeque<Departed>,
     /// The time of whatever is being handled.
@@ -77,6 +80,7 @@ impl Client {
             rules,
             links: Links::default(),
             pending: Pending::default(),
+            accepting: BTreeMap::new(),
             departed: VecDeque::new(),
             now,
             head: BytesMut::new(),
@@ -119,6 +123,21 @@ impl Client {
             Output::Deferred { request, result } => self.handle_deferred(request, result),
             Output::Cancelled { request, result } => self.handle_cancelled(request, result),
             Output::Evicted { receiver } => self.handle_evicted(receiver),
+            Output::SessionAccepted {
+                receiver,
+                session_id,
+                lock_ms,
+            } => self.handle_session_accepted(receiver, &session_id, lock_ms),
+            Output::SessionRefused { receiver, error } => {
+                self.handle_session_refused(receiver, error);
+            }
+            Output::SessionLost { receiver } => self.handle_session_lost(receiver),
+            Output::SessionRenewed { request, result } => {
+                self.handle_session_renewed(request, result);
+            }
+            Output::SessionState { request, result } => self.handle_state(request, result),
+            Output::SessionStateSet { request, result } => self.handle_state_set(request, result),
+            Output::Sessions { request, result } => self.handle_sessions(request, result),
             // Entities are created by the server, never by a connection.
             Output::Ensured { .. } => {}
         }
@@ -243,6 +262,7 @@ impl Client {
         for link in gone {
             self.detach_missing(link);
         }
+        self.refuse_missing();
         self.handle_events();
     }
 

@@ -44,13 +44,17 @@ impl Client {
     /// A link is gone, or as good as gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         let Some(gone) = self.links.remove(link) else {
-            return;
+            return self.stop_waiting(link);
         };
         match &gone.kind {
             Kind::Receiver(receiver) => self.depart(link, receiver),
             Kind::Response(response) => self.drop_responses(response),
             Kind::Sender(_) | Kind::Request(_) => {}
         }
+        self.note_linkless();
+    }
+
+    pub(crate) fn note_linkless(&mut self) {
         if self.links.is_empty() {
             self.linkless_since = Some(self.now.mono);
         }
@@ -60,7 +64,7 @@ impl Client {
         let allowed = self.settings.idle_connection?;
         let since = self
             .linkless_since
-            .filter(|_| self.links.is_empty() && !self.ended)?;
+            .filter(|_| self.links.is_empty() && self.accepting.is_empty() && !self.ended)?;
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
@@ -68,6 +72,9 @@ impl Client {
     pub(crate) fn close(&mut self, error: Error) {
         for link in self.links.ids() {
             self.forget(link);
+        }
+        for link in self.accepting.keys().copied().collect::<Vec<_>>() {
+            self.stop_waiting(link);
         }
         self.linkless_since = None;
         self.connection.close(Some(error));
@@ -81,6 +88,7 @@ impl Client {
             });
             self.ended = true;
             self.links = Links::default();
+            self.accepting.clear();
         }
     }
 }

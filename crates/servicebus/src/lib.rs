@@ -10,6 +10,7 @@ pub mod moment;
 pub mod rights;
 pub mod settings;
 
+mod accepting;
 mod address;
 mod attach;
 mod cbs;

@@ -39,6 +39,8 @@ pub(crate) struct Standing {
     /// The entity's path as the directory has it.
     pub(crate) path: String,
     pub(crate) subqueue: Subqueue,
+    /// Whether its messages are received by session.
+    pub(crate) sessions: bool,
     /// The largest message that the entity takes.
     pub(crate) max_message_size: u64,
 }

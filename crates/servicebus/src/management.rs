@@ -7,6 +7,7 @@
 use amqp::{Error, Value, decode};
 use broker::RequestError;
 
+use crate::accepting;
 use crate::client::Client;
 use crate::link::{Asked, Link, Standing};
 use crate::pending::Question;
@@ -16,19 +17,24 @@ use crate::response::{self, Dialect, Status};
 use crate::rights::Need;
 
 mod cancel_scheduled;
+mod message_sessions;
 mod peek;
 mod receive_deferred;
 mod renew_lock;
+mod renew_session_lock;
 mod schedule;
+mod session_state;
 mod update_disposition;
 
 /// What a request costs beside its bytes while it waits for its answer.
 const OVERHEAD: usize = 1_024;
 
+/// Makes an operation's command once its request has an id.
+type Build = Box<dyn FnOnce(broker::RequestId) -> broker::Command>;
+
 /// An operation whose request was sound.
 struct Operation {
-    /// Built once the request has its id.
-    command: Box<dyn FnOnce(broker::RequestId) -> broker::Command>,
+    command: Build,
     /// How many things were asked for.
     count: usize,
     /// Bytes that the answer may have; they count until it was given.
@@ -73,6 +79,10 @@ impl Client {
             "com.microsoft:update-disposition" => (Need::Listen, update_disposition::read),
             "com.microsoft:schedule-message" => (Need::Send, schedule::read),
             "com.microsoft:cancel-scheduled-message" => (Need::Send, cancel_scheduled::read),
+            "com.microsoft:renew-session-lock" => (Need::Listen, renew_session_lock::read),
+            "com.microsoft:get-session-state" => (Need::Listen, session_state::read_get),
+            "com.microsoft:set-session-state" => (Need::Listen, session_state::read_set),
+            "com.microsoft:get-message-sessions" => (Need::Listen, message_sessions::read),
             unknown => return Err(refusal::unknown_operation(unknown)),
         };
         let Some(standing) = &link.entity else {
@@ -83,7 +93,18 @@ impl Client {
         if !self.claims.lasting_rights(&link.path).meet(need) {
             return Err(refusal::unauthorized(need, &link.resource));
         }
-        read(standing, &Body::decode(request)?)
+        let body = Body::decode(request)?;
+        let of_holder = matches!(
+            name,
+            "com.microsoft:receive-by-sequence-number" | "com.microsoft:update-disposition"
+        );
+        if let Some(session) = body.session()?
+            && of_holder
+            && standing.sessions
+        {
+            self.check_session(standing, session)?;
+        }
+        read(standing, &body)
     }
 
     /// Takes the request that the broker has answered.
@@ -112,6 +133,12 @@ impl Client {
     fn refuse_by_broker(&mut self, asked: &Asked, error: &RequestError) {
         self.refuse_request(asked, refusal::request(error, &asked.resource));
     }
+}
+
+/// Some operations are about sessions, so their entity must have them.
+fn check_sessions(standing: &Standing) -> Result<(), Error> {
+    let has = standing.sessions.then_some(());
+    has.ok_or_else(refusal::sessionful_receiver)
 }
 
 /// A request's arguments.
@@ -173,6 +200,20 @@ impl Body {
                 "An element of the argument '{key}' has the wrong type."
             ))
         })
+    }
+
+    /// The argument `session-id`.
+    fn session(&self) -> Result<Option<&str>, Error> {
+        let session = self.text("session-id")?;
+        session.map_or(Ok(()), accepting::check_id)?;
+        Ok(session)
+    }
+
+    /// The argument `session-id` of an operation that is nothing without it.
+    fn needed_session(&self) -> Result<bytes::Bytes, Error> {
+        let text = "The argument 'session-id' is missing.";
+        let session = self.session()?.ok_or_else(|| refusal::bad_argument(text))?;
+        Ok(bytes::Bytes::copy_from_slice(session.as_bytes()))
     }
 
     /// The argument `lock-tokens`.

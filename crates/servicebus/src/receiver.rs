@@ -11,6 +11,7 @@ use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
     Subqueue,
 };
+use bytes::Bytes;
 use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
 use store::EntityId;
 
@@ -35,6 +36,8 @@ pub(crate) struct Receiver {
     pub(crate) entity: EntityId,
     pub(crate) subqueue: Subqueue,
     pub(crate) mode: ReceiveMode,
+    /// The session that it holds.
+    pub(crate) lent: Option<Bytes>,
     /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
     pub(crate) default_outcome: Option<DeliveryState>,
     pub(crate) credit: Credit,

@@ -5,8 +5,8 @@
 //! No text ever repeats a token, a signature or a key.
 
 use amqp::error::condition;
-use amqp::{DecodeError, Error, Symbol};
-use broker::{RequestError, SendError, SettleError};
+use amqp::{DecodeError, Error, Symbol, Value};
+use broker::{RequestError, SendError, SessionError, SettleError};
 
 use crate::rights::Need;
 
@@ -118,11 +118,46 @@ pub(crate) fn sessionful_receiver() -> Error {
     )
 }
 
-/// Anything that needs sessions to work.
-pub(crate) fn no_sessions() -> Error {
+/// Why a receiver gets no session. (Wire contract 3.4)
+pub(crate) fn session(error: SessionError, wanted: &Value) -> Error {
+    match error {
+        SessionError::CannotBeLocked => {
+            let wanted = match wanted {
+                Value::Described(pair) => &pair.1,
+                value => value,
+            };
+            let id = wanted.as_text().unwrap_or_default();
+            Error::new(
+                condition::SESSION_CANNOT_BE_LOCKED,
+                format!(
+                    "The requested session '{id}' cannot be accepted. It may be locked by another \
+                     receiver."
+                ),
+            )
+        }
+        SessionError::Timeout => Error::new(
+            condition::TIMEOUT,
+            "The operation did not complete within the allotted time: no session was available.",
+        ),
+        SessionError::NotAllowed => sessionful_receiver(),
+    }
+}
+
+/// A session that the connection does not hold. (Wire contract 10)
+pub(crate) fn session_lock_lost() -> Error {
     Error::new(
-        condition::NOT_IMPLEMENTED,
-        "Sessions are not supported by this broker.",
+        condition::SESSION_LOCK_LOST,
+        "The session lock has expired on the MessageSession. Accept a new MessageSession.",
+    )
+}
+
+/// A message without a session, where there must be one. (Entities contract 18)
+fn session_required() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "The SessionId was not set on a message, and it cannot be sent to the entity. Entities \
+         that have session support enabled can only receive messages that have the SessionId set \
+         to a valid value.",
     )
 }
 
@@ -241,6 +276,7 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
             ),
         ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
+        SendError::SessionRequired => session_required(),
         SendError::Unreadable => Error::new(
             condition::INTERNAL_ERROR,
             "The history of message ids can not be read.",
@@ -256,6 +292,7 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
 pub(crate) fn settle(error: &SettleError) -> Error {
     match error {
         SettleError::LockLost => lock_lost(),
+        SettleError::SessionLockLost => session_lock_lost(),
         SettleError::NotAllowed => Error::new(
             condition::NOT_ALLOWED,
             "A message of a dead-letter queue can not be dead-lettered.",
@@ -268,6 +305,13 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
     match error {
         RequestError::NotFound => entity_missing(resource),
         RequestError::LockLost => lock_lost(),
+        RequestError::SessionLockLost => session_lock_lost(),
+        RequestError::SessionsNotSupported => sessionful_receiver(),
+        RequestError::LockedWithSession => Error::new(
+            condition::NOT_ALLOWED,
+            "The message is locked with its session: renew the lock of the session.",
+        ),
+        RequestError::Refused(error) => send(error, resource),
         RequestError::MessageNotFound(number) => Error::new(
             condition::MESSAGE_NOT_FOUND,
             format!(

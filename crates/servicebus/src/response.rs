@@ -67,7 +67,9 @@ fn code(condition: &str) -> i32 {
         "amqp:resource-limit-exceeded" | "amqp:link:message-size-exceeded" => 403,
         "amqp:not-found" | "com.microsoft:message-not-found" => 404,
         "com.microsoft:timeout" => 408,
-        "com.microsoft:message-lock-lost" => 410,
+        "com.microsoft:message-lock-lost"
+        | "com.microsoft:session-lock-lost"
+        | "com.microsoft:session-cannot-be-locked" => 410,
         "amqp:not-implemented" => 501,
         "com.microsoft:server-busy" => 503,
         _ => 500,

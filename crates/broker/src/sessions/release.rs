@@ -28,7 +28,7 @@ pub(crate) fn renew(
         Some(queue) => queue.renew_session(request.connection, session, cx),
         None => Err(RequestError::NotFound),
     };
-    cx.say(Output::Renewed { request, result });
+    cx.say(Output::SessionRenewed { request, result });
     if let Some(queue) = directory.get_mut(entity) {
         queue.run(cx);
     }

@@ -427,7 +427,7 @@ impl Model {
         });
         let renewed = said
             .iter()
-            .any(|output| matches!(output, Output::Renewed { result: Ok(_), .. }));
+            .any(|output| matches!(output, Output::SessionRenewed { result: Ok(_), .. }));
         assert_eq!(renewed, held, "renewing s{session}");
         self.hear(said);
     }

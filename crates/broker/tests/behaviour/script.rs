@@ -234,7 +234,6 @@ impl Stage {
                     session_id,
                     ttl_ms,
                     scheduled,
-                    ..Incoming::default()
                 });
             }
         }

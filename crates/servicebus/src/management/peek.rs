@@ -2,6 +2,7 @@
 
 use amqp::Error;
 use broker::{Browsed, Command, RequestError, RequestId};
+use bytes::Bytes;
 use store::SequenceNumber;
 
 use super::{Body, Operation};
@@ -27,14 +28,26 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         }
     };
     let (entity, subqueue, max_bytes) = (standing.id, standing.subqueue, MAX_BYTES);
-    let command = Box::new(move |request| Command::Peek {
-        request,
-        entity,
-        subqueue,
-        from,
-        count,
-        max_bytes,
-    });
+    let session = body.session()?.filter(|_| standing.sessions);
+    let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
+    let command: super::Build = match session {
+        Some(session) => Box::new(move |request| Command::PeekSession {
+            request,
+            entity,
+            session,
+            from,
+            count,
+            max_bytes,
+        }),
+        None => Box::new(move |request| Command::Peek {
+            request,
+            entity,
+            subqueue,
+            from,
+            count,
+            max_bytes,
+        }),
+    };
     Ok(Operation {
         command,
         count,

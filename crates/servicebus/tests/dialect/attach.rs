@@ -255,11 +255,6 @@ fn what_does_not_exist_yet_is_refused_as_not_implemented() {
         ..receiver("x", UNSETTLED)
     };
     assert_eq!(world.refusal(attach).condition, "amqp:not-implemented");
-
-    assert_eq!(
-        world.refusal(sender("sessions")).condition,
-        "amqp:not-implemented"
-    );
 }
 
 #[test]
@@ -323,8 +318,6 @@ fn a_session_filter_and_an_entity_must_fit() {
                 "{text}"
             );
         }
-        let error = world.refusal(with_session_filter("sessions", value));
-        assert_eq!(error.condition, "amqp:not-implemented");
     }
     let error = world.refusal(receiver("sessions", UNSETTLED));
     assert_eq!(error.condition, "amqp:not-allowed");

@@ -21,3 +21,4 @@ mod sasl;
 mod schedule;
 mod secrets;
 mod send;
+mod sessions;

@@ -145,10 +145,6 @@ fn rule_11_an_answer_correlates_by_the_message_id_in_its_own_type() {
 fn operations_of_later_are_answered_with_501() {
     let (mut world, pair, _) = locked();
     for operation in [
-        "com.microsoft:renew-session-lock",
-        "com.microsoft:get-session-state",
-        "com.microsoft:set-session-state",
-        "com.microsoft:get-message-sessions",
         "com.microsoft:batch-delete-messages",
         "com.microsoft:add-rule",
         "com.microsoft:remove-rule",

@@ -85,6 +85,10 @@ impl Stage {
                 format!("{} refused: {why}", name_of(receiver))
             }
             Output::SessionLost { receiver } => format!("{} lost its session", name_of(receiver)),
+            Output::SessionRenewed { request, result } => match result {
+                Ok(ms) => format!("{}: until {}", self.what(request), time(self.mono + ms)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
             Output::SessionState { request, result } => match result {
                 Ok(Some(state)) => format!("{}: {}", self.what(request), text_of(&state)),
                 Ok(None) => format!("{}: none", self.what(request)),

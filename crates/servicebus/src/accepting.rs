@@ -1,0 +1,249 @@
+//! Accepting: a receiver link that wants a session. (Wire contract 3.4)
+//!
+//! Its attach is held back until the broker has lent it a session, which may take as long as the
+//! client is ready to wait. What the client says of the link meanwhile is remembered by the
+//! endpoint; a client that goes is never answered. The answer names the session in the form in
+//! which it was asked for, and when its lock ends.
+
+use amqp::{Attach, Error, Map, Symbol, Value};
+use broker::{Command, ReceiverId, SessionError, SessionFilter};
+use bytes::Bytes;
+use endpoint::LinkId;
+
+use crate::attach::Wanted;
+use crate::client::Client;
+use crate::link::{Kind, Standing};
+use crate::receiver::Receiver;
+use crate::refusal;
+use crate::rights::Need;
+
+const FILTER: &str = "com.microsoft:session-filter";
+const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
+const TIMEOUT: &str = "com.microsoft:timeout";
+const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
+/// How long a client waits that does not say so.
+const DEFAULT_TIMEOUT_MS: u64 = 65_000;
+/// Most characters of a session's id. (Entities contract 4)
+const MAX_ID: usize = 128;
+/// From the year 1 to 1970, in units of 100 ns.
+const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
+
+/// The session filter of an attach, as it was sent.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    key: Value,
+    value: Value,
+}
+
+/// A link that waits for its session.
+#[derive(Debug)]
+pub(crate) struct Accepting {
+    pub(crate) wanted: Wanted,
+    pub(crate) reply: Attach,
+    pub(crate) wish: Wish,
+    pub(crate) standing: Standing,
+    pub(crate) path: String,
+    pub(crate) receiver: Receiver,
+}
+
+impl Wish {
+    /// The session filter of an attach, if there is one.
+    pub(crate) fn of(attach: &Attach) -> Option<Self> {
+        let source = attach.source.as_deref()?;
+        let mut filters = source.filter.as_deref()?.iter();
+        let is_wish = |key: &Value, value: &Value| {
+            let described = match value {
+                Value::Described(pair) => {
+                    pair.0 == Value::Ulong(FILTER_CODE) || pair.0.as_text() == Some(FILTER)
+                }
+                _ => false,
+            };
+            described || key.as_text() == Some(FILTER)
+        };
+        let (key, value) = filters.find(|(key, value)| is_wish(key, value))?.clone();
+        Some(Self { key, value })
+    }
+
+    /// What it asks for.
+    pub(crate) fn filter(&self, attach: &Attach) -> Result<SessionFilter, Error> {
+        let id = match &self.value {
+            Value::Described(pair) => &pair.1,
+            value => value,
+        };
+        match id {
+            Value::Null => Ok(SessionFilter::Next {
+                timeout_ms: timeout(attach)?,
+            }),
+            Value::String(id) => {
+                check_id(id)?;
+                Ok(SessionFilter::ById(Bytes::copy_from_slice(id.as_bytes())))
+            }
+            _ => Err(refusal::bad_argument(
+                "The session filter must be a string or null.",
+            )),
+        }
+    }
+
+    /// The filter of the answer: the session that was lent, in the form that the client used.
+    fn granted(self, id: &Bytes) -> Map {
+        let id = Value::String(String::from_utf8_lossy(id).into_owned());
+        let value = match self.value {
+            Value::Described(pair) => Value::Described(Box::new((pair.0, id))),
+            _ => id,
+        };
+        vec![(self.key, value)]
+    }
+}
+
+/// Refuses ids that are too long.
+pub(crate) fn check_id(id: &str) -> Result<(), Error> {
+    // Bytes bound characters, so short ids need no counting.
+    if id.len() > MAX_ID && id.chars().count() > MAX_ID {
+        return Err(refusal::out_of_range(
+            "The session id",
+            MAX_ID,
+            "characters",
+        ));
+    }
+    Ok(())
+}
+
+/// How long the client waits for its next session, in milliseconds of any integral type.
+fn timeout(attach: &Attach) -> Result<u64, Error> {
+    let properties = attach.properties.as_deref().unwrap_or_default();
+    match amqp::value::lookup(properties, TIMEOUT) {
+        None | Some(Value::Null) => Ok(DEFAULT_TIMEOUT_MS),
+        Some(value) => {
+            let timeout = value.as_integer().map(u64::try_from);
+            timeout.and_then(Result::ok).ok_or_else(|| {
+                refusal::bad_argument(format!("The property '{TIMEOUT}' must be a number."))
+            })
+        }
+    }
+}
+
+impl Client {
+    /// Asks the broker for the session that a link wants.
+    pub(crate) fn seek_session(&mut self, accepting: Accepting, session: SessionFilter) {
+        let link = accepting.wanted.link;
+        let command = Command::AcceptSession {
+            receiver: self.receiver_id(link),
+            entity: accepting.standing.id,
+            mode: accepting.receiver.mode,
+            session,
+        };
+        self.accepting.insert(link, Box::new(accepting));
+        self.command(command);
+    }
+
+    /// The broker has lent a session. If its link is gone, the broker hears of that already.
+    pub(crate) fn handle_session_accepted(
+        &mut self,
+        receiver: ReceiverId,
+        session_id: &Bytes,
+        lock_ms: u64,
+    ) {
+        let link = LinkId(receiver.link);
+        let Some(accepting) = self.accepting.remove(&link) else {
+            return;
+        };
+        let Accepting {
+            wanted,
+            mut reply,
+            wish,
+            standing,
+            path,
+            mut receiver,
+        } = *accepting;
+        if !self
+            .claims
+            .lasting_rights(&path.to_lowercase())
+            .meet(Need::Listen)
+        {
+            let resource = self.resource(&path);
+            self.command(Command::Detach {
+                receiver: self.receiver_id(link),
+            });
+            return self.refuse_waiting(link, refusal::unauthorized(Need::Listen, &resource));
+        }
+        if let Some(source) = reply.source.as_deref_mut() {
+            source.filter = Some(wish.granted(session_id));
+        }
+        let until = self.now.wall.0.saturating_add(lock_ms);
+        announce_lock(reply.properties.get_or_insert_default(), until);
+        receiver.lent = Some(session_id.clone());
+        let kind = Kind::Receiver(receiver);
+        self.accept(wanted, reply, Need::Listen, &path, Some(standing), kind);
+    }
+
+    /// There is no session for a link.
+    pub(crate) fn handle_session_refused(&mut self, receiver: ReceiverId, error: SessionError) {
+        let link = LinkId(receiver.link);
+        if let Some(accepting) = self.accepting.remove(&link) {
+            let error = refusal::session(error, &accepting.wish.value);
+            self.refuse_waiting(link, error);
+        }
+    }
+
+    /// A link's session is another's now.
+    pub(crate) fn handle_session_lost(&mut self, receiver: ReceiverId) {
+        let link = LinkId(receiver.link);
+        if self.links.get(link).is_some() {
+            self.detach(link, refusal::session_lock_lost());
+        }
+        self.accepting.remove(&link);
+    }
+
+    /// A link that waits is gone: the broker is not to lend it anything.
+    pub(crate) fn stop_waiting(&mut self, link: LinkId) {
+        if self.accepting.remove(&link).is_some() {
+            self.command(Command::Detach {
+                receiver: self.receiver_id(link),
+            });
+            self.note_linkless();
+        }
+    }
+
+    /// Entities are gone: nobody waits for their sessions any more.
+    pub(crate) fn refuse_missing(&mut self) {
+        let is_gone = |standing: &Standing| {
+            let entity = self.directory.get(&standing.path);
+            entity.is_none_or(|entity| entity.id != standing.id)
+        };
+        let waiting = self.accepting.iter();
+        let gone = waiting.filter(|(_, accepting)| is_gone(&accepting.standing));
+        for link in gone.map(|(link, _)| *link).collect::<Vec<_>>() {
+            if let Some(accepting) = self.accepting.get(&link) {
+                let resource = self.resource(&accepting.path);
+                self.stop_waiting(link);
+                self.refuse_waiting(link, refusal::entity_missing(&resource));
+            }
+        }
+    }
+
+    fn refuse_waiting(&mut self, link: LinkId, error: Error) {
+        self.connection.refuse(link, error);
+        self.note_linkless();
+    }
+
+    /// Whether the connection holds a session of an entity, by one of its links.
+    pub(crate) fn check_session(&self, standing: &Standing, session: &str) -> Result<(), Error> {
+        check_id(session)?;
+        let held = self.links.iter().any(|(_, link)| match &link.kind {
+            Kind::Receiver(receiver) => {
+                receiver.entity == standing.id
+                    && receiver.lent.as_deref() == Some(session.as_bytes())
+            }
+            _ => false,
+        });
+        held.then_some(()).ok_or_else(refusal::session_lock_lost)
+    }
+}
+
+/// Tells when the session's lock ends, as .NET counts time.
+fn announce_lock(properties: &mut Map, until_ms: u64) {
+    let until = i64::try_from(until_ms).unwrap_or(i64::MAX);
+    let ticks = until.saturating_mul(10_000).saturating_add(TICKS_TO_1970);
+    properties.retain(|(key, _)| key.as_text() != Some(LOCKED_UNTIL.as_str()));
+    properties.push((Value::Symbol(LOCKED_UNTIL), Value::Long(ticks)));
+}

@@ -1,0 +1,47 @@
+//! Renew-session-lock: a session is held a full lock duration from now. (Wire contract 7.3)
+
+use amqp::{Error, Value, encode};
+use broker::{Command, RequestError, RequestId};
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::link::Standing;
+use crate::response::Status;
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    super::check_sessions(standing)?;
+    let (entity, session) = (standing.id, body.needed_session()?);
+    let command = Box::new(move |request| Command::RenewSession {
+        request,
+        entity,
+        session,
+    });
+    Ok(Operation {
+        command,
+        count: 1,
+        answer: 0,
+    })
+}
+
+impl Client {
+    /// The broker has renewed a session's lock: the answer says until when, on the machine's real
+    /// clock.
+    pub(crate) fn handle_session_renewed(
+        &mut self,
+        request: RequestId,
+        result: Result<u64, RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(left) => {
+                let until = self.now.wall.0.saturating_add(left);
+                let until = Value::Timestamp(i64::try_from(until).unwrap_or(i64::MAX));
+                let map = [(Value::from("expiration"), until)];
+                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+            }
+        }
+    }
+}

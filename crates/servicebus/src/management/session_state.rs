@@ -1,0 +1,94 @@
+//! Get-session-state and set-session-state: bytes that a session's holder keeps with it.
+//! (Wire contract 7.3; entities contract 18)
+
+use amqp::{Error, Value, encode};
+use broker::{Command, RequestError, RequestId};
+use bytes::Bytes;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::link::Standing;
+use crate::refusal;
+use crate::response::{self, Status};
+
+pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    super::check_sessions(standing)?;
+    let (entity, session) = (standing.id, body.needed_session()?);
+    let command = Box::new(move |request| Command::GetSessionState {
+        request,
+        entity,
+        session,
+    });
+    Ok(Operation {
+        command,
+        count: 1,
+        answer: usize::try_from(standing.max_message_size).unwrap_or(usize::MAX),
+    })
+}
+
+/// A state is as large as one message at most. (Entities contract 4)
+pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    super::check_sessions(standing)?;
+    let (entity, session) = (standing.id, body.needed_session()?);
+    let state = match body.get("session-state") {
+        None => None,
+        // An allocation of its own, since it may wait while the old one is read.
+        Some(Value::Binary(state)) => Some(Bytes::copy_from_slice(state)),
+        Some(_) => {
+            return Err(refusal::bad_argument(
+                "The argument 'session-state' must be binary or null.",
+            ));
+        }
+    };
+    let limit = usize::try_from(standing.max_message_size).unwrap_or(usize::MAX);
+    if state.as_ref().is_some_and(|state| state.len() > limit) {
+        return Err(refusal::out_of_range("The session state", limit, "bytes"));
+    }
+    let command = Box::new(move |request| Command::SetSessionState {
+        request,
+        entity,
+        session,
+        state,
+    });
+    Ok(Operation {
+        command,
+        count: 1,
+        answer: 0,
+    })
+}
+
+impl Client {
+    /// The broker has read a state. The key is there too when there is none.
+    pub(crate) fn handle_state(
+        &mut self,
+        request: RequestId,
+        result: Result<Option<Bytes>, RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(state) => {
+                let state = state.map_or(Value::Null, Value::Binary);
+                let map = [(Value::from("session-state"), state)];
+                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+            }
+        }
+    }
+
+    /// The broker has set a state.
+    pub(crate) fn handle_state_set(
+        &mut self,
+        request: RequestId,
+        result: Result<(), RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(()) => self.answer_request(&asked, Status::ok(), response::empty_map),
+        }
+    }
+}
