@@ -1,0 +1,179 @@
+package interop
+
+// Sessions: one holder at a time, in order, with a state of its own.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+const sessionQueue = prefix + "-sessions"
+
+// newSession is an id that no other test or run has used.
+func newSession() string {
+	return *message("").MessageID
+}
+
+func sendTo(t *testing.T, client *azservicebus.Client, session string, bodies ...string) {
+	t.Helper()
+	sender, err := client.NewSender(sessionQueue, nil)
+	must(t, err)
+	for _, body := range bodies {
+		one := message(body)
+		one.SessionID = &session
+		must(t, sender.SendMessage(within(t, patience), one, nil))
+	}
+	must(t, sender.Close(context.Background()))
+}
+
+func accept(t *testing.T, client *azservicebus.Client, session string) *azservicebus.SessionReceiver {
+	t.Helper()
+	receiver, err := client.AcceptSessionForQueue(within(t, patience), sessionQueue, session, nil)
+	must(t, err)
+	t.Cleanup(func() { _ = receiver.Close(context.Background()) })
+	return receiver
+}
+
+func receiveIn(t *testing.T, receiver *azservicebus.SessionReceiver, count int) []*azservicebus.ReceivedMessage {
+	t.Helper()
+	var received []*azservicebus.ReceivedMessage
+	for len(received) < count {
+		batch, err := receiver.ReceiveMessages(within(t, patience), count-len(received), nil)
+		must(t, err)
+		received = append(received, batch...)
+	}
+	return received
+}
+
+func bodiesOf(received []*azservicebus.ReceivedMessage) []string {
+	var bodies []string
+	for _, one := range received {
+		bodies = append(bodies, string(one.Body))
+	}
+	return bodies
+}
+
+// dropAll takes what an interrupted run left in any session.
+func dropAll(t *testing.T, client *azservicebus.Client) {
+	t.Helper()
+	options := &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete}
+	for {
+		receiver, err := client.AcceptNextSessionForQueue(within(t, 2*time.Second), sessionQueue, options)
+		if err != nil {
+			return
+		}
+		_, _ = receiver.ReceiveMessages(within(t, time.Second), 100, nil)
+		must(t, receiver.Close(context.Background()))
+	}
+}
+
+func TestASessionIsAcceptedByIDAndComesInOrderToItsHolderAlone(t *testing.T) {
+	client := connect(t, connectionString())
+	session, other := newSession(), newSession()
+	sendTo(t, client, session, "one")
+	sendTo(t, client, other, "of another")
+	sendTo(t, client, session, "two", "three")
+	receiver := accept(t, client, session)
+	equal(t, "session", receiver.SessionID(), session)
+	received := receiveIn(t, receiver, 3)
+	equal(t, "bodies", bodiesOf(received), []string{"one", "two", "three"})
+	_, err := client.AcceptSessionForQueue(within(t, patience), sessionQueue, session, nil)
+	if err == nil {
+		t.Fatal("a held session was accepted")
+	}
+	for _, one := range received {
+		must(t, receiver.CompleteMessage(within(t, patience), one, nil))
+	}
+	rest := accept(t, client, other)
+	must(t, rest.CompleteMessage(within(t, patience), receiveIn(t, rest, 1)[0], nil))
+}
+
+func TestTheNextSessionIsTheOneWhoseFirstMessageIsOldest(t *testing.T) {
+	client := connect(t, connectionString())
+	dropAll(t, client)
+	first, second := newSession(), newSession()
+	sendTo(t, client, first, "one")
+	sendTo(t, client, second, "two")
+	for _, expected := range []string{first, second} {
+		receiver, err := client.AcceptNextSessionForQueue(within(t, patience), sessionQueue, nil)
+		must(t, err)
+		equal(t, "session", receiver.SessionID(), expected)
+		must(t, receiver.CompleteMessage(within(t, patience), receiveIn(t, receiver, 1)[0], nil))
+		must(t, receiver.Close(context.Background()))
+	}
+	_, err := client.AcceptNextSessionForQueue(within(t, time.Second), sessionQueue, nil)
+	if err == nil {
+		t.Fatal("there was a session")
+	}
+}
+
+func TestAStateSurvivesItsHolder(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	state := []byte{0, 255, 1}
+	receiver := accept(t, client, session)
+	must(t, receiver.SetSessionState(within(t, patience), state, nil))
+	must(t, receiver.Close(context.Background()))
+	receiver = accept(t, client, session)
+	found, err := receiver.GetSessionState(within(t, patience), nil)
+	must(t, err)
+	if !bytes.Equal(found, state) {
+		t.Fatalf("got %v, want %v", found, state)
+	}
+	must(t, receiver.SetSessionState(within(t, patience), nil, nil))
+	found, err = receiver.GetSessionState(within(t, patience), nil)
+	must(t, err)
+	equal(t, "cleared state", len(found), 0)
+}
+
+func TestARenewedSessionIsHeldLongerThanItsLock(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one")
+	receiver := accept(t, client, session)
+	received := receiveIn(t, receiver, 1)[0]
+	end := receiver.LockedUntil()
+	waitUntilPassed(end.Add(-3 * time.Second))
+	must(t, receiver.RenewSessionLock(within(t, patience), nil))
+	if !receiver.LockedUntil().After(end) {
+		t.Fatal("the lock ends when it did")
+	}
+	waitUntilPassed(end)
+	must(t, receiver.CompleteMessage(within(t, patience), received, nil))
+}
+
+func TestASessionThatIsNotRenewedIsLostAndItsMessagesComeAgain(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one")
+	receiver := accept(t, client, session)
+	lost := receiveIn(t, receiver, 1)[0]
+	waitUntilPassed(receiver.LockedUntil())
+	err := receiver.CompleteMessage(within(t, patience), lost, nil)
+	var sdkError *azservicebus.Error
+	if !errors.As(err, &sdkError) {
+		t.Fatalf("got error %v, want one of the SDK's own", err)
+	}
+	again := accept(t, client, session)
+	received := receiveIn(t, again, 1)[0]
+	equal(t, "deliveries", received.DeliveryCount, uint32(2))
+	must(t, again.CompleteMessage(within(t, patience), received, nil))
+}
+
+func TestAnAbandonedMessageOfASessionComesBeforeThoseBehindIt(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one", "two")
+	receiver := accept(t, client, session)
+	must(t, receiver.AbandonMessage(within(t, patience), receiveIn(t, receiver, 1)[0], nil))
+	received := receiveIn(t, receiver, 2)
+	equal(t, "bodies", bodiesOf(received), []string{"one", "two"})
+	for _, one := range received {
+		must(t, receiver.CompleteMessage(within(t, patience), one, nil))
+	}
+}

@@ -1,0 +1,122 @@
+package railbus;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static railbus.Queue.message;
+import static railbus.Queue.receive;
+import static railbus.Queue.receiveOne;
+import static railbus.Queue.waitUntilPassed;
+
+import com.azure.core.amqp.AmqpRetryOptions;
+import com.azure.messaging.servicebus.ServiceBusClientBuilder;
+import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
+import com.azure.messaging.servicebus.ServiceBusReceiverClient;
+import com.azure.messaging.servicebus.ServiceBusSenderClient;
+import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
+import java.time.Duration;
+import java.time.OffsetDateTime;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Sessions: one holder at a time, in order, with a state of its own. */
+class SessionsTest {
+    private static final String NAME = Queue.PREFIX + "-sessions";
+
+    /** An id that no other test or run has used. */
+    private final String session = UUID.randomUUID().toString();
+    private final ServiceBusSessionReceiverClient sessions = builder().sessionReceiver().queueName(NAME)
+        .maxAutoLockRenewDuration(Duration.ZERO).buildClient();
+
+    private static ServiceBusClientBuilder builder() {
+        return new ServiceBusClientBuilder().connectionString(Queue.connectionString())
+            .retryOptions(new AmqpRetryOptions().setMaxRetries(0).setTryTimeout(Duration.ofSeconds(10)));
+    }
+
+    @AfterEach
+    void close() {
+        sessions.close();
+    }
+
+    private static void send(String session, String... bodies) {
+        try (ServiceBusSenderClient sender = builder().sender().queueName(NAME).buildClient()) {
+            for (String body : bodies) {
+                sender.sendMessage(message(body).setSessionId(session));
+            }
+        }
+    }
+
+    private static List<String> bodies(List<ServiceBusReceivedMessage> received) {
+        return received.stream().map(one -> one.getBody().toString()).toList();
+    }
+
+    @Test
+    void aSessionIsAcceptedByIdAndComesInOrderToItsHolderAlone() {
+        send(session, "one");
+        send(UUID.randomUUID().toString(), "of another");
+        send(session, "two", "three");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            assertEquals(session, receiver.getSessionId());
+            List<ServiceBusReceivedMessage> received = receive(receiver, 3);
+            assertEquals(List.of("one", "two", "three"), bodies(received));
+            assertThrows(RuntimeException.class, () -> sessions.acceptSession(session));
+            received.forEach(receiver::complete);
+        }
+    }
+
+    @Test
+    void theNextSessionIsOneThatHasMessages() {
+        send(session, "one");
+        String accepted;
+        do {
+            try (ServiceBusReceiverClient receiver = sessions.acceptNextSession()) {
+                accepted = receiver.getSessionId();
+                ServiceBusReceivedMessage received = receiveOne(receiver);
+                assertEquals(accepted, received.getSessionId());
+                receiver.complete(received);
+            }
+        } while (!accepted.equals(session));
+    }
+
+    @Test
+    void aStateSurvivesItsHolder() {
+        byte[] state = {0, -1, 1};
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            assertNull(receiver.getSessionState());
+            receiver.setSessionState(state);
+        }
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            assertArrayEquals(state, receiver.getSessionState());
+            receiver.setSessionState(null);
+            assertNull(receiver.getSessionState());
+        }
+    }
+
+    @Test
+    void aRenewedSessionIsHeldLongerThanItsLock() {
+        send(session, "one");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            ServiceBusReceivedMessage received = receiveOne(receiver);
+            OffsetDateTime first = receiver.renewSessionLock();
+            waitUntilPassed(first.minusSeconds(3));
+            assertTrue(receiver.renewSessionLock().isAfter(first));
+            waitUntilPassed(first);
+            receiver.complete(received);
+        }
+    }
+
+    @Test
+    void anAbandonedMessageComesBeforeThoseBehindIt() {
+        send(session, "one", "two");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            receiver.abandon(receiveOne(receiver));
+            List<ServiceBusReceivedMessage> received = receive(receiver, 2);
+            assertEquals(List.of("one", "two"), bodies(received));
+            received.forEach(receiver::complete);
+        }
+    }
+}
