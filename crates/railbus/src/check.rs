@@ -4,15 +4,12 @@ use std::path::Path;
 
 use server::QueueDefinition;
 
-use crate::config::{
-    self, Entities, missing_targets, read_entities, read_railbus_toml, unsupported,
-};
+use crate::config::{self, Entities, missing_targets, read_entities, read_railbus_toml};
 use crate::refusal::Refusal;
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), Refusal> {
     let mut entities = read(file)?;
-    entities.warnings.extend(unsupported(&entities.queues));
     entities.warnings.extend(missing_targets(&entities.queues));
     for warning in &entities.warnings {
         eprintln!("railbus: {warning}");

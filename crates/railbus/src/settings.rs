@@ -153,9 +153,6 @@ fn queues(
     }
     entities
         .warnings
-        .extend(config::unsupported(&entities.queues));
-    entities
-        .warnings
         .extend(config::missing_targets(&entities.queues));
     Ok((entities.queues, entities.warnings))
 }

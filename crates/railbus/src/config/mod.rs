@@ -19,7 +19,7 @@ pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogForm
 pub use entities::{Entities, read_entities};
 pub use error::Error;
 pub use name::EntityPath;
-pub use queue::{missing_targets, unsupported};
+pub use queue::missing_targets;
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };

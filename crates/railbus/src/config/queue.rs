@@ -90,12 +90,6 @@ pub fn delivery_count(count: DeliveryCount) -> u32 {
     u32::try_from(count.0).expect("the count is checked to be an i32")
 }
 
-/// Whether a queue uses a property.
-type Uses = fn(&QueueSettings) -> bool;
-
-/// Properties that are stored, but have no effect in this version.
-const UNSUPPORTED: [(&str, Uses); 1] = [("RequiresSession", |settings| settings.requires_session)];
-
 /// Why a queue can not forward as it should, if so. (Entities contract 14.1)
 pub fn forwarding_fault(queue: &QueueDefinition) -> Option<String> {
     let settings = &queue.settings;
@@ -139,20 +133,4 @@ pub fn missing_targets(queues: &[QueueDefinition]) -> Vec<String> {
         }
     }
     warnings
-}
-
-/// A warning for each such property that some of `queues` use.
-pub fn unsupported(queues: &[QueueDefinition]) -> Vec<String> {
-    let warning = |&(property, uses): &(&str, Uses)| {
-        let users = queues.iter().filter(|queue| uses(&queue.settings));
-        let names: Vec<&str> = users.map(|queue| &*queue.path).collect();
-        let warning = || {
-            format!(
-                "{property} is stored but has no effect in this version: {}",
-                names.join(", ")
-            )
-        };
-        (!names.is_empty()).then(warning)
-    };
-    UNSUPPORTED.iter().filter_map(warning).collect()
 }
