@@ -20,6 +20,7 @@ use crate::window::Entry;
 
 pub(crate) mod accept;
 pub(crate) mod command;
+pub(crate) mod doom;
 pub(crate) mod enter;
 pub(crate) mod hand_out;
 pub(crate) mod hold;
@@ -93,6 +94,9 @@ pub(crate) struct Sessions {
     check: Option<Check>,
     /// Idle sessions whose first message has left: there may be none any more.
     doubts: BTreeSet<SessionKey>,
+    /// Hashes of sessions whose messages below a number expire, and the one that is at it.
+    doomed: BTreeMap<u64, SequenceNumber>,
+    dooming: Option<u64>,
     bookmarks: Vec<Bookmark>,
     /// Listings that wait for the survey.
     listings: Vec<list::Listing>,

@@ -27,6 +27,7 @@ impl Queue {
     /// Does what can be done now: learns of sessions, lends them, hands out their messages.
     pub(crate) fn dispatch_sessions(&mut self, cx: &mut Context<'_>) {
         self.survey_sessions(cx);
+        self.expire_doomed(cx);
         self.serve_waiters(cx);
         while let Some(sessions) = &mut self.sessions
             && let Some(id) = sessions.stirred.pop_first()

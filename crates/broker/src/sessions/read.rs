@@ -5,6 +5,7 @@ use store::{Found, SequenceNumber, StoreError};
 use crate::id::ReadId;
 use crate::queue::Queue;
 use crate::sessions::HoldId;
+use crate::sessions::doom::Doom;
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
 use crate::shared::Context;
@@ -37,6 +38,10 @@ pub(crate) enum SessionRead {
     },
     /// A hold's state.
     State(HoldId),
+    /// Numbers of messages that are to expire with their session.
+    Doomed(Doom),
+    /// These messages, up to a number.
+    DoomedRows(Doom, SequenceNumber),
     /// Sessions that have a state.
     List(Box<Listing>),
     Peek(Box<SessionPeek>),
@@ -70,6 +75,10 @@ impl Queue {
                 self.bodies_loaded(hold, &numbers, rows(found), cx);
             }
             SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
+            SessionRead::Doomed(doom) => self.doomed_found(doom, entries(found), cx),
+            SessionRead::DoomedRows(doom, last) => {
+                self.doomed_loaded(read, doom, last, rows(found), cx);
+            }
             SessionRead::List(listing) => self.list_loaded(*listing, entries(found), cx),
             SessionRead::Peek(peek) => self.session_peeked(*peek, found, cx),
         }

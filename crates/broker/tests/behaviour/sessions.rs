@@ -843,3 +843,66 @@ fn scheduled_messages_enter_their_session_when_their_time_has_come() {
         "#]],
     );
 }
+
+#[test]
+fn in_cloud_mode_a_session_expires_as_a_whole_while_a_receiver_is_there() {
+    check_with(
+        small(),
+        "
+        0s queue sessions cloud dead-letter-expired
+        0s send ttl=5s a:A
+        0s send b:A c:B
+        0s accept r2 A
+        0s limit r2 1
+        0s abandon r2 #1
+        0s detach r2
+        1s send ttl=30s d:A
+        6s counters
+        6s accept r1 B
+        7s counters
+        7s send e:A
+        7s list 0 10
+        8s peek 1 10
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s r2 holds A until 30s
+            0s r2 gets #1 a expires 5s until 30s
+            0s abandon r2 #1: done
+            1s sent from #4
+            6s active 4 dead 0 deferred 0 bytes 4
+            6s r1 holds B until 36s
+            7s active 1 dead 3 deferred 0 bytes 4
+            7s sent from #5
+            7s list 0 10: A B then skip 2
+            8s peek: #3 c, #5 e
+        "#]],
+    );
+    check_with(
+        small(),
+        "
+        0s queue sessions cloud lock=1m
+        0s send ttl=5s a:A
+        0s send b:A*3
+        0s accept r1 A
+        0s limit r1 3
+        6s abandon r1 #1
+        6s abandon r1 #2
+        6s limit r1 9
+        6s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s r1 holds A until 60s
+            0s r1 gets #1 a expires 5s until 60s
+            0s r1 gets #2 b until 60s
+            0s r1 gets #3 b until 60s
+            6s abandon r1 #1: done
+            6s abandon r1 #2: done
+            6s r1 gets #2 b count 1 until 60s
+            6s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+}
