@@ -137,6 +137,16 @@ impl Ledger {
                 Ok(())
             }
             Output::Ensured { .. } | Output::Evicted { .. } => Ok(()),
+            Output::SessionAccepted { .. }
+            | Output::SessionRefused { .. }
+            | Output::SessionLost { .. }
+            | Output::SessionRenewed { .. }
+            | Output::SessionState { .. }
+            | Output::SessionStateSet { .. }
+            | Output::Sessions { .. } => Err(Violation::new(
+                "I4",
+                format!("nobody asked for a session, but the shard says {output:?}"),
+            )),
         }
     }
 

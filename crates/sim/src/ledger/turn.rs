@@ -149,8 +149,15 @@ impl Ledger {
                 request, entity, ..
             } => self.answers.expect(*request, Asked::Read(*entity)),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
-            // What receivers want is the clients' business; the rest asks for nothing.
-            Command::EnsureQueue { .. }
+            // What receivers want is the clients' business; the rest asks for nothing. No client
+            // here asks for sessions: an answer about one is a violation.
+            Command::AcceptSession { .. }
+            | Command::RenewSession { .. }
+            | Command::GetSessionState { .. }
+            | Command::SetSessionState { .. }
+            | Command::ListSessions { .. }
+            | Command::PeekSession { .. }
+            | Command::EnsureQueue { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }
             | Command::Detach { .. }
