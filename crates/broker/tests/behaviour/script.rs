@@ -224,7 +224,7 @@ impl Stage {
                 let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
                 let message_id = (!id.is_empty()).then(|| encoded_text(id));
                 let payload = if encoded {
-                    encoded_message(text, id)
+                    encoded_message(text, id, session)
                 } else {
                     Bytes::from(text.to_owned())
                 };
@@ -795,10 +795,11 @@ fn encoded_text(text: &str) -> Bytes {
 }
 
 /// A message with an id and its text as data.
-fn encoded_message(text: &str, id: &str) -> Bytes {
+fn encoded_message(text: &str, id: &str, session: &str) -> Bytes {
     let mut out = BytesMut::new();
     let properties = amqp::message::Properties {
         message_id: (!id.is_empty()).then(|| amqp::Value::String(id.into())),
+        group_id: (!session.is_empty()).then(|| session.to_owned()),
         ..Default::default()
     };
     properties.encode(&mut out);

@@ -906,3 +906,25 @@ fn in_cloud_mode_a_session_expires_as_a_whole_while_a_receiver_is_there() {
         "#]],
     );
 }
+
+#[test]
+fn forwarded_messages_enter_their_session_where_they_arrive() {
+    check(
+        "
+        0s queue name=b sessions
+        0s queue name=a forward=b
+        0s accept r1 A in=b
+        0s send in=a encoded x:A@1 y@2 z:B@3
+        0s counters in=b
+        0s accept r2 next 1s in=b
+        0s list 0 10 in=b
+        ",
+        expect![[r#"
+            0s r1 holds A until 30s
+            0s sent from #1
+            0s active 2 dead 1 deferred 0 bytes 85
+            0s r2 holds B until 30s
+            0s list 0 10 in=b: A B then skip 2
+        "#]],
+    );
+}

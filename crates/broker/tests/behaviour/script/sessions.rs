@@ -1,20 +1,21 @@
 //! Lines of scripts that are about sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{Command, Output, SessionError, SessionFilter, Wall};
 use bytes::Bytes;
-use store::{Index, MemoryDisk, Part, SequenceNumber};
+use store::{EntityId, Index, MemoryDisk, Part, SequenceNumber};
 
-use super::{QUEUE, START, Stage, millis, mode, name_of, receiver, time};
+use super::{START, Stage, millis, mode, name_of, receiver, time};
 
 impl Stage {
     pub(super) fn session_command(&mut self, verb: &str, args: &[&str]) {
         let session = |index: usize| Bytes::from(args[index].to_owned());
+        let entity = self.entity(args);
         let command = match verb {
             "accept" => Command::AcceptSession {
                 receiver: receiver(args[0]),
-                entity: QUEUE,
+                entity,
                 mode: mode(args),
                 session: match args[1] {
                     "next" => SessionFilter::Next {
@@ -25,17 +26,17 @@ impl Stage {
             },
             "renew-session" => Command::RenewSession {
                 request: self.request_of(args[0], &format!("renew {}", args[1])),
-                entity: QUEUE,
+                entity,
                 session: session(1),
             },
             "state" => Command::GetSessionState {
                 request: self.request_of(args[0], &format!("state of {}", args[1])),
-                entity: QUEUE,
+                entity,
                 session: session(1),
             },
             "set-state" => Command::SetSessionState {
                 request: self.request_of(args[0], &format!("set state of {}", args[1])),
-                entity: QUEUE,
+                entity,
                 session: session(1),
                 state: args.get(2).map(|state| {
                     let (text, times) = state.split_once('*').unwrap_or((state, "1"));
@@ -46,7 +47,7 @@ impl Stage {
                 let after = args.iter().find_map(|a| a.strip_prefix("after="));
                 Command::ListSessions {
                     request: self.request(&format!("list {}", args.join(" "))),
-                    entity: QUEUE,
+                    entity,
                     updated_after: after.map(|after| Wall(START + millis(after))),
                     skip: args[0].parse().unwrap(),
                     top: args[1].parse().unwrap(),
@@ -54,7 +55,7 @@ impl Stage {
             }
             "peek-session" => Command::PeekSession {
                 request: self.request(&format!("peek {}", args[0])),
-                entity: QUEUE,
+                entity,
                 session: session(0),
                 from: SequenceNumber(args[1].parse().unwrap()),
                 count: args[2].parse().unwrap(),
@@ -121,8 +122,8 @@ fn text_of(bytes: &Bytes) -> String {
 /// head counts what states take.
 pub fn audit_sessions(disk: &MemoryDisk) {
     disk.with_current(|image| {
-        let mut expected = BTreeMap::new();
-        for ((_, part, number), row) in &image.messages {
+        let mut expected = BTreeSet::new();
+        for ((entity, part, number), row) in &image.messages {
             let mut group = row.session_hash.to_be_bytes().to_vec();
             match part {
                 Part::Active => {}
@@ -130,23 +131,26 @@ pub fn audit_sessions(disk: &MemoryDisk) {
                 _ => continue,
             }
             if row.session_hash != 0 {
-                expected.insert((group, *number), ());
+                expected.insert((*entity, group, *number));
             }
         }
-        let mut states = 0;
+        let mut states: BTreeMap<EntityId, u64> = BTreeMap::new();
         for ((entity, index, key), value) in &image.entries {
             match index {
                 Index::Session => {
-                    let place = (key.group.to_vec(), key.number);
-                    assert_eq!(expected.remove(&place), Some(()), "{key:?} has a message");
+                    let place = (*entity, key.group.to_vec(), key.number);
+                    assert!(expected.remove(&place), "{key:?} has a message");
                 }
-                Index::SessionState if key.group.len() == 9 => states += value.len() as u64 + 64,
+                Index::SessionState if key.group.len() == 9 => {
+                    *states.entry(*entity).or_default() += value.len() as u64 + 64;
+                }
                 _ => {}
             }
-            assert_eq!(*entity, QUEUE);
         }
-        assert_eq!(expected, BTreeMap::new(), "every message is in its session");
-        let counted = image.heads.get(&QUEUE);
-        assert_eq!(counted.map_or(0, |head| head.session_state_bytes), states);
+        assert_eq!(expected, BTreeSet::new(), "every message is in its session");
+        for (entity, head) in &image.heads {
+            let states = states.remove(entity).unwrap_or_default();
+            assert_eq!(head.session_state_bytes, states);
+        }
     });
 }
