@@ -14,9 +14,7 @@ use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::Now;
-use crate::{
-    attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle,
-};
+use crate::{attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
