@@ -24,7 +24,7 @@ pub enum Work {
     /// It is there.
     Idle,
     /// It sends to a queue.
-    Send(Sender),
+    Send(Box<Sender>),
     /// It receives from a queue and settles.
     Receive(Receiver),
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::Scale;
 use super::client::{Client, Work};
+use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
@@ -24,11 +25,12 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         count: u64::from(RATE) * scale.seconds,
         // A late broker must not slow the schedule down.
         in_flight: u64::MAX,
+        dress: Dress::Plain,
         every: Some(Duration::from_secs(1) / RATE),
     };
     let mut clients = vec![Client::connect(
         fresh.address()?,
-        Work::Send(Sender::new(plan)),
+        Work::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
     let meter = Meter::start(fresh.broker.pid())?;

@@ -14,6 +14,7 @@ use xtask::workspace::Workspace;
 
 mod client;
 mod disk;
+mod dress;
 mod drive;
 mod group;
 mod latency;
@@ -66,6 +67,8 @@ pub enum Row {
     Large,
     /// Fifty queues, each with a sender and a receiver
     Queues,
+    /// Sending and receiving 1 KiB at once: plain, duplicate detection, forwarded, a session, scheduled
+    Features,
     /// Time to accepted at 2,000 messages a second
     Latency,
     /// Memory and start times: empty, with idle connections, with a large backlog
@@ -156,6 +159,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Small => throughput::both(site, scale, 64, results),
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
+        Row::Features => throughput::features(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }

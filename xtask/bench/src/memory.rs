@@ -8,6 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Scale;
 use super::client::{Client, Work};
+use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::process::resident;
 use super::results::{Results, Unit};
@@ -51,11 +52,12 @@ fn fill(fresh: &Fresh, scale: Scale) -> Result<()> {
         size: 1_024,
         count: scale.backlog,
         in_flight: 1_000,
+        dress: Dress::Plain,
         every: None,
     };
     let mut clients = vec![Client::connect(
         fresh.address()?,
-        Work::Send(Sender::new(plan)),
+        Work::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
     drive::work(

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
-use amqp::{Attach, DeliveryState, Role, Source, TargetTerminus, Value};
+use amqp::{Attach, DeliveryState, Role, Source, Symbol, TargetTerminus, Value};
 use endpoint::{Connection, LinkId, SessionId};
 
 /// Credit it keeps up.
@@ -15,6 +15,7 @@ const CREDIT: u32 = 1_000;
 /// A receiving link and what it has settled.
 pub struct Receiver {
     queue: String,
+    session: Option<&'static str>,
     link: Option<LinkId>,
     settled: u64,
     last: Option<Instant>,
@@ -25,9 +26,18 @@ impl Receiver {
     pub fn new(queue: &str) -> Self {
         Self {
             queue: queue.to_owned(),
+            session: None,
             link: None,
             settled: 0,
             last: None,
+        }
+    }
+
+    /// A receiver from one session of `queue`.
+    pub fn of_session(queue: &str, session: &'static str) -> Self {
+        Self {
+            session: Some(session),
+            ..Self::new(queue)
         }
     }
 
@@ -35,6 +45,10 @@ impl Receiver {
     pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
         let source = Source {
             address: Some(Value::from(self.queue.as_str())),
+            filter: self.session.map(|session| {
+                let key = Symbol::new("com.microsoft:session-filter");
+                vec![(Value::Symbol(key), Value::from(session))]
+            }),
             ..Source::default()
         };
         let link = engine.attach(

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Target, TargetTerminus, Value};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
 use hdrhistogram::Histogram;
+
+use super::dress::Dress;
 
 /// What to send.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct Plan {
     pub count: u64,
     /// Messages that may wait for their outcome.
     pub in_flight: u64,
+    /// What comes before each body.
+    pub dress: Dress,
     /// The time between two messages; `None` sends as fast as the window allows.
     pub every: Option<Duration>,
 }
@@ -31,6 +35,8 @@ pub struct Plan {
 pub struct Sender {
     plan: Plan,
     message: Bytes,
+    /// The sections before the body of the message that is being sent.
+    sections: BytesMut,
     link: Option<LinkId>,
     start: Option<Instant>,
     sent: u64,
@@ -50,6 +56,7 @@ impl Sender {
         Self {
             plan,
             message,
+            sections: BytesMut::new(),
             link,
             start,
             sent: 0,
@@ -113,7 +120,9 @@ impl Sender {
                 cookie: self.cookie(due),
                 ..Outgoing::default()
             };
-            if engine.send(link, &outgoing, &[&self.message]).is_err() {
+            self.plan.dress.write(self.sent, &mut self.sections);
+            let parts: [&[u8]; 2] = [&self.sections, &self.message];
+            if engine.send(link, &outgoing, &parts).is_err() {
                 return;
             }
             self.sent += 1;
@@ -213,6 +222,7 @@ mod tests {
             size: 64,
             count: 10,
             in_flight: 10,
+            dress: Dress::Plain,
             every: Some(every),
         })
     }

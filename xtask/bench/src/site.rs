@@ -13,6 +13,13 @@ use super::group;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
+/// Queues of the rows about features: duplicate detection, forwarding and its end, sessions.
+pub const ONCE: &str = "bench-once";
+pub const START: &str = "bench-start";
+pub const END: &str = "bench-end";
+pub const SESSIONS: &str = "bench-sessions";
+/// The session of the row about sessions.
+pub const SESSION: &str = "session";
 /// Queues of the row with many.
 pub const QUEUES: usize = 50;
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
@@ -115,11 +122,24 @@ pub fn pair(number: usize) -> String {
 
 /// A `railbus.toml` with the queues of every row, large enough to hold a row's backlog.
 fn settings() -> String {
-    let names = (0..QUEUES).map(pair).chain([QUEUE.to_owned()]);
-    let table = |name| {
+    let plain = (0..QUEUES)
+        .map(pair)
+        .chain([QUEUE.to_owned(), END.to_owned()]);
+    let plain = plain.map(|name| (name, String::new()));
+    let featured = [
+        (ONCE, "requires-duplicate-detection = true\n".to_owned()),
+        (START, format!("forward-to = \"{END}\"\n")),
+        (SESSIONS, "requires-session = true\n".to_owned()),
+    ];
+    let featured = featured.map(|(name, feature)| (name.to_owned(), feature));
+    let table = |(name, feature)| {
         format!(
-            "[[queues]]\nname = \"{name}\"\nlock-duration = \"PT5M\"\nmax-size-in-megabytes = 81920\n"
+            "[[queues]]\nname = \"{name}\"\nlock-duration = \"PT5M\"\nmax-size-in-megabytes = 81920\n{feature}"
         )
     };
-    names.map(table).collect::<Vec<_>>().join("\n")
+    plain
+        .chain(featured)
+        .map(table)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

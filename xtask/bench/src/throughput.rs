@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use super::Scale;
 use super::client::{Client, Work};
 use super::disk;
+use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::group;
 use super::process::{Meter, Usage, as_count, as_f64};
@@ -133,15 +134,88 @@ pub fn queues(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     fresh.stop()
 }
 
+/// Sends and receives at once, once for each feature that costs something per message.
+pub fn features(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let plain = || Receiver::new(site::QUEUE);
+    let once = || Receiver::new(site::ONCE);
+    let end = || Receiver::new(site::END);
+    let session = || Receiver::of_session(site::SESSIONS, site::SESSION);
+    feature(
+        site,
+        scale,
+        "plain",
+        (site::QUEUE, Dress::Plain),
+        plain(),
+        results,
+    )?;
+    feature(
+        site,
+        scale,
+        "duplicate detection",
+        (site::ONCE, Dress::Id),
+        once(),
+        results,
+    )?;
+    feature(
+        site,
+        scale,
+        "forwarded",
+        (site::START, Dress::Plain),
+        end(),
+        results,
+    )?;
+    feature(
+        site,
+        scale,
+        "one session",
+        (site::SESSIONS, Dress::Session),
+        session(),
+        results,
+    )?;
+    feature(
+        site,
+        scale,
+        "scheduled",
+        (site::QUEUE, Dress::Schedule),
+        plain(),
+        results,
+    )
+}
+
+fn feature(
+    site: &Site,
+    scale: Scale,
+    name: &str,
+    (queue, dress): (&str, Dress),
+    receiver: Receiver,
+    results: &mut Results,
+) -> Result<()> {
+    let fresh = site.fresh()?;
+    let plan = Plan {
+        queue: queue.to_owned(),
+        size: 1_024,
+        count: scale.messages / 4,
+        in_flight: IN_FLIGHT,
+        dress,
+        every: None,
+    };
+    let work = vec![Work::Send(Box::new(Sender::new(plan))), Work::Receive(receiver)];
+    let run = execute(&fresh, work, scale, 0)?;
+    let row = format!("send, receive, settle 1 KiB, {name}");
+    record(results, &row, run.settled, &run);
+    fresh.stop()
+}
+
 /// A sender at full speed.
 fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
-    Work::Send(Sender::new(Plan {
+    Work::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
         count,
         in_flight,
+        dress: Dress::Plain,
         every: None,
-    }))
+    })))
 }
 
 fn execute(fresh: &Fresh, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {

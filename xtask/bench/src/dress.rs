@@ -1,0 +1,57 @@
+//! Dress: the sections that a sender puts before the body, for what needs more than a body.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use amqp::message::{Properties, descriptor, encode_map_section};
+use amqp::{Symbol, Value};
+use bytes::BytesMut;
+
+/// How far ahead messages are scheduled, in milliseconds.
+const AHEAD_MS: i64 = 1_000;
+
+/// What a message wears.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dress {
+    /// Nothing but its body.
+    #[default]
+    Plain,
+    /// An id of its own.
+    Id,
+    /// The session of the row.
+    Session,
+    /// A time to be enqueued, one second ahead.
+    Schedule,
+}
+
+impl Dress {
+    /// Writes the sections of the `number`th message into `out`, which is cleared first.
+    pub fn write(self, number: u64, out: &mut BytesMut) {
+        out.clear();
+        match self {
+            Self::Plain => {}
+            Self::Id => Properties {
+                message_id: Some(Value::String(format!("{number:032x}"))),
+                ..Properties::default()
+            }
+            .encode(out),
+            Self::Session => Properties {
+                group_id: Some(super::site::SESSION.to_owned()),
+                ..Properties::default()
+            }
+            .encode(out),
+            Self::Schedule => {
+                let key = Symbol::new("x-opt-scheduled-enqueue-time");
+                let due = Value::Timestamp(now_ms().saturating_add(AHEAD_MS));
+                let entries = [(Value::Symbol(key), due)];
+                encode_map_section(out, descriptor::MESSAGE_ANNOTATIONS, &entries);
+            }
+        }
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}
