@@ -94,6 +94,9 @@ pub mod condition {
     pub const DETACH_FORCED: Symbol = Symbol::new("amqp:link:detach-forced");
     pub const TRANSFER_LIMIT_EXCEEDED: Symbol = Symbol::new("amqp:link:transfer-limit-exceeded");
     pub const MESSAGE_SIZE_EXCEEDED: Symbol = Symbol::new("amqp:link:message-size-exceeded");
+    pub const UNKNOWN_TRANSACTION: Symbol = Symbol::new("amqp:transaction:unknown-id");
+    pub const TRANSACTION_ROLLBACK: Symbol = Symbol::new("amqp:transaction:rollback");
+    pub const TRANSACTION_TIMEOUT: Symbol = Symbol::new("amqp:transaction:timeout");
     pub const STOLEN: Symbol = Symbol::new("amqp:link:stolen");
     pub const TIMEOUT: Symbol = Symbol::new("com.microsoft:timeout");
     pub const SERVER_BUSY: Symbol = Symbol::new("com.microsoft:server-busy");

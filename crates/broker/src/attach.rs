@@ -14,6 +14,7 @@ use crate::queue::Queue;
 use crate::sessions::Seat;
 use crate::settings::LocksOnDisconnect;
 use crate::shared::Context;
+use crate::transaction;
 
 /// A receiver appears, without credit.
 pub(crate) fn attach(
@@ -122,6 +123,7 @@ pub(crate) fn disconnect(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) {
+    transaction::end(directory, connection, None, cx);
     for slot in cx.shared.clients.receivers_of(connection) {
         if let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) {
             detach(directory, receiver, cx);

@@ -14,7 +14,10 @@ use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::Now;
-use crate::{attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle};
+use crate::{
+    attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle,
+    transaction,
+};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -100,8 +103,9 @@ impl Broker {
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
+        let transaction = self.shared.transactions.deadline();
         let deadline = Deadline {
-            mono: first.mono,
+            mono: first.mono.into_iter().chain(transaction).min(),
             wall: first.wall,
         };
         (deadline != Deadline::default()).then_some(deadline)
@@ -110,7 +114,10 @@ impl Broker {
     /// Whether the deadline has been reached, or has to be set anew since the wall clock went back.
     #[must_use]
     pub fn is_due(&self, now: Now) -> bool {
-        now.wall < self.now.wall || self.shared.alarms.due(now).is_some()
+        let transaction = self.shared.transactions.deadline();
+        now.wall < self.now.wall
+            || self.shared.alarms.due(now).is_some()
+            || transaction.is_some_and(|at| at <= now.mono)
     }
 
     /// Every queue, for the directory and for counters.
@@ -209,6 +216,30 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         | Command::SetSessionState { .. }
         | Command::ListSessions { .. }
         | Command::PeekSession { .. } => sessions::command::dispatch(directory, command, cx),
+        Command::Declare {
+            request,
+            coordinator,
+        } => transaction::declare(request, coordinator, cx),
+        Command::Enlist {
+            request,
+            transaction,
+            operation,
+            heard,
+        } => transaction::enlist(directory, request, transaction, operation, heard, cx),
+        Command::Doom {
+            connection,
+            transaction,
+            reason,
+        } => transaction::doom(connection, transaction, reason, cx),
+        Command::Discharge {
+            request,
+            transaction,
+            fail,
+        } => transaction::discharge(directory, request, transaction, fail, cx),
+        Command::EndTransactions {
+            connection,
+            coordinator,
+        } => transaction::end(directory, connection, Some(coordinator), cx),
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }

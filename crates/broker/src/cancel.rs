@@ -50,15 +50,20 @@ pub(crate) fn cancel(
 
 impl Queue {
     fn start_cancellation(&mut self, cancellation: Cancellation, cx: &mut Context<'_>) {
-        let query = Query::Points {
-            entity: self.id,
-            part: Part::Scheduled,
-            numbers: cancellation.numbers.clone(),
-            bodies: false,
-            max_bytes: usize::MAX,
-        };
+        let query = self.scheduled(cancellation.numbers.clone());
         let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
         self.journal.begin(read);
+    }
+
+    /// A query for the rows of scheduled messages.
+    pub(crate) fn scheduled(&self, numbers: Vec<SequenceNumber>) -> Query {
+        Query::Points {
+            entity: self.id,
+            part: Part::Scheduled,
+            numbers,
+            bodies: false,
+            max_bytes: usize::MAX,
+        }
     }
 
     /// The rows were read.
@@ -70,7 +75,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let touched = self.journal.finish(read);
-        let result = check(cancellation, rows, &touched).map(|rows| {
+        let result = check(&cancellation.numbers, rows, &touched).map(|rows| {
             for (number, row) in rows {
                 self.erase_scheduled(number, row, cx);
             }
@@ -83,8 +88,8 @@ impl Queue {
 }
 
 /// The rows of all of the messages, if all are still there.
-fn check(
-    cancellation: &Cancellation,
+pub(crate) fn check(
+    numbers: &[SequenceNumber],
     rows: Rows,
     touched: &BTreeSet<SequenceNumber>,
 ) -> Result<BTreeMap<SequenceNumber, MessageRow>, RequestError> {
@@ -94,7 +99,7 @@ fn check(
         .map(|stored| (stored.number, stored.row))
         .collect();
     let is_there = |number: &SequenceNumber| rows.contains_key(number) && !touched.contains(number);
-    match cancellation.numbers.iter().find(|number| !is_there(number)) {
+    match numbers.iter().find(|number| !is_there(number)) {
         Some(missing) => Err(RequestError::MessageNotFound(*missing)),
         None => Ok(rows),
     }

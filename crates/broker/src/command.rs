@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
-use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
+use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 use crate::settings::QueueSettings;
 use crate::time::Wall;
 
@@ -77,6 +77,30 @@ impl Outcome {
             Self::Complete | Self::Release | Self::Undelivered => 0,
         }
     }
+}
+
+/// What can be part of a transaction.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// As `Command::Send`. Answered by `Output::Sent`; its numbers are those of scheduled messages,
+    /// and mean nothing if there are none.
+    Send {
+        entity: EntityId,
+        messages: Vec<Incoming>,
+    },
+    /// As `Command::SettleMany`. Answered by `Output::Settled`.
+    Settle {
+        entity: EntityId,
+        subqueue: Subqueue,
+        tokens: Vec<LockToken>,
+        outcome: Outcome,
+    },
+    /// As `Command::CancelScheduled`. Answered by `Output::Cancelled`; whether the messages are
+    /// there is looked at when it is committed.
+    Cancel {
+        entity: EntityId,
+        numbers: Vec<SequenceNumber>,
+    },
 }
 
 /// What the broker is told. A command about something unknown (a detached receiver, a closed
@@ -209,6 +233,39 @@ pub enum Command {
         request: RequestId,
         entity: EntityId,
         numbers: Vec<SequenceNumber>,
+    },
+    /// A transaction begins. It ends with `coordinator`, a link of the connection's own numbering.
+    /// Answered by `Output::Declared`.
+    Declare {
+        request: RequestId,
+        coordinator: u32,
+    },
+    /// An operation becomes part of a transaction of the same connection. It is checked and
+    /// answered at once, and done at the commit. Unless its refusal is `heard` the whole
+    /// transaction fails with it.
+    Enlist {
+        request: RequestId,
+        transaction: TransactionId,
+        operation: Operation,
+        heard: bool,
+    },
+    /// An operation of a transaction was refused before it could be enlisted, and its client may
+    /// not know: the transaction can not be committed any more.
+    Doom {
+        connection: ConnectionId,
+        transaction: TransactionId,
+        reason: String,
+    },
+    /// A transaction is committed or, with `fail`, rolled back. Answered by `Output::Discharged`.
+    Discharge {
+        request: RequestId,
+        transaction: TransactionId,
+        fail: bool,
+    },
+    /// A coordinator is gone: its transactions are rolled back.
+    EndTransactions {
+        connection: ConnectionId,
+        coordinator: u32,
     },
     /// The connection has written so many bytes of deliveries (as counted by [`Delivery::size`](crate::Delivery)).
     Written {

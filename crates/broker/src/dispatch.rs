@@ -158,6 +158,7 @@ impl Queue {
             holder,
             origin,
             session: None,
+            enlisted: false,
         };
         let locks = &mut self.sub_mut(subqueue).locks;
         locks.insert(message.number, lock, duration);

@@ -8,6 +8,7 @@
 //! not among the latest is looked up. (Entities contract 19)
 
 mod filter;
+mod inquiry;
 mod load;
 mod recent;
 mod sweep;
@@ -19,13 +20,14 @@ use sha2::{Digest, Sha256};
 use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::command::Incoming;
-use crate::id::{ReadId, RequestId};
+use crate::id::{ReadId, RequestId, TransactionId};
 use crate::output::{Output, SendError};
 use crate::queue::Queue;
 use crate::read::Purpose;
 use crate::shared::Context;
 use crate::time::Wall;
 use filter::Filter;
+pub(crate) use inquiry::Inquiry;
 use load::Load;
 use recent::Recent;
 use sweep::Sweep;
@@ -111,6 +113,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// The ids of messages.
+    pub(crate) fn ids_of(messages: &[Incoming]) -> impl Iterator<Item = Option<IdHash>> {
+        messages.iter().map(IdHash::of)
+    }
+
     /// What a lookup found.
     pub(crate) fn of(entries: &[Entry]) -> Result<Self, StoreError> {
         let answers = answers_of(entries)?;
@@ -153,6 +160,8 @@ pub(crate) struct Duplicates {
     waiting: VecDeque<Waiting>,
     /// Lookups for messages that are to be forwarded here, and how many ids had been accepted then.
     lookups: BTreeMap<ReadId, u64>,
+    /// Transactions that wait for their decision, and how many ids had been accepted before.
+    inquiries: BTreeMap<TransactionId, u64>,
 }
 
 impl Duplicates {
@@ -264,7 +273,12 @@ impl Queue {
         let duplicates = &mut self.duplicates;
         let waiting = duplicates.waiting.front().map(|waiting| waiting.seen);
         let lookups = duplicates.lookups.values().copied();
-        let needed = lookups.chain(waiting).min().unwrap_or(u64::MAX);
+        let inquiries = duplicates.inquiries.values().copied();
+        let needed = lookups
+            .chain(inquiries)
+            .chain(waiting)
+            .min()
+            .unwrap_or(u64::MAX);
         let kept = cx.shared.settings.window.min(RECENT);
         duplicates.recent.trim(kept, needed);
     }

@@ -10,10 +10,12 @@ use crate::id::Subqueue;
 use crate::patch::Patch;
 use crate::queue::{Message, Queue};
 use crate::shared::Context;
+use crate::transaction;
 use crate::window::Entry;
 
 /// Time has passed: every entity whose alarm is due does what is due, within the budget.
 pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
+    transaction::time_out_due(directory, cx);
     while cx.shared.work_left > 0
         && let Some(entity) = cx.shared.alarms.due(cx.now)
         && let Some(queue) = directory.get_mut(entity)

@@ -39,6 +39,16 @@ impl fmt::Debug for LockToken {
     }
 }
 
+/// Names a transaction to the connection that declared it. The 16 bytes are the AMQP txn-id.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TransactionId(pub u128);
+
+impl fmt::Debug for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TransactionId({:032x})", self.0)
+    }
+}
+
 /// Which queue of an entity: itself or one of its dead-letter subqueues.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Subqueue {

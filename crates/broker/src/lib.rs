@@ -45,15 +45,18 @@ mod sub;
 mod sweep;
 mod timetable;
 mod token;
+mod transaction;
 mod window;
 
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
-pub use command::{Command, Incoming, Outcome, ReceiveMode, SessionFilter};
-pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue};
+pub use command::{Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
+pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 pub use output::{
     Browsed, Delivery, MessageState, Output, RequestError, SendError, SessionError, SessionPage,
-    SettleError,
+    SettleError, TransactionError,
 };
-pub use settings::{BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings};
+pub use settings::{
+    BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings, TransactionSettings,
+};
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};

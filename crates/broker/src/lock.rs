@@ -40,6 +40,8 @@ pub(crate) struct Lock {
     pub origin: Origin,
     /// The session with which it is lent; it has no time of its own then.
     pub session: Option<HoldId>,
+    /// Whether its end is part of a transaction, which alone may then end it.
+    pub enlisted: bool,
 }
 
 impl Lock {
@@ -136,6 +138,18 @@ impl Locks {
         if let Some(lock) = self.held.get_mut(&number) {
             lock.until = until;
             self.queue(number, until, duration);
+        }
+    }
+
+    /// Whether a lock's end is part of a transaction.
+    pub(crate) fn is_enlisted(&self, number: SequenceNumber) -> bool {
+        self.held.get(&number).is_some_and(|lock| lock.enlisted)
+    }
+
+    /// Makes a lock's end part of a transaction, or no longer.
+    pub(crate) fn enlist(&mut self, number: SequenceNumber, enlisted: bool) {
+        if let Some(lock) = self.held.get_mut(&number) {
+            lock.enlisted = enlisted;
         }
     }
 

@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId};
+use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::time::Wall;
 
 /// A message's state as the wire shows it. (Entities contract 5)
@@ -75,6 +75,8 @@ pub enum SendError {
     Unreadable,
     #[error("the entity requires sessions, and the message has none")]
     SessionRequired,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
 }
 
 /// Why a settlement was refused.
@@ -86,6 +88,30 @@ pub enum SettleError {
     SessionLockLost,
     #[error("a dead letter can not be dead-lettered again")]
     NotAllowed,
+    #[error("the message is part of a transaction that is not over")]
+    Enlisted,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// Why something within a transaction was refused, or the whole transaction. [AMQP 4.5.9]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TransactionError {
+    #[error("the transaction is not known on this connection")]
+    Unknown,
+    #[error("the transaction has taken too long and was rolled back")]
+    TimedOut,
+    /// At its commit, for this reason.
+    #[error("the transaction was rolled back: {0}")]
+    RolledBack(String),
+    #[error("a connection can have {limit} open transactions")]
+    TooManyOpen { limit: usize },
+    #[error("a transaction can have {limit} operations")]
+    TooManyOperations { limit: usize },
+    #[error("a transaction can hold {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("all open transactions together can hold {limit} bytes")]
+    TooLargeTogether { limit: usize },
 }
 
 /// Why a receiver did not get a session.
@@ -125,6 +151,8 @@ pub enum RequestError {
     MessageNotFound(SequenceNumber),
     #[error("the messages are larger together than one answer may be")]
     AnswerTooLarge,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
     #[error("{0}")]
     Invalid(String),
 }
@@ -169,6 +197,20 @@ pub enum Output {
     Cancelled {
         request: RequestId,
         result: Result<(), RequestError>,
+    },
+    Declared {
+        request: RequestId,
+        result: Result<TransactionId, TransactionError>,
+    },
+    /// A transaction is over; with an error it was rolled back.
+    Discharged {
+        request: RequestId,
+        result: Result<(), TransactionError>,
+    },
+    /// A transaction took too long and was rolled back.
+    TimedOut {
+        connection: ConnectionId,
+        transaction: TransactionId,
     },
     /// The broker ends the receiver: its entity is gone.
     Evicted { receiver: ReceiverId },
@@ -216,6 +258,8 @@ impl Output {
             | Self::Browsed { request, .. }
             | Self::Deferred { request, .. }
             | Self::Cancelled { request, .. }
+            | Self::Declared { request, .. }
+            | Self::Discharged { request, .. }
             | Self::SessionRenewed { request, .. }
             | Self::SessionState { request, .. }
             | Self::SessionStateSet { request, .. }
@@ -226,6 +270,7 @@ impl Output {
             | Self::SessionAccepted { receiver, .. }
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,
+            Self::TimedOut { connection, .. } => *connection,
         }
     }
 }

@@ -9,11 +9,12 @@ use crate::deferred::Retrieval;
 use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::forward;
-use crate::id::ReadId;
+use crate::id::{ReadId, TransactionId};
 use crate::patch::Patch;
 use crate::peek::Peek;
 use crate::sessions::read::SessionRead;
 use crate::shared::Context;
+use crate::transaction;
 use crate::window::Entry;
 
 /// What comes back from a read of messages.
@@ -39,6 +40,8 @@ pub(crate) enum Purpose {
     /// The id of a message that is to be forwarded, asked of its destination.
     TransferLookup(Place, EntityId),
     Session(EntityId, Box<SessionRead>),
+    /// Something that decides about a transaction that is to be committed.
+    Transaction(EntityId, TransactionId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
     /// What is scheduled next.
@@ -57,6 +60,7 @@ impl Purpose {
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
             | Self::DuplicateSweep(entity)
+            | Self::Transaction(entity, _)
             | Self::Schedule(entity)
             | Self::Session(entity, _) => *entity,
             Self::Cancel(cancellation) => cancellation.entity,
@@ -81,6 +85,10 @@ pub(crate) fn loaded(
         let known = known.and_then(|entries| Known::of(&entries));
         return forward::looked_up(directory, read, place, destination, known, cx);
     }
+    if let Purpose::Transaction(_, id) = purpose {
+        // It is about other entities too, and has to be decided even if this one is gone.
+        return transaction::loaded(directory, id, read, found, cx);
+    }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         return;
     };
@@ -98,6 +106,7 @@ pub(crate) fn loaded(
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
         Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
+        Purpose::Transaction(..) => {}
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
         Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),

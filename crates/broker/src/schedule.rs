@@ -55,10 +55,10 @@ impl Queue {
     pub(crate) fn schedule(
         &mut self,
         message: Incoming,
+        number: SequenceNumber,
         due: Wall,
         cx: &mut Context<'_>,
-    ) -> SequenceNumber {
-        let number = self.take_number();
+    ) {
         let row = MessageRow {
             expires_ms: u64::MAX,
             ..self.row_of(&message, number, due.0)
@@ -81,7 +81,6 @@ impl Queue {
         let beyond = self.scheduled_beyond();
         self.put_row(Part::Scheduled, number, row, cx);
         self.schedule.timetable.insert(due, planned, beyond);
-        number
     }
 
     /// Activates what is due, as far as its share of the turn's work goes.

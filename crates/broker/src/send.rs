@@ -65,28 +65,8 @@ impl Queue {
         known: &Known,
         cx: &mut Context<'_>,
     ) -> Result<(), SendError> {
-        let sizes = messages.iter().map(|message| message.payload.len() as u64);
-        if cx.shared.nearly_full {
-            return Err(SendError::DiskNearlyFull);
-        }
-        if self.sessions.is_some() && messages.iter().any(|m| m.session_id.is_none()) {
-            return Err(SendError::SessionRequired);
-        }
-        self.check_sizes(sizes)?;
-        let first = self.head.next_number;
-        let enqueued = self.take_enqueued_time(cx);
-        let mut duplicates = Vec::new();
-        for (index, message) in messages.into_iter().enumerate() {
-            let id = known.id(index);
-            if let Some(before) = id.and_then(|id| self.duplicate_of(id, known, cx)) {
-                duplicates.push((index, before));
-                continue;
-            }
-            let number = self.enqueue(message, enqueued, cx);
-            if let Some(id) = id {
-                self.remember(id, known, Wall(enqueued), number, cx);
-            }
-        }
+        self.check_room(&messages, 0, cx)?;
+        let (first, duplicates) = self.accept(messages, known, None, cx);
         cx.say(Output::Sent {
             request,
             result: Ok(first),
@@ -96,8 +76,58 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether messages of these sizes fit, each and all of them.
-    pub(crate) fn check_sizes(&self, sizes: impl Iterator<Item = u64>) -> Result<(), SendError> {
+    /// Enqueues `messages` but those that are known to be duplicates, without a word. Returns the
+    /// number of the first, and which were dropped. Scheduled messages have the numbers from
+    /// `promised` on, if there are such.
+    pub(crate) fn accept(
+        &mut self,
+        messages: Vec<Incoming>,
+        known: &Known,
+        promised: Option<SequenceNumber>,
+        cx: &mut Context<'_>,
+    ) -> (SequenceNumber, Vec<(usize, SequenceNumber)>) {
+        let first = self.head.next_number;
+        let enqueued = self.take_enqueued_time(cx);
+        let mut duplicates = Vec::new();
+        for (index, message) in messages.into_iter().enumerate() {
+            let id = known.id(index);
+            if let Some(before) = id.and_then(|id| self.duplicate_of(id, known, cx)) {
+                duplicates.push((index, before));
+                continue;
+            }
+            let promised = promised.map(|first| plus(first, index));
+            let number = self.enqueue(message, enqueued, promised, cx);
+            if let Some(id) = id {
+                self.remember(id, known, Wall(enqueued), number, cx);
+            }
+        }
+        (first, duplicates)
+    }
+
+    /// Whether there is room for `messages` besides what is there and `held` bytes that are
+    /// promised to others.
+    pub(crate) fn check_room(
+        &self,
+        messages: &[Incoming],
+        held: u64,
+        cx: &Context<'_>,
+    ) -> Result<(), SendError> {
+        if cx.shared.nearly_full {
+            return Err(SendError::DiskNearlyFull);
+        }
+        if self.sessions.is_some() && messages.iter().any(|m| m.session_id.is_none()) {
+            return Err(SendError::SessionRequired);
+        }
+        let sizes = messages.iter().map(|message| message.payload.len() as u64);
+        self.check_sizes(sizes, held)
+    }
+
+    /// Whether messages of these sizes fit, each and all of them together with `held` bytes more.
+    pub(crate) fn check_sizes(
+        &self,
+        sizes: impl Iterator<Item = u64>,
+        held: u64,
+    ) -> Result<(), SendError> {
         let limit = self.settings.max_message_size.unwrap_or(MAX_MESSAGE_SIZE);
         let limit = limit.min(MAX_MESSAGE_SIZE);
         let mut sum = 0_u64;
@@ -107,7 +137,7 @@ impl Queue {
             }
             sum = sum.saturating_add(size);
         }
-        let size = self.bytes();
+        let size = self.bytes().saturating_add(held);
         let limit = self.settings.max_size;
         if size.saturating_add(sum) > limit {
             return Err(SendError::QuotaExceeded { size, limit });
@@ -119,10 +149,13 @@ impl Queue {
         &mut self,
         message: Incoming,
         enqueued_ms: u64,
+        promised: Option<SequenceNumber>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
         if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
-            return self.schedule(message, due, cx);
+            let number = promised.unwrap_or_else(|| self.take_number());
+            self.schedule(message, number, due, cx);
+            return number;
         }
         let number = self.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
@@ -211,6 +244,14 @@ impl Queue {
         }
     }
 
+    /// Numbers for messages that may come later or never; returns the first. They are nobody else's.
+    pub(crate) fn promise_numbers(&mut self, count: usize, cx: &mut Context<'_>) -> SequenceNumber {
+        let first = self.head.next_number;
+        self.head.next_number = plus(first, count);
+        self.touch(cx);
+        first
+    }
+
     pub(crate) fn take_number(&mut self) -> SequenceNumber {
         let number = self.head.next_number;
         self.head.next_number = number.next();
@@ -232,4 +273,8 @@ impl Queue {
         let room = self.sub(subqueue).window.len() < cx.shared.settings.window;
         room && self.beyond(subqueue) == 0
     }
+}
+
+fn plus(number: SequenceNumber, count: usize) -> SequenceNumber {
+    SequenceNumber(number.0.saturating_add(count as u64))
 }

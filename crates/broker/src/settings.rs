@@ -101,6 +101,34 @@ pub struct BrokerSettings {
     pub max_locked: usize,
     /// Bytes of changed properties kept with the locks of one subqueue; beyond it none is given.
     pub locked_bytes: usize,
+    pub transactions: TransactionSettings,
+}
+
+/// Bounds of transactions. (Wire contract 8, entities contract 20)
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TransactionSettings {
+    /// How long one may take from its first operation to its discharge, in milliseconds.
+    pub life: u64,
+    /// Most messages sent and settled in one.
+    pub operations: usize,
+    /// Most that are open at a time on one connection.
+    pub open: usize,
+    /// Bytes that one holds until it is discharged.
+    pub bytes: usize,
+    /// Bytes that all of a broker hold together.
+    pub all_bytes: usize,
+}
+
+impl Default for TransactionSettings {
+    fn default() -> Self {
+        Self {
+            life: 120_000,
+            operations: 100,
+            open: 64,
+            bytes: 32 << 20,
+            all_bytes: 128 << 20,
+        }
+    }
 }
 
 impl Default for BrokerSettings {
@@ -116,6 +144,7 @@ impl Default for BrokerSettings {
             turn_work: 1_024,
             max_locked: 1 << 20,
             locked_bytes: 64 << 20,
+            transactions: TransactionSettings::default(),
         }
     }
 }

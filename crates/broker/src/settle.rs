@@ -66,8 +66,7 @@ impl Queue {
         outcome: Outcome,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
-        let held = self.find_lock(token, cx);
-        let (subqueue, number) = held.ok_or_else(|| self.lock_lost(asked))?;
+        let (subqueue, number) = self.find_free_lock(token, asked, cx)?;
         check_allowed(subqueue, &outcome)?;
         if let Some(lock) = self.take_lock(subqueue, number, cx) {
             self.end_lock(subqueue, number, lock, outcome, cx);
@@ -83,8 +82,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
         for &token in tokens {
-            let held = self.find_lock(token, cx);
-            let (subqueue, _) = held.ok_or_else(|| self.lock_lost(asked))?;
+            let (subqueue, _) = self.find_free_lock(token, asked, cx)?;
             check_allowed(subqueue, outcome)?;
         }
         for &token in tokens {
@@ -123,6 +121,22 @@ impl Queue {
         lock.session.is_none_or(lives).then_some((subqueue, number))
     }
 
+    /// Where the lock is that a token names, if it is its holder's to end: not while a transaction is to.
+    pub(crate) fn find_free_lock(
+        &self,
+        token: LockToken,
+        asked: Subqueue,
+        cx: &Context<'_>,
+    ) -> Result<(Subqueue, SequenceNumber), SettleError> {
+        let (subqueue, number) = self
+            .find_lock(token, cx)
+            .ok_or_else(|| self.lock_lost(asked))?;
+        if self.sub(subqueue).locks.is_enlisted(number) {
+            return Err(SettleError::Enlisted);
+        }
+        Ok((subqueue, number))
+    }
+
     pub(crate) fn take_lock(
         &mut self,
         subqueue: Subqueue,
@@ -144,7 +158,7 @@ impl Queue {
         Some(lock)
     }
 
-    fn end_lock(
+    pub(crate) fn end_lock(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
@@ -312,7 +326,7 @@ impl Lock {
 }
 
 /// There is no dead-letter queue of a dead-letter queue. (Entities contract 8.3)
-fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
+pub(crate) fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
     let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
     if dead_letter && subqueue != Subqueue::Main {
         return Err(SettleError::NotAllowed);

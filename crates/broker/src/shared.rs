@@ -13,6 +13,7 @@ use crate::read::Purpose;
 use crate::settings::BrokerSettings;
 use crate::time::{Mono, Now, Wall};
 use crate::token::Tokens;
+use crate::transaction::Transactions;
 
 /// What all entities have in common.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct Shared {
     pub bodies: Bodies,
     pub clients: Clients,
     pub alarms: Alarms,
+    pub transactions: Transactions,
     pub nearly_full: bool,
     /// Units of background work that this turn may still do.
     pub work_left: usize,
@@ -42,6 +44,7 @@ impl Shared {
             bodies: Bodies::new(settings.body_bytes),
             clients: Clients::default(),
             alarms: Alarms::default(),
+            transactions: Transactions::default(),
             nearly_full: false,
             work_left: settings.turn_work,
             pumps: BTreeSet::new(),

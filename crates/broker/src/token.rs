@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use store::SequenceNumber;
 
-use crate::id::LockToken;
+use crate::id::{LockToken, TransactionId};
 
 #[derive(Debug)]
 pub(crate) struct Tokens {
@@ -27,6 +27,12 @@ impl Tokens {
     pub(crate) fn next(&mut self, number: SequenceNumber) -> LockToken {
         let upper = u128::from(self.random.next_u64()) << 64;
         LockToken(upper | u128::from(number.0 ^ self.mask))
+    }
+
+    /// A fresh name for a transaction, which nobody can guess.
+    pub(crate) fn next_transaction(&mut self) -> TransactionId {
+        let upper = u128::from(self.random.next_u64()) << 64;
+        TransactionId(upper | u128::from(self.random.next_u64()))
     }
 
     /// The number that a token of ours is about.

@@ -14,6 +14,7 @@ use endpoint::{LinkId, SessionId};
 use crate::accepting::{Accepting, Wish};
 use crate::address::{Node, Place};
 use crate::client::Client;
+use crate::coordinator;
 use crate::credit::Credit;
 use crate::directory::Entity;
 use crate::echo;
@@ -43,6 +44,9 @@ pub(crate) struct Wanted {
 impl Client {
     /// Answers a client's attach.
     pub(crate) fn handle_attach(&mut self, link: LinkId, session: SessionId, attach: Box<Attach>) {
+        if coordinator::is_wanted(&attach) {
+            return self.join_coordinator(link, session, &attach);
+        }
         let result = wanted_node(&attach).and_then(|node| {
             self.join(Wanted {
                 link,
@@ -215,7 +219,7 @@ impl Client {
         let credit = match &kind {
             Kind::Sender(_) => Some(self.settings.sender_credit),
             Kind::Request(_) => Some(REQUEST_CREDIT),
-            Kind::Receiver(_) | Kind::Response(_) => None,
+            Kind::Receiver(_) | Kind::Response(_) | Kind::Coordinator(_) => None,
         };
         let Wanted {
             link,
@@ -287,8 +291,7 @@ fn wanted_node(attach: &Attach) -> Result<Node, Error> {
             (&source.address, source.dynamic)
         }
         Role::Sender => match attach.target.as_deref() {
-            None => return Err(refusal::no_address()),
-            Some(TargetTerminus::Coordinator(_)) => return Err(refusal::no_transactions()),
+            None | Some(TargetTerminus::Coordinator(_)) => return Err(refusal::no_address()),
             Some(TargetTerminus::Node(target)) => (&target.address, target.dynamic),
         },
     };

@@ -25,6 +25,7 @@ use crate::refusal;
 use crate::rights::AccessRules;
 use crate::sender::Arrival;
 use crate::settings::Settings;
+use crate::transactions::Transactions;
 
 /// Most characters of a host name that error texts repeat.
 const MAX_HOST: usize = 253;
@@ -41,6 +42,7 @@ pub struct Client {
     pub(crate) pending: Pending,
     /// Links that wait for a session.
     pub(crate) accepting: BTreeMap<LinkId, Box<Accepting>>,
+    pub(crate) transactions: Transactions,
     /// Receivers that went lately.
     pub(crate) departed: VecDeque<Departed>,
     /// The time of whatever is being handled.
@@ -81,6 +83,7 @@ impl Client {
             links: Links::default(),
             pending: Pending::default(),
             accepting: BTreeMap::new(),
+            transactions: Transactions::default(),
             departed: VecDeque::new(),
             now,
             head: BytesMut::new(),
@@ -138,6 +141,9 @@ impl Client {
             Output::SessionState { request, result } => self.handle_state(request, result),
             Output::SessionStateSet { request, result } => self.handle_state_set(request, result),
             Output::Sessions { request, result } => self.handle_sessions(request, result),
+            Output::Declared { request, result } => self.handle_declared(request, result),
+            Output::Discharged { request, result } => self.handle_discharged(request, result),
+            Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
             // Entities are created by the server, never by a connection.
             Output::Ensured { .. } => {}
         }
@@ -342,6 +348,7 @@ impl Client {
         match self.links.get(arrival.link).map(|link| &link.kind) {
             Some(Kind::Sender(_)) => self.handle_send(arrival),
             Some(Kind::Request(_)) => self.handle_request(arrival),
+            Some(Kind::Coordinator(_)) => self.handle_control(arrival),
             // A delivery on a link that we have detached meanwhile.
             Some(Kind::Receiver(_) | Kind::Response(_)) | None => {}
         }
@@ -351,7 +358,7 @@ impl Client {
         match self.links.get(link).map(|link| &link.kind) {
             Some(Kind::Receiver(_)) => self.handle_credit(link, limit, drain),
             Some(Kind::Response(_)) => self.handle_response_credit(link, drain),
-            Some(Kind::Sender(_) | Kind::Request(_)) | None => {}
+            Some(Kind::Sender(_) | Kind::Request(_) | Kind::Coordinator(_)) | None => {}
         }
     }
 

@@ -49,6 +49,7 @@ impl Client {
         match &gone.kind {
             Kind::Receiver(receiver) => self.depart(link, receiver),
             Kind::Response(response) => self.drop_responses(response),
+            Kind::Coordinator(_) => self.end_coordinator(link),
             Kind::Sender(_) | Kind::Request(_) => {}
         }
         self.note_linkless();

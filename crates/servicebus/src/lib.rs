@@ -15,6 +15,7 @@ mod address;
 mod attach;
 mod cbs;
 mod claims;
+mod coordinator;
 mod credit;
 mod delivery;
 mod disposition;
@@ -35,6 +36,7 @@ mod sasl;
 mod sender;
 mod stranger;
 mod token;
+mod transactions;
 
 pub use authorization::Unauthorized;
 pub use client::Client;

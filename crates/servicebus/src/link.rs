@@ -10,6 +10,7 @@ use store::EntityId;
 
 use amqp::Value;
 
+use crate::coordinator::Coordinator;
 use crate::disposition::Settlement;
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
@@ -56,6 +57,8 @@ pub(crate) enum Kind {
     Request(RequestLink),
     /// The client receives a node's answers.
     Response(ResponseLink),
+    /// The client declares and discharges transactions.
+    Coordinator(Coordinator),
 }
 
 /// Where the answer to a disposition goes, and what it is if all went well.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use endpoint::LinkId;
 
+use crate::coordinator::Coordinator;
 use crate::link::{Kind, Link};
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
@@ -64,6 +65,14 @@ impl Links {
     pub(crate) fn request(&mut self, id: LinkId) -> Option<&mut RequestLink> {
         match &mut self.0.get_mut(&id)?.kind {
             Kind::Request(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The link, if the client declares and discharges transactions on it.
+    pub(crate) fn coordinator(&mut self, id: LinkId) -> Option<&mut Coordinator> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Coordinator(coordinator) => Some(coordinator),
             _ => None,
         }
     }

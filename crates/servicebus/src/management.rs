@@ -15,6 +15,7 @@ use crate::refusal;
 use crate::request_response::Request;
 use crate::response::{self, Dialect, Status};
 use crate::rights::Need;
+use crate::transactions;
 
 mod cancel_scheduled;
 mod message_sessions;
@@ -54,6 +55,7 @@ impl Client {
             .and_then(|link| self.prepare(link, &request));
         let answer = result.as_ref().map_or(0, |operation| operation.answer);
         let cost = request.size + OVERHEAD + answer;
+        let transaction = request.transaction;
         let asked = Asked {
             request_link: request.request_link,
             response_link: request.response_link,
@@ -65,7 +67,11 @@ impl Client {
             Err(error) => self.refuse_request(&asked, error),
             Ok(operation) => {
                 let id = self.ask(Question::Manage(Box::new(asked)), cost);
-                self.command((operation.command)(id));
+                let command = (operation.command)(id);
+                self.command(match transaction {
+                    Some(transaction) => transactions::within(transaction, command),
+                    None => command,
+                });
             }
         }
     }
@@ -111,7 +117,7 @@ impl Client {
     fn answered(&mut self, request: broker::RequestId) -> Option<Box<Asked>> {
         match self.pending.answer(request.token)? {
             Question::Manage(asked) => Some(asked),
-            Question::Send(_) | Question::Settle(_) => None,
+            _ => None,
         }
     }
 

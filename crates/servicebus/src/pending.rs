@@ -13,6 +13,10 @@ pub(crate) enum Question {
     Send(crate::sender::Sent),
     /// A disposition that waits for its answer.
     Settle(Answer),
+    /// A disposition within a transaction.
+    Enlist(crate::transactions::Enlisted),
+    Declare(crate::coordinator::Control),
+    Discharge(crate::coordinator::Discharge),
     /// An operation on a management node.
     Manage(Box<Asked>),
 }

@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use amqp::DeliveryState;
+use amqp::{DeliveryState, Error};
 use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
-    Subqueue,
+    Subqueue, TransactionId,
 };
 use bytes::Bytes;
 use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
@@ -18,14 +18,15 @@ use store::EntityId;
 use crate::client::Client;
 use crate::credit::{Credit, Told};
 use crate::delivery::{self, Lock};
-use crate::disposition::{self, Decision};
+use crate::disposition::{self, Decision, Settlement};
 use crate::link::Answer;
 use crate::moment::Moment;
 use crate::pending::Question;
 use crate::refusal;
+use crate::transactions;
 
 /// What a settlement costs while it waits for its answer.
-const SETTLEMENT: usize = 64;
+pub(crate) const SETTLEMENT: usize = 64;
 /// Receivers that are gone whose late deliveries can still be given back.
 const MAX_DEPARTED: usize = 64;
 
@@ -46,6 +47,15 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// Where the answer to a disposition goes.
+    pub(crate) fn answer(&self, disposed: &Disposed, settlement: Settlement) -> Answer {
+        Answer {
+            session: self.session,
+            delivery_id: disposed.delivery_id,
+            settlement,
+        }
+    }
+
     fn keeps(&self) -> bool {
         self.mode == ReceiveMode::ReceiveAndDelete || self.credit.is_draining()
     }
@@ -248,38 +258,70 @@ impl Client {
 
     /// The client disposed of a delivery.
     pub(crate) fn handle_disposed(&mut self, disposed: &Disposed) {
+        let token = LockToken(disposed.cookie);
         let Some(receiver) = self.links.receiver(disposed.link) else {
             return;
         };
-        let (session, entity, subqueue) = (receiver.session, receiver.entity, receiver.subqueue);
+        if disposed.settled && self.transactions.has_enlisted(token) {
+            // A client that does not wait for the commit forgets its delivery. (Wire contract 8)
+            return;
+        }
+        let (state, transaction) = match &disposed.state {
+            Some(DeliveryState::Transactional { txn_id, outcome }) => {
+                (outcome.as_deref(), Some(transactions::named(txn_id)))
+            }
+            state => (state.as_ref(), None),
+        };
         let default = receiver.default_outcome.as_ref();
-        let delivery_id = disposed.delivery_id;
-        match disposition::decide(disposed.state.as_ref(), disposed.settled, default) {
+        match disposition::decide(state, disposed.settled, default) {
             Ok(Decision::Wait) => {}
-            Ok(Decision::Settle(outcome, settlement)) => {
-                let answer = Question::Settle(Answer {
-                    session,
-                    delivery_id,
-                    settlement,
-                });
-                let cost = SETTLEMENT + outcome.size();
-                let request = (!disposed.settled).then(|| self.ask(answer, cost));
-                let token = LockToken(disposed.cookie);
-                self.command(Command::Settle {
-                    request,
-                    entity,
-                    subqueue,
-                    token,
-                    outcome,
-                });
-            }
-            // Refused before the broker saw it; the lock is kept.
-            Err(error) if !disposed.settled => {
-                let state = DeliveryState::Rejected(Some(error));
-                self.connection
-                    .settle_sent(session, delivery_id, state, true);
-            }
-            Err(_) => {}
+            Ok(Decision::Settle(outcome, settlement)) => match transaction {
+                None => self.settle(disposed, outcome, settlement),
+                Some(transaction) => self.enlist(disposed, transaction, outcome, settlement),
+            },
+            Err(error) => self.refuse_disposition(disposed, transaction, error),
+        }
+    }
+
+    fn settle(&mut self, disposed: &Disposed, outcome: Outcome, settlement: Settlement) {
+        let Some(receiver) = self.links.receiver(disposed.link) else {
+            return;
+        };
+        let (entity, subqueue) = (receiver.entity, receiver.subqueue);
+        let answer = receiver.answer(disposed, settlement);
+        let cost = SETTLEMENT + outcome.size();
+        let request = (!disposed.settled).then(|| self.ask(Question::Settle(answer), cost));
+        let token = LockToken(disposed.cookie);
+        self.command(Command::Settle {
+            request,
+            entity,
+            subqueue,
+            token,
+            outcome,
+        });
+    }
+
+    /// Refuses a disposition before the broker saw it; the lock is kept.
+    fn refuse_disposition(
+        &mut self,
+        disposed: &Disposed,
+        transaction: Option<TransactionId>,
+        error: Error,
+    ) {
+        let Some(receiver) = self.links.receiver(disposed.link) else {
+            return;
+        };
+        let session = receiver.session;
+        if !disposed.settled {
+            let state = DeliveryState::Rejected(Some(error));
+            self.connection
+                .settle_sent(session, disposed.delivery_id, state, true);
+        } else if let Some(transaction) = transaction {
+            self.command(Command::Doom {
+                connection: self.id,
+                transaction,
+                reason: error.condition.as_str().to_owned(),
+            });
         }
     }
 
@@ -287,17 +329,26 @@ impl Client {
     pub(crate) fn handle_settled(&mut self, request: RequestId, result: Result<(), SettleError>) {
         match self.pending.answer(request.token) {
             Some(Question::Settle(answer)) => {
-                let state = match result {
-                    Ok(()) => answer.settlement.state(),
-                    Err(error) => DeliveryState::Rejected(Some(refusal::settle(&error))),
+                let (state, settled) = match result {
+                    Ok(()) => (answer.settlement.state(), true),
+                    Err(error) => refused(&error),
                 };
                 self.connection
-                    .settle_sent(answer.session, answer.delivery_id, state, true);
+                    .settle_sent(answer.session, answer.delivery_id, state, settled);
             }
+            Some(Question::Enlist(enlisted)) => self.answer_enlisted(&enlisted, result),
             Some(Question::Manage(asked)) => self.answer_update(&asked, result),
-            Some(Question::Send(_)) | None => {}
+            Some(Question::Send(_) | Question::Declare(_) | Question::Discharge(_)) | None => {}
         }
     }
+}
+
+/// How a refusal is told, and whether the delivery is settled with it: not when it can be settled
+/// another time.
+pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
+    let again = matches!(error, SettleError::Enlisted | SettleError::Transaction(_));
+    let state = DeliveryState::Rejected(Some(refusal::settle(error)));
+    (state, !again)
 }
 
 /// When the lock ends on the machine's real clock, which is the one clients compare it with.

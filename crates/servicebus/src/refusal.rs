@@ -5,12 +5,10 @@
 //! No text ever repeats a token, a signature or a key.
 
 use amqp::error::condition;
-use amqp::{DecodeError, Error, Symbol, Value};
-use broker::{RequestError, SendError, SessionError, SettleError};
+use amqp::{DecodeError, Error, Value};
+use broker::{RequestError, SendError, SessionError, SettleError, TransactionError};
 
 use crate::rights::Need;
-
-const UNKNOWN_TRANSACTION: Symbol = Symbol::new("amqp:transaction:unknown-id");
 
 /// An entity that is not there. Two SDKs match on the words. (Wire contract 3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {
@@ -52,20 +50,49 @@ pub(crate) fn token_expired(link: &str, need: Need, resource: &str) -> Error {
     )
 }
 
-/// A coordinator attach, before there are transactions.
-pub(crate) fn no_transactions() -> Error {
+/// A message to a coordinator that is neither a declare nor a discharge. [AMQP 4.2]
+pub(crate) fn no_control() -> Error {
+    Error::new(
+        condition::DECODE_ERROR,
+        "The coordinator takes a declare or a discharge as an amqp-value.",
+    )
+}
+
+/// A transaction that is to be part of another. [AMQP 4.5.3]
+pub(crate) fn no_global_transactions() -> Error {
     Error::new(
         condition::NOT_IMPLEMENTED,
-        "Transactions are not supported by this broker.",
+        "Global transactions are not supported by this broker.",
     )
 }
 
 /// A transfer or disposition within a transaction that nobody declared.
 pub(crate) fn unknown_transaction() -> Error {
     Error::new(
-        UNKNOWN_TRANSACTION,
+        condition::UNKNOWN_TRANSACTION,
         "The transaction is not known on this connection.",
     )
+}
+
+/// Why a transaction, or something within one, was refused. [AMQP 4.5.9; wire contract 8]
+pub(crate) fn transaction(error: &TransactionError) -> Error {
+    let condition = match error {
+        TransactionError::Unknown => return unknown_transaction(),
+        TransactionError::TimedOut => condition::TRANSACTION_TIMEOUT,
+        TransactionError::RolledBack(_) => condition::TRANSACTION_ROLLBACK,
+        TransactionError::TooManyOpen { .. }
+        | TransactionError::TooManyOperations { .. }
+        | TransactionError::TooLarge { .. }
+        | TransactionError::TooLargeTogether { .. } => condition::RESOURCE_LIMIT_EXCEEDED,
+    };
+    Error::new(condition, sentence(&error.to_string()))
+}
+
+/// An error of the broker's as a sentence.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).chain(['.']).collect()
 }
 
 /// A terminus without an address to go by.
@@ -281,6 +308,7 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
             condition::INTERNAL_ERROR,
             "The history of message ids can not be read.",
         ),
+        SendError::Transaction(ref error) => transaction(error),
         SendError::DiskNearlyFull => Error::new(
             condition::SERVER_BUSY,
             "The server is busy: its disk is nearly full. Messages can be received and settled.",
@@ -293,6 +321,11 @@ pub(crate) fn settle(error: &SettleError) -> Error {
     match error {
         SettleError::LockLost => lock_lost(),
         SettleError::SessionLockLost => session_lock_lost(),
+        SettleError::Enlisted => Error::new(
+            condition::RESOURCE_LOCKED,
+            "The message is part of a transaction that is not over: until then nothing else can settle it.",
+        ),
+        SettleError::Transaction(error) => transaction(error),
         SettleError::NotAllowed => Error::new(
             condition::NOT_ALLOWED,
             "A message of a dead-letter queue can not be dead-lettered.",
@@ -321,6 +354,7 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
             ),
         ),
         RequestError::AnswerTooLarge => answer_too_large(),
+        RequestError::Transaction(error) => transaction(error),
         RequestError::Invalid(text) => bad_argument(text.clone()),
     }
 }

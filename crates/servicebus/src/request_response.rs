@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{DecodeError, DeliveryState, Error, Map, Value};
+use broker::TransactionId;
 use bytes::Bytes;
 use endpoint::{LinkId, Outgoing, SessionId};
 
@@ -16,6 +17,7 @@ use crate::fields;
 use crate::link::{Intake, Kind, Link};
 use crate::refusal;
 use crate::sender::Arrival;
+use crate::transactions;
 
 /// Credit of a request link. (Wire contract 2.1)
 pub(crate) const REQUEST_CREDIT: u32 = 100;
@@ -79,6 +81,8 @@ pub(crate) struct Request {
     pub(crate) properties: Map,
     /// The value of an amqp-value body, still encoded.
     pub(crate) body: Option<Bytes>,
+    /// The transaction that it is part of, if its operation is one that takes part.
+    pub(crate) transaction: Option<TransactionId>,
     /// Bytes of the whole request.
     pub(crate) size: usize,
 }
@@ -165,6 +169,7 @@ impl Client {
             correlation: parts.message_id,
             properties: parts.properties,
             body: parts.body,
+            transaction: transactions::of(arrival.state.as_ref()),
             size: arrival.payload.len(),
         })
     }

@@ -62,7 +62,10 @@ fn code(condition: &str) -> i32 {
         | "com.microsoft:entity-disabled"
         | "amqp:not-allowed"
         | "amqp:invalid-field"
-        | "amqp:decode-error" => 400,
+        | "amqp:decode-error"
+        | "amqp:resource-locked"
+        | "amqp:transaction:unknown-id"
+        | "amqp:transaction:timeout" => 400,
         "amqp:unauthorized-access" => 401,
         "amqp:resource-limit-exceeded" | "amqp:link:message-size-exceeded" => 403,
         "amqp:not-found" | "com.microsoft:message-not-found" => 404,

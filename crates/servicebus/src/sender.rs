@@ -4,8 +4,9 @@
 //! unless it came settled. Credit is topped up as answers go out, not as messages come in, so
 //! what is not durable yet stays bounded per link.
 
+use amqp::error::condition;
 use amqp::{DeliveryState, Error};
-use broker::{Command, RequestId, SendError};
+use broker::{Command, Incoming, Operation, RequestId, SendError, TransactionId};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use store::{EntityId, SequenceNumber};
@@ -15,6 +16,7 @@ use crate::incoming;
 use crate::link::Intake;
 use crate::pending::Question;
 use crate::refusal;
+use crate::transactions;
 
 /// What every message costs beside its bytes while it waits for its answer.
 const OVERHEAD: usize = 256;
@@ -34,6 +36,8 @@ pub(crate) struct Sent {
     session: SessionId,
     delivery_id: u32,
     settled: bool,
+    /// The transaction that it is part of.
+    transaction: Option<TransactionId>,
 }
 
 /// A delivery as the endpoint reports it.
@@ -70,28 +74,35 @@ impl Client {
             session,
             delivery_id,
             settled,
+            transaction: transactions::of(arrival.state.as_ref()),
         };
-        let messages = match &arrival.state {
-            Some(DeliveryState::Transactional { .. }) => Err(refusal::unknown_transaction()),
-            _ => {
-                let (format, limit) = (arrival.message_format, sender.max_message_size);
-                incoming::messages(format, &arrival.payload, limit)
-            }
-        };
+        let (format, limit) = (arrival.message_format, sender.max_message_size);
+        let messages = incoming::messages(format, &arrival.payload, limit);
         match messages {
-            Err(error) => self.answer_send(&sent, Err(error)),
+            Err(error) => self.refuse_send(&sent, error),
             // An empty batch has no effect. (Wire contract 4.5)
-            Ok(messages) if messages.is_empty() => self.answer_send(&sent, Ok(())),
+            Ok(messages) if messages.is_empty() && sent.transaction.is_none() => {
+                self.answer_send(&sent, Ok(()));
+            }
             Ok(messages) => {
                 let cost = arrival.payload.len() + OVERHEAD * messages.len();
+                let transaction = sent.transaction;
                 let request = self.ask(Question::Send(sent), cost);
-                self.command(Command::Send {
-                    request,
-                    entity,
-                    messages,
-                });
+                self.command(send(request, entity, messages, transaction));
             }
         }
+    }
+
+    /// Refuses a delivery that the broker has not seen.
+    fn refuse_send(&mut self, sent: &Sent, error: Error) {
+        if let Some(transaction) = sent.transaction {
+            self.command(Command::Doom {
+                connection: self.id,
+                transaction,
+                reason: error.condition.as_str().to_owned(),
+            });
+        }
+        self.answer_send(sent, Err(error));
     }
 
     /// The broker has answered a send.
@@ -106,7 +117,7 @@ impl Client {
             Some(Question::Manage(asked)) => {
                 return self.answer_schedule(&asked, result, duplicates);
             }
-            Some(Question::Settle(_)) | None => return,
+            _ => return,
         };
         let result = result.map(|_| ()).map_err(|error| {
             let entity = self
@@ -126,10 +137,7 @@ impl Client {
         };
         sender.intake.answered();
         if !sent.settled {
-            let state = match result {
-                Ok(()) => DeliveryState::Accepted,
-                Err(error) => DeliveryState::Rejected(Some(error)),
-            };
+            let state = sent.state(result);
             self.connection
                 .dispose_received(sent.session, sent.delivery_id, state, true);
         }
@@ -137,4 +145,51 @@ impl Client {
             self.connection.set_credit(sent.link, credit, false);
         }
     }
+}
+
+impl Sent {
+    /// The state that tells the client. What happened within a transaction is told within its
+    /// state, but not that there is no such transaction.
+    fn state(&self, result: Result<(), Error>) -> DeliveryState {
+        let outcome = match result {
+            Ok(()) => DeliveryState::Accepted,
+            Err(error) if is_about_transaction(&error) => {
+                return DeliveryState::Rejected(Some(error));
+            }
+            Err(error) => DeliveryState::Rejected(Some(error)),
+        };
+        match self.transaction {
+            Some(transaction) => transactions::provisional(transaction, outcome),
+            None => outcome,
+        }
+    }
+}
+
+/// Refusals within a transaction are not left to the client to act on: one SDK takes any answer
+/// to such a send for a success (azure-core-amqp for Java, `ReactorSender`), so that it would
+/// commit the rest.
+fn send(
+    request: RequestId,
+    entity: EntityId,
+    messages: Vec<Incoming>,
+    transaction: Option<TransactionId>,
+) -> Command {
+    match transaction {
+        None => Command::Send {
+            request,
+            entity,
+            messages,
+        },
+        Some(transaction) => Command::Enlist {
+            request,
+            transaction,
+            operation: Operation::Send { entity, messages },
+            heard: false,
+        },
+    }
+}
+
+fn is_about_transaction(error: &Error) -> bool {
+    error.condition == condition::UNKNOWN_TRANSACTION
+        || error.condition == condition::TRANSACTION_TIMEOUT
 }

@@ -127,7 +127,7 @@ impl Queue {
         if cx.shared.nearly_full {
             return Verdict::Trouble(Trouble::Wait);
         }
-        if let Err(error) = self.check_sizes([size].into_iter()) {
+        if let Err(error) = self.check_sizes([size].into_iter(), 0) {
             let text = format!("'{}' does not take the message: {error}.", self.path);
             let condition = match error {
                 SendError::TooLarge { .. } => "amqp:link:message-size-exceeded",

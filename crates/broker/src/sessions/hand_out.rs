@@ -150,6 +150,7 @@ impl Queue {
             holder,
             origin,
             session: Some(id),
+            enlisted: false,
         };
         self.sub_mut(Subqueue::Main)
             .locks

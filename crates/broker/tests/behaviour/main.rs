@@ -6,6 +6,7 @@ mod script;
 mod world;
 
 mod clocks;
+mod commits;
 mod connections;
 mod crashes;
 mod crashes_sessions;
@@ -27,3 +28,5 @@ mod schedule_load;
 mod schedule_random;
 mod sending;
 mod sessions;
+mod transactions;
+mod transactions_at_random;

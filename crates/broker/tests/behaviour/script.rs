@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, Mono,
-    Now, Outcome, Output, QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard,
-    Subqueue, Wall,
+    Now, Operation, Outcome, Output, QueueSettings, ReadRequest, ReceiveMode, ReceiverId,
+    RequestId, Shard, Subqueue, TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -21,6 +21,7 @@ use store::{
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
+const NOWHERE: EntityId = EntityId(99);
 
 mod sessions;
 
@@ -75,6 +76,8 @@ struct Stage {
     /// Reads that were made and not answered.
     waiting: Vec<(Query, Command)>,
     tokens: BTreeMap<(String, u64), LockToken>,
+    /// Transactions by name, with their connections.
+    transactions: BTreeMap<String, (ConnectionId, TransactionId)>,
     requests: Vec<String>,
     said: String,
 }
@@ -97,6 +100,7 @@ impl Stage {
             late_reads: false,
             waiting: Vec::new(),
             tokens: BTreeMap::new(),
+            transactions: BTreeMap::new(),
             requests: Vec::new(),
             said: String::new(),
         }
@@ -171,6 +175,14 @@ impl Stage {
             "peek" => self.peek(args),
             "fetch" => self.fetch(args),
             "cancel" => self.cancel(args),
+            "declare" => self.declare(args),
+            "in" => self.enlist(args),
+            "doom" => self.doom(args),
+            "commit" | "roll-back" => self.discharge(verb, args),
+            "end" => self.turn(vec![Command::EndTransactions {
+                connection: receiver(args[0]).connection,
+                coordinator: receiver(args[0]).link,
+            }]),
             "counters" => self.counters(args),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => self.late_reads = args == ["late"],
@@ -205,43 +217,16 @@ impl Stage {
         };
         let mut queues = self.shard.broker.queues();
         let found = queues.find(|queue| queue.path == name);
-        found.expect("the queue was created").id
+        found.map_or(NOWHERE, |queue| queue.id)
     }
 
     fn send(&mut self, args: &[&str]) {
-        let ttl_ms = named(args, "ttl=").map(millis);
         let entity = self.entity(args);
-        let encoded = args.contains(&"encoded");
-        let mut messages = Vec::new();
-        for text in args.iter().filter(|a| !a.contains('=') && **a != "encoded") {
-            let (text, times) = text.split_once('*').unwrap_or((text, "1"));
-            let (text, id) = text.split_once('@').unwrap_or((text, ""));
-            // What comes after a + is when it is scheduled for, counted from the script's begin.
-            let (text, due) = text.split_once('+').unwrap_or((text, "0s"));
-            let scheduled = Some(Wall(START + millis(due))).filter(|_| due != "0s");
-            for _ in 0..times.parse::<usize>().unwrap() {
-                let (text, session) = text.split_once(':').unwrap_or((text, ""));
-                let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
-                let message_id = (!id.is_empty()).then(|| encoded_text(id));
-                let payload = if encoded {
-                    encoded_message(text, id, session)
-                } else {
-                    Bytes::from(text.to_owned())
-                };
-                messages.push(Incoming {
-                    payload,
-                    message_id,
-                    session_id,
-                    ttl_ms,
-                    scheduled,
-                });
-            }
-        }
         let request = self.request("send");
         self.turn(vec![Command::Send {
             request,
             entity,
-            messages,
+            messages: messages(args),
         }]);
     }
 
@@ -251,6 +236,78 @@ impl Stage {
             entity: self.entity(args),
             subqueue: subqueue(args),
             mode: mode(args),
+        }]);
+    }
+
+    fn declare(&mut self, args: &[&str]) {
+        let request = self.request_of(args[1], &format!("declare {}", args[0]));
+        self.turn(vec![Command::Declare {
+            request,
+            coordinator: receiver(args[1]).link,
+        }]);
+    }
+
+    /// The transaction with a name; one that never was otherwise.
+    fn transaction(&self, name: &str) -> (ConnectionId, TransactionId) {
+        let found = self.transactions.get(name).copied();
+        found.unwrap_or((ConnectionId(1), TransactionId(1)))
+    }
+
+    /// A request about a transaction: by its own connection, or another that is named.
+    fn request_within(&mut self, args: &[&str], what: &str) -> (RequestId, TransactionId) {
+        let (connection, transaction) = self.transaction(args[0]);
+        let by = args.iter().find_map(|arg| arg.strip_prefix("by="));
+        let by = by.map_or_else(|| format!("r{}", connection.0), str::to_owned);
+        (self.request_of(&by, what), transaction)
+    }
+
+    fn enlist(&mut self, args: &[&str]) {
+        let what = format!("in {}", args.join(" "));
+        let (request, transaction) = self.request_within(args, &what);
+        let (verb, rest) = (args[1], &args[2..]);
+        let operation = if verb == "send" {
+            Operation::Send {
+                entity: self.entity(rest),
+                messages: messages(rest),
+            }
+        } else if verb == "cancel" {
+            Operation::Cancel {
+                entity: self.entity(rest),
+                numbers: numbers(rest).into_iter().map(SequenceNumber).collect(),
+            }
+        } else {
+            let tokens = numbers(rest).into_iter();
+            Operation::Settle {
+                entity: self.entity(rest),
+                subqueue: subqueue(rest),
+                tokens: tokens.map(|number| self.token(rest[0], number)).collect(),
+                outcome: outcome(verb, rest),
+            }
+        };
+        self.turn(vec![Command::Enlist {
+            request,
+            transaction,
+            operation,
+            heard: !args.contains(&"unheard"),
+        }]);
+    }
+
+    fn doom(&mut self, args: &[&str]) {
+        let (connection, transaction) = self.transaction(args[0]);
+        self.turn(vec![Command::Doom {
+            connection,
+            transaction,
+            reason: args[1..].join(" "),
+        }]);
+    }
+
+    fn discharge(&mut self, verb: &str, args: &[&str]) {
+        let what = format!("{verb} {}", args.join(" "));
+        let (request, transaction) = self.request_within(args, &what);
+        self.turn(vec![Command::Discharge {
+            request,
+            transaction,
+            fail: verb == "roll-back",
         }]);
     }
 
@@ -481,6 +538,35 @@ impl Stage {
         let text = match output {
             Output::Ensured { result: Ok(_), .. } => return,
             Output::Ensured { result, .. } => format!("queue: {}", result.unwrap_err()),
+            Output::Sent {
+                request, result, ..
+            } if self.what(request).starts_with("in ") => match result {
+                Ok(SequenceNumber(0)) => format!("{}: held", self.what(request)),
+                Ok(first) => format!("{}: held from {first}", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Declared { request, result } => match result {
+                Ok(transaction) => {
+                    let name = self.what(request).replace("declare ", "");
+                    let known = (request.connection, transaction);
+                    self.transactions.insert(name, known);
+                    format!("{}: done", self.what(request))
+                }
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Discharged { request, result } => match result {
+                Ok(()) => format!("{}: done", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::TimedOut {
+                connection,
+                transaction,
+            } => {
+                let known = (connection, transaction);
+                let mut names = self.transactions.iter();
+                let (name, _) = names.find(|(_, other)| **other == known).unwrap();
+                format!("r{} hears that {name} timed out", connection.0)
+            }
             Output::Sent {
                 result, duplicates, ..
             } => match result {
@@ -726,6 +812,40 @@ fn queue_settings(args: &[&str]) -> QueueSettings {
         }
     }
     settings
+}
+
+/// Messages as a script writes them: `text`, `text*times`, `text@id`, `text+due`,
+/// `text:session`.
+fn messages(args: &[&str]) -> Vec<Incoming> {
+    let ttl_ms = named(args, "ttl=").map(millis);
+    let encoded = args.contains(&"encoded");
+    let is_option = |arg: &str| arg.contains('=') || ["encoded", "unheard"].contains(&arg);
+    let mut messages = Vec::new();
+    for text in args.iter().filter(|arg| !is_option(arg)) {
+        let (text, times) = text.split_once('*').unwrap_or((text, "1"));
+        let (text, id) = text.split_once('@').unwrap_or((text, ""));
+        // What comes after a + is when it is scheduled for, counted from the script's begin.
+        let (text, due) = text.split_once('+').unwrap_or((text, "0s"));
+        let scheduled = Some(Wall(START + millis(due))).filter(|_| due != "0s");
+        for _ in 0..times.parse::<usize>().unwrap() {
+            let (text, session) = text.split_once(':').unwrap_or((text, ""));
+            let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
+            let message_id = (!id.is_empty()).then(|| encoded_text(id));
+            let payload = if encoded {
+                encoded_message(text, id, session)
+            } else {
+                Bytes::from(text.to_owned())
+            };
+            messages.push(Incoming {
+                payload,
+                message_id,
+                session_id,
+                ttl_ms,
+                scheduled,
+            });
+        }
+    }
+    messages
 }
 
 fn outcome(verb: &str, args: &[&str]) -> Outcome {

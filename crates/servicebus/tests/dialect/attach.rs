@@ -1,7 +1,7 @@
 //! Attaching: what is let in, what is refused, and what is echoed.
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
-use amqp::{Attach, Role, Source, Symbol, TargetTerminus, Value};
+use amqp::{Attach, Role, Source, Symbol, Value};
 use broker::{Command, ReceiveMode, Subqueue};
 use endpoint::Event;
 
@@ -239,13 +239,6 @@ fn sends_to_a_dead_letter_queue_are_refused() {
 #[test]
 fn what_does_not_exist_yet_is_refused_as_not_implemented() {
     let mut world = World::new();
-    let coordinator = TargetTerminus::Coordinator(Vec::new());
-    let attach = Attach {
-        target: Some(Box::new(coordinator)),
-        ..sender("x")
-    };
-    assert_eq!(world.refusal(attach).condition, "amqp:not-implemented");
-
     let source = Source {
         dynamic: true,
         ..Source::default()

@@ -22,3 +22,4 @@ mod schedule;
 mod secrets;
 mod send;
 mod sessions;
+mod transactions;

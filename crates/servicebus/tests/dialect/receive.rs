@@ -270,20 +270,6 @@ fn a_reason_that_is_too_long_is_refused_and_the_lock_kept() {
 }
 
 #[test]
-fn a_transactional_disposition_is_refused_while_there_are_no_transactions() {
-    let (mut world, receiver, received) = locked();
-    let state = DeliveryState::Transactional {
-        txn_id: bytes::Bytes::from_static(b"1"),
-        outcome: Some(Box::new(DeliveryState::Accepted)),
-    };
-    world.dispose(&received, state, false);
-    let [DeliveryState::Rejected(Some(error))] = &world.outcomes(receiver)[..] else {
-        panic!("it is refused");
-    };
-    assert_eq!(error.condition, "amqp:transaction:unknown-id");
-}
-
-#[test]
 fn an_expiring_message_says_when_on_the_wire() {
     let mut world = World::new();
     let mut payload = BytesMut::new();

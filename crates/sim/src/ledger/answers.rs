@@ -147,6 +147,10 @@ impl Ledger {
                 "I4",
                 format!("nobody asked for a session, but the shard says {output:?}"),
             )),
+            Output::Declared { .. } | Output::Discharged { .. } | Output::TimedOut { .. } => {
+                let what = format!("nobody has a transaction, but the shard says {output:?}");
+                Err(Violation::new("I14", what))
+            }
         }
     }
 

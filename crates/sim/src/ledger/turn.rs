@@ -150,13 +150,18 @@ impl Ledger {
             } => self.answers.expect(*request, Asked::Read(*entity)),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
             // What receivers want is the clients' business; the rest asks for nothing. No client
-            // here asks for sessions: an answer about one is a violation.
+            // here asks for sessions or transactions: an answer about one is a violation.
             Command::AcceptSession { .. }
             | Command::RenewSession { .. }
             | Command::GetSessionState { .. }
             | Command::SetSessionState { .. }
             | Command::ListSessions { .. }
             | Command::PeekSession { .. }
+            | Command::Declare { .. }
+            | Command::Enlist { .. }
+            | Command::Doom { .. }
+            | Command::Discharge { .. }
+            | Command::EndTransactions { .. }
             | Command::EnsureQueue { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }

@@ -1,0 +1,191 @@
+//! Discharge: all of a transaction is done in one step, or nothing.
+//!
+//! Some things may have to be looked up first; the discharge waits for that, and decides when all
+//! answers are there. Other sends and settlements do not wait for it. [AMQP 4.3; wire contract 8]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{EntityId, Found, StoreError};
+
+use super::lookups::{Cancelled, Lookups};
+use super::{roll_back, time_out_if_due};
+use crate::command::{Incoming, Operation};
+use crate::directory::Directory;
+use crate::id::{ReadId, RequestId, TransactionId};
+use crate::output::{Output, TransactionError};
+use crate::shared::Context;
+
+/// A discharge on its way.
+#[derive(Debug)]
+pub(super) struct Decision {
+    request: RequestId,
+    lookups: Lookups,
+}
+
+/// Why a commit is not possible.
+type Reason = String;
+
+/// Commits a transaction or rolls it back, and answers once that is decided.
+pub(crate) fn discharge(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    fail: bool,
+    cx: &mut Context<'_>,
+) {
+    time_out_if_due(directory, id, cx);
+    let transactions = &mut cx.shared.transactions;
+    let transaction = match transactions.open(id, request.connection) {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            transactions.forget_timed_out(id, request.connection);
+            return answer(request, Err(error), cx);
+        }
+    };
+    if fail {
+        roll_back(directory, id, cx);
+        return answer(request, Ok(()), cx);
+    }
+    if let Some(reason) = transaction.doomed.take() {
+        return refuse(directory, request, id, reason, cx);
+    }
+    let until = transaction.until.take();
+    transactions.stop_clock(id, until);
+    look_up(directory, request, id, cx);
+    decide_if_ready(directory, id, cx);
+}
+
+fn look_up(directory: &mut Directory, request: RequestId, id: TransactionId, cx: &mut Context<'_>) {
+    let Some(mut transaction) = cx.shared.transactions.all.remove(&id) else {
+        return;
+    };
+    let lookups = Lookups::ask(directory, id, &transaction, cx);
+    transaction.decision = Some(Decision { request, lookups });
+    cx.shared.transactions.all.insert(id, transaction);
+}
+
+/// Something was looked up.
+pub(crate) fn loaded(
+    directory: &mut Directory,
+    id: TransactionId,
+    read: ReadId,
+    found: Result<Found, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    let transaction = cx.shared.transactions.all.get_mut(&id);
+    if let Some(decision) = transaction.and_then(|transaction| transaction.decision.as_mut()) {
+        decision.lookups.answered(read, found);
+        decide_if_ready(directory, id, cx);
+    }
+}
+
+fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
+    let Some(transaction) = cx.shared.transactions.all.get_mut(&id) else {
+        return;
+    };
+    let is_ready = |decision: &mut Decision| decision.lookups.are_answered();
+    let Some(decision) = transaction.decision.take_if(is_ready) else {
+        return;
+    };
+    let Decision {
+        request,
+        mut lookups,
+    } = decision;
+    let concluded = lookups.conclude(directory);
+    let checked = concluded.and_then(|cancelled| check(directory, id, cx).map(|()| cancelled));
+    match checked {
+        Ok(cancelled) => commit(directory, request, id, &lookups, cancelled, cx),
+        Err(reason) => refuse(directory, request, id, reason, cx),
+    }
+    lookups.end(directory, id, cx);
+}
+
+/// Whether everything is still possible.
+fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(), Reason> {
+    let Some(transaction) = cx.shared.transactions.all.get(&id) else {
+        return Ok(());
+    };
+    let mut held: BTreeMap<EntityId, u64> = BTreeMap::new();
+    for operation in &transaction.held {
+        let entity = operation.entity();
+        let queue = directory.get(entity);
+        let queue = queue.ok_or("an entity of it does not exist any more")?;
+        match operation {
+            Operation::Send { messages, .. } => {
+                let held = held.entry(entity).or_default();
+                let room = queue.check_room(messages, *held, cx);
+                room.map_err(|error| error.to_string())?;
+                *held = held.saturating_add(bytes_of(messages));
+            }
+            Operation::Settle { tokens, .. } if !queue.holds_locks(tokens, cx) => {
+                return Err("a lock was lost before the commit".to_owned());
+            }
+            Operation::Settle { .. } | Operation::Cancel { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Does everything. Nothing of it can fail: it was checked in this step.
+fn commit(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    lookups: &Lookups,
+    mut cancelled: Cancelled,
+    cx: &mut Context<'_>,
+) {
+    let Some(transaction) = cx.shared.transactions.take(id) else {
+        return;
+    };
+    answer(request, Ok(()), cx);
+    let mut touched = BTreeSet::new();
+    for (place, operation) in transaction.held.into_iter().enumerate() {
+        let entity = operation.entity();
+        let Some(queue) = directory.get_mut(entity) else {
+            continue;
+        };
+        touched.insert(entity);
+        match operation {
+            Operation::Send { messages, .. } => {
+                let known = lookups.known(entity, &messages);
+                let promised = transaction.promised.get(&place).copied();
+                queue.accept(messages, &known, promised, cx);
+            }
+            Operation::Settle {
+                tokens, outcome, ..
+            } => queue.end_locks(&tokens, &outcome, cx),
+            Operation::Cancel { .. } => {
+                for (number, row) in cancelled.remove(&place).unwrap_or_default() {
+                    queue.erase_scheduled(number, row, cx);
+                }
+            }
+        }
+    }
+    // Only now, so that nobody takes anything of a transaction that is half done.
+    for entity in touched {
+        if let Some(queue) = directory.get_mut(entity) {
+            queue.run(cx);
+        }
+    }
+}
+
+fn refuse(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    reason: Reason,
+    cx: &mut Context<'_>,
+) {
+    roll_back(directory, id, cx);
+    answer(request, Err(TransactionError::RolledBack(reason)), cx);
+}
+
+fn answer(request: RequestId, result: Result<(), TransactionError>, cx: &mut Context<'_>) {
+    cx.say(Output::Discharged { request, result });
+}
+
+fn bytes_of(messages: &[Incoming]) -> u64 {
+    let sizes = messages.iter().map(|message| message.payload.len() as u64);
+    sizes.sum()
+}

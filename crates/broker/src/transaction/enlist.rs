@@ -1,0 +1,256 @@
+//! Enlist: an operation is checked as far as can be, answered, and held.
+//!
+//! A send counts against its entity's quota together with what the transaction already holds for
+//! it; what the transaction takes out of the entity is not set off against that. A refused
+//! operation changes nothing, and the transaction goes on without it, unless nobody hears of the
+//! refusal. (Entities contract 4, 20)
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use store::{EntityId, SequenceNumber};
+
+use super::{Transaction, time_out_if_due};
+use crate::command::{Incoming, Operation};
+use crate::directory::Directory;
+use crate::id::{ConnectionId, RequestId, TransactionId};
+use crate::output::{Output, RequestError, SendError, SettleError, TransactionError};
+use crate::settings::TransactionSettings;
+use crate::shared::Context;
+use crate::time::Mono;
+
+/// Payloads from this size on keep the buffer that they arrived in; smaller ones would pin it.
+const COPY_LIMIT: usize = 64 * 1024;
+
+/// Takes an operation into a transaction, and answers.
+pub(crate) fn enlist(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    operation: Operation,
+    heard: bool,
+    cx: &mut Context<'_>,
+) {
+    time_out_if_due(directory, id, cx);
+    let (output, refusal) = match operation {
+        Operation::Send { entity, messages } => {
+            let result = enlist_send(directory, request, id, entity, messages, cx);
+            let refusal = result.as_ref().err().map(ToString::to_string);
+            let duplicates = Vec::new();
+            let output = Output::Sent {
+                request,
+                result,
+                duplicates,
+            };
+            (output, refusal)
+        }
+        Operation::Cancel { entity, numbers } => {
+            let result = enlist_cancel(directory, request, id, entity, numbers, cx);
+            let refusal = result.as_ref().err().map(ToString::to_string);
+            (Output::Cancelled { request, result }, refusal)
+        }
+        settle @ Operation::Settle { .. } => {
+            let result = enlist_settle(directory, request, id, settle, cx);
+            let refusal = result.as_ref().err().map(ToString::to_string);
+            (Output::Settled { request, result }, refusal)
+        }
+    };
+    if let Some(refusal) = refusal.filter(|_| !heard) {
+        doom(request.connection, id, refusal, cx);
+    }
+    cx.say(output);
+}
+
+/// A transaction can not be committed any more.
+pub(crate) fn doom(
+    connection: ConnectionId,
+    id: TransactionId,
+    reason: String,
+    cx: &mut Context<'_>,
+) {
+    if let Ok(transaction) = cx.shared.transactions.open(id, connection) {
+        transaction.doomed.get_or_insert(reason);
+    }
+}
+
+fn enlist_send(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    entity: EntityId,
+    messages: Vec<Incoming>,
+    cx: &mut Context<'_>,
+) -> Result<SequenceNumber, SendError> {
+    let operation = Operation::Send { entity, messages };
+    check_bounds(request, id, &operation, cx)?;
+    let queue = directory.get_mut(entity).ok_or(SendError::NotFound)?;
+    let transaction = cx.shared.transactions.open(id, request.connection)?;
+    let held = transaction.held_for(entity);
+    let Operation::Send { messages, .. } = &operation else {
+        return Ok(SequenceNumber(0));
+    };
+    queue.check_room(messages, held, cx)?;
+    if messages.is_empty() {
+        // An empty batch has no effect. (Wire contract 4.5)
+        return Ok(SequenceNumber(0));
+    }
+    // A scheduled message's number is told at once, so it has to be its own from now on.
+    let is_later = |message: &Incoming| message.scheduled.is_some_and(|due| due > cx.now.wall);
+    let promised = messages.iter().any(is_later);
+    let promised = promised.then(|| queue.promise_numbers(messages.len(), cx));
+    let place = hold(request, id, operation.unpinned(), cx);
+    if let (Ok(transaction), Some(first)) = (
+        cx.shared.transactions.open(id, request.connection),
+        promised,
+    ) {
+        transaction.promised.insert(place, first);
+    }
+    Ok(promised.unwrap_or(SequenceNumber(0)))
+}
+
+/// A message is cancelled once.
+fn enlist_cancel(
+    directory: &Directory,
+    request: RequestId,
+    id: TransactionId,
+    entity: EntityId,
+    mut numbers: Vec<SequenceNumber>,
+    cx: &mut Context<'_>,
+) -> Result<(), RequestError> {
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| seen.insert(*number));
+    let operation = Operation::Cancel { entity, numbers };
+    check_bounds(request, id, &operation, cx)?;
+    directory.get(entity).ok_or(RequestError::NotFound)?;
+    let transaction = cx.shared.transactions.open(id, request.connection)?;
+    let mut cancelled = transaction.cancelled_in(entity);
+    if let Some(number) = cancelled.find(|number| seen.contains(number)) {
+        return Err(RequestError::MessageNotFound(number));
+    }
+    drop(cancelled);
+    hold(request, id, operation, cx);
+    Ok(())
+}
+
+fn enlist_settle(
+    directory: &mut Directory,
+    request: RequestId,
+    id: TransactionId,
+    mut operation: Operation,
+    cx: &mut Context<'_>,
+) -> Result<(), SettleError> {
+    check_bounds(request, id, &operation, cx)?;
+    let Operation::Settle {
+        entity,
+        subqueue,
+        tokens,
+        outcome,
+    } = &mut operation
+    else {
+        return Ok(());
+    };
+    let mut seen = BTreeSet::new();
+    tokens.retain(|token| seen.insert(*token));
+    let queue = directory.get_mut(*entity).ok_or(SettleError::LockLost)?;
+    queue.enlist_locks(*subqueue, tokens, outcome, cx)?;
+    hold(request, id, operation, cx);
+    Ok(())
+}
+
+fn check_bounds(
+    request: RequestId,
+    id: TransactionId,
+    operation: &Operation,
+    cx: &mut Context<'_>,
+) -> Result<(), TransactionError> {
+    let transactions = &mut cx.shared.transactions;
+    let all = transactions.bytes.saturating_add(operation.bytes());
+    let transaction = transactions.open(id, request.connection)?;
+    let TransactionSettings {
+        operations,
+        bytes,
+        all_bytes,
+        ..
+    } = cx.shared.settings.transactions;
+    if transaction.operations.saturating_add(operation.len()) > operations {
+        return Err(TransactionError::TooManyOperations { limit: operations });
+    }
+    if transaction.bytes.saturating_add(operation.bytes()) > bytes {
+        return Err(TransactionError::TooLarge { limit: bytes });
+    }
+    if all > all_bytes {
+        return Err(TransactionError::TooLargeTogether { limit: all_bytes });
+    }
+    Ok(())
+}
+
+/// Holds what was checked, and returns its place. The first operation starts the clock.
+fn hold(
+    request: RequestId,
+    id: TransactionId,
+    operation: Operation,
+    cx: &mut Context<'_>,
+) -> usize {
+    let life = cx.shared.settings.transactions.life;
+    let transactions = &mut cx.shared.transactions;
+    let Ok(transaction) = transactions.open(id, request.connection) else {
+        return 0;
+    };
+    let (bytes, begins) = (operation.bytes(), transaction.until.is_none());
+    let until = Mono(cx.now.mono.0.saturating_add(life));
+    let until = *transaction.until.get_or_insert(until);
+    transaction.operations += operation.len();
+    transaction.bytes += bytes;
+    let place = transaction.held.len();
+    transaction.held.push(operation);
+    transactions.bytes += bytes;
+    if begins {
+        transactions.ends.insert((until, id));
+    }
+    place
+}
+
+impl Transaction {
+    /// Bytes of messages that it holds for an entity.
+    fn held_for(&self, entity: EntityId) -> u64 {
+        let payloads = self.held.iter().flat_map(|operation| match operation {
+            Operation::Send {
+                entity: to,
+                messages,
+            } if *to == entity => messages.as_slice(),
+            _ => &[],
+        });
+        payloads.map(|message| message.payload.len() as u64).sum()
+    }
+}
+
+impl Transaction {
+    fn cancelled_in(&self, entity: EntityId) -> impl Iterator<Item = SequenceNumber> {
+        let numbers = self.held.iter().flat_map(move |operation| match operation {
+            Operation::Cancel {
+                entity: of,
+                numbers,
+            } if *of == entity => numbers.as_slice(),
+            _ => &[],
+        });
+        numbers.copied()
+    }
+}
+
+impl Operation {
+    /// With allocations of its own, since it stays for a while: a slice pins the whole buffer
+    /// that the socket was read into.
+    fn unpinned(mut self) -> Self {
+        if let Self::Send { messages, .. } = &mut self {
+            for message in messages {
+                if message.payload.len() < COPY_LIMIT {
+                    message.payload = Bytes::copy_from_slice(&message.payload);
+                }
+                for small in [&mut message.message_id, &mut message.session_id] {
+                    *small = small.as_deref().map(Bytes::copy_from_slice);
+                }
+            }
+        }
+        self
+    }
+}

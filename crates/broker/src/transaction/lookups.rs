@@ -1,0 +1,144 @@
+//! Lookups: what has to be read before a transaction can be decided.
+//!
+//! Ids of messages for entities that detect duplicates, unless memory knows them, and the rows of
+//! scheduled messages that are to be cancelled. From the question to the decision the entities
+//! keep in mind what changes, so that both together are about the present.
+
+use std::collections::BTreeMap;
+
+use store::{EntityId, Found, MessageRow, SequenceNumber, StoreError};
+
+use super::Transaction;
+use crate::cancel;
+use crate::command::Operation;
+use crate::directory::Directory;
+use crate::duplicates::{Inquiry, Known};
+use crate::id::{ReadId, TransactionId};
+use crate::read::{Purpose, Rows};
+use crate::shared::Context;
+
+/// Scheduled messages to be cancelled: where the operation stands, and their rows.
+#[derive(Debug)]
+struct Scheduled {
+    place: usize,
+    entity: EntityId,
+    numbers: Vec<SequenceNumber>,
+    read: ReadId,
+    rows: Option<Rows>,
+}
+
+/// All lookups of one transaction.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    inquiries: BTreeMap<EntityId, Inquiry>,
+    scheduled: Vec<Scheduled>,
+}
+
+/// The rows of scheduled messages, by the place of the operation that cancels them.
+pub(super) type Cancelled = BTreeMap<usize, BTreeMap<SequenceNumber, MessageRow>>;
+
+impl Lookups {
+    /// Asks for what a transaction needs.
+    pub(super) fn ask(
+        directory: &mut Directory,
+        id: TransactionId,
+        transaction: &Transaction,
+        cx: &mut Context<'_>,
+    ) -> Self {
+        let mut lookups = Self::default();
+        let mut ids: BTreeMap<EntityId, Vec<_>> = BTreeMap::new();
+        for (place, operation) in transaction.held.iter().enumerate() {
+            let entity = operation.entity();
+            let Some(queue) = directory.get_mut(entity) else {
+                continue;
+            };
+            match operation {
+                Operation::Send { messages, .. } if queue.settings.requires_duplicate_detection => {
+                    ids.entry(entity)
+                        .or_default()
+                        .extend(Known::ids_of(messages));
+                }
+                Operation::Cancel { numbers, .. } => {
+                    let numbers = numbers.clone();
+                    let query = queue.scheduled(numbers.clone());
+                    let read = cx.ask(query, Purpose::Transaction(entity, id));
+                    queue.journal.begin(read);
+                    lookups.scheduled.push(Scheduled {
+                        place,
+                        entity,
+                        numbers,
+                        read,
+                        rows: None,
+                    });
+                }
+                Operation::Send { .. } | Operation::Settle { .. } => {}
+            }
+        }
+        for (entity, ids) in ids {
+            if let Some(queue) = directory.get_mut(entity) {
+                let inquiry = queue.inquire(id, &ids, cx);
+                lookups.inquiries.insert(entity, inquiry);
+            }
+        }
+        lookups
+    }
+
+    /// One of them was answered.
+    pub(super) fn answered(&mut self, read: ReadId, found: Result<Found, StoreError>) {
+        let of_rows = self.scheduled.iter_mut().find(|asked| asked.read == read);
+        if let Some(asked) = of_rows {
+            asked.rows = Some(found.and_then(Found::into_messages));
+            return;
+        }
+        let asked = self
+            .inquiries
+            .values_mut()
+            .find(|inquiry| inquiry.waits_for(read));
+        if let Some(inquiry) = asked {
+            inquiry.answered(found.and_then(Found::into_entries));
+        }
+    }
+
+    pub(super) fn are_answered(&self) -> bool {
+        let inquired = self.inquiries.values().all(Inquiry::is_answered);
+        inquired && self.scheduled.iter().all(|asked| asked.rows.is_some())
+    }
+
+    /// The decision is being made: what was found, if all of it is still so.
+    pub(super) fn conclude(&mut self, directory: &mut Directory) -> Result<Cancelled, String> {
+        let mut result = Ok(Cancelled::new());
+        for asked in self.scheduled.drain(..) {
+            let Some(queue) = directory.get_mut(asked.entity) else {
+                continue;
+            };
+            // Also when it is refused already: nobody may be left that reads the journal.
+            let touched = queue.journal.finish(asked.read);
+            let rows = asked.rows.unwrap_or_else(|| Ok(Vec::new()));
+            let rows = cancel::check(&asked.numbers, rows, &touched);
+            match (&mut result, rows) {
+                (Ok(cancelled), Ok(rows)) => drop(cancelled.insert(asked.place, rows)),
+                (Ok(_), Err(error)) => result = Err(error.to_string()),
+                (Err(_), _) => {}
+            }
+        }
+        if self.inquiries.values().any(Inquiry::has_failed) {
+            return Err("the history of message ids can not be read".to_owned());
+        }
+        result
+    }
+
+    /// What is known of the messages' ids.
+    pub(super) fn known(&self, entity: EntityId, messages: &[crate::command::Incoming]) -> Known {
+        let inquiry = self.inquiries.get(&entity);
+        inquiry.map_or_else(Known::default, |inquiry| inquiry.about(messages))
+    }
+
+    /// The transaction is over.
+    pub(super) fn end(&self, directory: &mut Directory, id: TransactionId, cx: &Context<'_>) {
+        for entity in self.inquiries.keys() {
+            if let Some(queue) = directory.get_mut(*entity) {
+                queue.end_inquiry(id, cx);
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Coordinator: links on which the client declares and discharges transactions.
+//! [AMQP 4.2, 4.3, 4.5.1-4.5.5; wire contract 8]
+//!
+//! Anybody may attach one: every operation of a transaction goes over a link or a node that asks
+//! for its own right. What is no declare or discharge is rejected. Several coordinators of one
+//! connection see the same transactions, but each takes along what it declared.
+
+use amqp::message::{BodyKind, Sections};
+use amqp::{Attach, DecodeError, DeliveryState, Error, Role, TargetTerminus, Value, decode};
+use broker::{Command, RequestId, TransactionError, TransactionId};
+use bytes::Bytes;
+use endpoint::{LinkId, SessionId};
+
+use crate::client::Client;
+use crate::echo;
+use crate::fields;
+use crate::link::{Answer, Intake, Kind, Link};
+use crate::pending::Question;
+use crate::refusal;
+use crate::rights::Need;
+use crate::sender::Arrival;
+use crate::transactions;
+
+/// Credit of a coordinator link. (Wire contract 8)
+const COORDINATOR_CREDIT: u32 = 100;
+/// Largest declare or discharge: an id and little more.
+const MAX_CONTROL: u64 = 64 << 10;
+/// What one costs while it waits for its answer.
+const OVERHEAD: usize = 256;
+const DECLARE: (u64, &str) = (0x31, "amqp:declare:list");
+const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
+
+/// A coordinator link's own state.
+#[derive(Debug)]
+pub(crate) struct Coordinator {
+    intake: Intake,
+}
+
+/// A declare or discharge that the broker was given.
+#[derive(Debug)]
+pub(crate) struct Control {
+    link: LinkId,
+    session: SessionId,
+    delivery_id: u32,
+    settled: bool,
+}
+
+/// A discharge that the broker was given.
+#[derive(Debug)]
+pub(crate) struct Discharge {
+    control: Control,
+    transaction: TransactionId,
+    fail: bool,
+}
+
+/// What a coordinator is asked to do.
+#[derive(Debug, Eq, PartialEq)]
+enum Request {
+    Declare,
+    Discharge { txn_id: Bytes, fail: bool },
+}
+
+/// Whether an attach is for a coordinator: its target's type says so, there is no address.
+pub(crate) fn is_wanted(attach: &Attach) -> bool {
+    let target = attach.target.as_deref();
+    attach.role == Role::Sender && matches!(target, Some(TargetTerminus::Coordinator(_)))
+}
+
+impl Client {
+    /// Lets a coordinator in. It needs no right. (`spec/README.md`, coordinator link)
+    pub(crate) fn join_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
+        let kind = Kind::Coordinator(Coordinator {
+            intake: Intake::new(COORDINATOR_CREDIT),
+        });
+        let coordinator = Link {
+            session,
+            name: attach.name.clone(),
+            path: String::new(),
+            resource: self.resource(""),
+            need: Need::Nothing,
+            entity: None,
+            kind,
+        };
+        self.links.insert(link, coordinator);
+        self.connection
+            .accept(link, echo::reply(attach, MAX_CONTROL));
+        self.connection.set_credit(link, COORDINATOR_CREDIT, false);
+    }
+
+    /// Has the broker begin or end a transaction, or refuses it.
+    pub(crate) fn handle_control(&mut self, arrival: &Arrival) {
+        let Some(coordinator) = self.links.coordinator(arrival.link) else {
+            return;
+        };
+        if !coordinator.intake.arrived() {
+            self.detach(arrival.link, refusal::credit_overrun());
+            return;
+        }
+        let control = Control {
+            link: arrival.link,
+            session: arrival.session,
+            delivery_id: arrival.delivery_id,
+            settled: arrival.settled,
+        };
+        match Request::read(&arrival.payload) {
+            Err(error) => self.answer_control(&control, DeliveryState::Rejected(Some(error))),
+            // Nobody would learn its id.
+            Ok(Request::Declare) if control.settled => {
+                self.answer_control(&control, DeliveryState::Accepted);
+            }
+            Ok(Request::Declare) => self.declare(control),
+            Ok(Request::Discharge { txn_id, fail }) => self.discharge(Discharge {
+                control,
+                transaction: transactions::named(&txn_id),
+                fail,
+            }),
+        }
+    }
+
+    fn declare(&mut self, control: Control) {
+        let coordinator = control.link.0;
+        let request = self.ask(Question::Declare(control), OVERHEAD);
+        self.command(Command::Declare {
+            request,
+            coordinator,
+        });
+    }
+
+    fn discharge(&mut self, discharge: Discharge) {
+        let (transaction, fail) = (discharge.transaction, discharge.fail);
+        self.transactions.discharge(transaction);
+        let request = self.ask(Question::Discharge(discharge), OVERHEAD);
+        self.command(Command::Discharge {
+            request,
+            transaction,
+            fail,
+        });
+    }
+
+    /// The broker has begun a transaction, or has not.
+    pub(crate) fn handle_declared(
+        &mut self,
+        request: RequestId,
+        result: Result<TransactionId, TransactionError>,
+    ) {
+        let Some(Question::Declare(control)) = self.pending.answer(request.token) else {
+            return;
+        };
+        let state = match result {
+            Ok(transaction) => {
+                // A coordinator that is gone has taken it along.
+                if self.links.coordinator(control.link).is_some() {
+                    self.transactions.declared(transaction, control.link);
+                }
+                let txn_id = transactions::name_of(transaction);
+                DeliveryState::Declared { txn_id }
+            }
+            Err(error) => DeliveryState::Rejected(Some(refusal::transaction(&error))),
+        };
+        self.answer_control(&control, state);
+    }
+
+    /// A transaction is over: what it has settled is settled for good.
+    pub(crate) fn handle_discharged(
+        &mut self,
+        request: RequestId,
+        result: Result<(), TransactionError>,
+    ) {
+        let Some(Question::Discharge(discharge)) = self.pending.answer(request.token) else {
+            return;
+        };
+        let Discharge {
+            control,
+            transaction,
+            fail,
+        } = discharge;
+        // A second discharge of one that waits for its decision does not end it.
+        if result != Err(TransactionError::Unknown) {
+            let enlisted = self.transactions.end(transaction);
+            if result.is_ok() && !fail {
+                self.settle_for_good(enlisted);
+            }
+        }
+        let state = match result {
+            Ok(()) => DeliveryState::Accepted,
+            Err(error) => DeliveryState::Rejected(Some(refusal::transaction(&error))),
+        };
+        self.answer_control(&control, state);
+    }
+
+    fn settle_for_good(&mut self, enlisted: Vec<Answer>) {
+        for answer in enlisted {
+            let (session, delivery_id) = (answer.session, answer.delivery_id);
+            let state = answer.settlement.state();
+            self.connection
+                .settle_sent(session, delivery_id, state, true);
+        }
+    }
+
+    /// Settles a declare or discharge (unless it came settled) and gives credit for more.
+    fn answer_control(&mut self, control: &Control, state: DeliveryState) {
+        let Some(coordinator) = self.links.coordinator(control.link) else {
+            return;
+        };
+        coordinator.intake.answered();
+        if !control.settled {
+            self.connection
+                .dispose_received(control.session, control.delivery_id, state, true);
+        }
+        let left = self.connection.credit_left(control.link);
+        if let Some(credit) = coordinator.intake.top_up(left) {
+            self.connection.set_credit(control.link, credit, false);
+        }
+    }
+
+    /// A coordinator is gone, and what it declared with it.
+    pub(crate) fn end_coordinator(&mut self, link: LinkId) {
+        self.transactions.end_coordinator(link);
+        self.command(Command::EndTransactions {
+            connection: self.id,
+            coordinator: link.0,
+        });
+    }
+}
+
+impl Request {
+    fn read(payload: &Bytes) -> Result<Self, Error> {
+        let body = body_of(payload).map_err(|error| refusal::undecodable(&error))?;
+        let Some(Value::Described(body)) = body else {
+            return Err(refusal::no_control());
+        };
+        let (descriptor, Value::List(fields)) = *body else {
+            return Err(refusal::no_control());
+        };
+        let is = |(code, name): (u64, &str)| {
+            descriptor == Value::Ulong(code)
+                || matches!(&descriptor, Value::Symbol(symbol) if symbol.as_str() == name)
+        };
+        if is(DECLARE) {
+            declare(&fields)
+        } else if is(DISCHARGE) {
+            discharge(&fields)
+        } else {
+            Err(refusal::no_control())
+        }
+    }
+}
+
+/// The value of an amqp-value body.
+fn body_of(payload: &Bytes) -> Result<Option<Value>, DecodeError> {
+    let sections = Sections::scan(payload)?;
+    if sections.body_kind != BodyKind::Value {
+        return Ok(None);
+    }
+    let section = payload.slice(sections.body);
+    let value = section.slice_ref(fields::undescribed(&section)?);
+    decode::value(&value).map(Some)
+}
+
+/// A global id would have the transaction span brokers. [AMQP 4.5.3]
+fn declare(fields: &[Value]) -> Result<Request, Error> {
+    match fields {
+        [] | [Value::Null] => Ok(Request::Declare),
+        [_] => Err(refusal::no_global_transactions()),
+        _ => Err(refusal::no_control()),
+    }
+}
+
+/// [AMQP 4.5.4]
+fn discharge(fields: &[Value]) -> Result<Request, Error> {
+    let (txn_id, fail) = match fields {
+        [Value::Binary(txn_id)] | [Value::Binary(txn_id), Value::Null] => (txn_id, false),
+        [Value::Binary(txn_id), Value::Bool(fail)] => (txn_id, *fail),
+        _ => return Err(refusal::no_control()),
+    };
+    let txn_id = txn_id.clone();
+    Ok(Request::Discharge { txn_id, fail })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+
+    use super::*;
+
+    fn read(body: &Value) -> Result<Request, String> {
+        let mut payload = BytesMut::new();
+        amqp::encode::descriptor(&mut payload, 0x77);
+        amqp::encode::value(&mut payload, body);
+        Request::read(&payload.freeze()).map_err(|error| error.condition.as_str().to_owned())
+    }
+
+    fn described(code: u64, fields: Vec<Value>) -> Value {
+        Value::described(code, Value::List(fields))
+    }
+
+    fn id() -> Value {
+        Value::Binary(Bytes::from_static(b"id"))
+    }
+
+    #[test]
+    fn declares_and_discharges_are_read() {
+        assert_eq!(read(&described(0x31, vec![])), Ok(Request::Declare));
+        assert_eq!(
+            read(&described(0x31, vec![Value::Null])),
+            Ok(Request::Declare)
+        );
+        for (fields, fail) in [
+            (vec![id()], false),
+            (vec![id(), Value::Null], false),
+            (vec![id(), Value::Bool(false)], false),
+            (vec![id(), Value::Bool(true)], true),
+        ] {
+            let txn_id = Bytes::from_static(b"id");
+            let expected = Request::Discharge { txn_id, fail };
+            assert_eq!(read(&described(0x32, fields)), Ok(expected));
+        }
+        let named = Value::Described(Box::new((
+            Value::Symbol(amqp::Symbol::new("amqp:declare:list")),
+            Value::List(vec![]),
+        )));
+        assert_eq!(read(&named), Ok(Request::Declare));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        let wrong = [
+            Value::Null,
+            Value::from("declare"),
+            Value::List(vec![]),
+            Value::described(0x31, Value::Null),
+            described(0x33, vec![id()]),
+            described(0x31, vec![Value::Null, Value::Null]),
+            described(0x32, vec![]),
+            described(0x32, vec![Value::Null, Value::Bool(true)]),
+            described(0x32, vec![Value::from("id")]),
+            described(0x32, vec![id(), Value::Int(1)]),
+            described(0x32, vec![id(), Value::Bool(true), Value::Null]),
+        ];
+        for body in wrong {
+            assert_eq!(read(&body), Err("amqp:decode-error".to_owned()), "{body:?}");
+        }
+        let global = described(0x31, vec![id()]);
+        assert_eq!(read(&global), Err("amqp:not-implemented".to_owned()));
+    }
+}

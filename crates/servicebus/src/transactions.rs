@@ -1,0 +1,232 @@
+//! Transactions: what the dialect knows of those that its client has open. (Wire contract 8)
+//!
+//! The broker decides about them. Here is who declared which, and which deliveries they settle: an
+//! enlisted delivery is answered with its transaction's state and stays unsettled, so that the
+//! client can settle it again after a rollback; the commit settles it for good.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use amqp::DeliveryState;
+use broker::{Command, LockToken, Operation, Outcome, SettleError, TransactionId};
+use bytes::Bytes;
+use endpoint::LinkId;
+
+use crate::client::Client;
+use crate::disposition::Settlement;
+use crate::link::Answer;
+use crate::pending::Question;
+use crate::receiver::{Disposed, SETTLEMENT, refused};
+
+/// The transaction that a client means: of any other than 16 bytes there is none.
+pub(crate) fn named(txn_id: &Bytes) -> TransactionId {
+    let id = <[u8; 16]>::try_from(&txn_id[..]).unwrap_or_default();
+    TransactionId(u128::from_be_bytes(id))
+}
+
+/// A transaction's id as the client knows it.
+pub(crate) fn name_of(transaction: TransactionId) -> Bytes {
+    Bytes::copy_from_slice(&transaction.0.to_be_bytes())
+}
+
+/// The transaction that a delivery's state puts it into.
+pub(crate) fn of(state: Option<&DeliveryState>) -> Option<TransactionId> {
+    match state {
+        Some(DeliveryState::Transactional { txn_id, .. }) => Some(named(txn_id)),
+        _ => None,
+    }
+}
+
+/// An outcome within a transaction.
+pub(crate) fn provisional(transaction: TransactionId, outcome: DeliveryState) -> DeliveryState {
+    DeliveryState::Transactional {
+        txn_id: name_of(transaction),
+        outcome: Some(Box::new(outcome)),
+    }
+}
+
+/// A request's command as part of a transaction, if it is one that takes part; all others are done
+/// at once. (Wire contract 8)
+pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
+    let (request, operation) = match command {
+        Command::Send {
+            request,
+            entity,
+            messages,
+        } => (request, Operation::Send { entity, messages }),
+        Command::SettleMany {
+            request,
+            entity,
+            subqueue,
+            tokens,
+            outcome,
+        } => {
+            let operation = Operation::Settle {
+                entity,
+                subqueue,
+                tokens,
+                outcome,
+            };
+            (request, operation)
+        }
+        Command::CancelScheduled {
+            request,
+            entity,
+            numbers,
+        } => (request, Operation::Cancel { entity, numbers }),
+        other => return other,
+    };
+    Command::Enlist {
+        request,
+        transaction,
+        operation,
+        heard: true,
+    }
+}
+
+/// A disposition that is part of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enlisted {
+    pub(crate) transaction: TransactionId,
+    pub(crate) token: LockToken,
+    pub(crate) answer: Answer,
+}
+
+#[derive(Debug)]
+struct Open {
+    coordinator: LinkId,
+    /// It is the broker's to decide now, whatever becomes of its coordinator.
+    discharged: bool,
+    enlisted: Vec<Enlisted>,
+}
+
+/// The open transactions of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    open: BTreeMap<TransactionId, Open>,
+    /// Tokens of all deliveries that are enlisted.
+    tokens: BTreeSet<LockToken>,
+}
+
+impl Transactions {
+    pub(crate) fn declared(&mut self, id: TransactionId, coordinator: LinkId) {
+        let open = Open {
+            coordinator,
+            discharged: false,
+            enlisted: Vec::new(),
+        };
+        self.open.insert(id, open);
+    }
+
+    /// A disposition is on its way to the broker.
+    pub(crate) fn enlist(&mut self, enlisted: Enlisted) {
+        if let Some(open) = self.open.get_mut(&enlisted.transaction)
+            && self.tokens.insert(enlisted.token)
+        {
+            open.enlisted.push(enlisted);
+        }
+    }
+
+    /// Whether a delivery is part of a transaction that is not over.
+    pub(crate) fn has_enlisted(&self, token: LockToken) -> bool {
+        self.tokens.contains(&token)
+    }
+
+    /// The broker has refused a disposition.
+    pub(crate) fn refused(&mut self, refused: &Enlisted) {
+        let is_it = |enlisted: &Enlisted| {
+            let (one, other) = (enlisted.answer, refused.answer);
+            (one.session, one.delivery_id) == (other.session, other.delivery_id)
+        };
+        if let Some(open) = self.open.get_mut(&refused.transaction)
+            && let Some(index) = open.enlisted.iter().position(is_it)
+        {
+            let enlisted = open.enlisted.swap_remove(index);
+            self.tokens.remove(&enlisted.token);
+        }
+    }
+
+    /// A discharge is on its way to the broker.
+    pub(crate) fn discharge(&mut self, id: TransactionId) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.discharged = true;
+        }
+    }
+
+    /// A transaction is over. Returns the answers to the dispositions that were part of it.
+    pub(crate) fn end(&mut self, id: TransactionId) -> Vec<Answer> {
+        let Some(open) = self.open.remove(&id) else {
+            return Vec::new();
+        };
+        for enlisted in &open.enlisted {
+            self.tokens.remove(&enlisted.token);
+        }
+        let enlisted = open.enlisted.into_iter();
+        enlisted.map(|enlisted| enlisted.answer).collect()
+    }
+
+    /// A coordinator is gone.
+    pub(crate) fn end_coordinator(&mut self, coordinator: LinkId) {
+        let ended = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.coordinator == coordinator && !open.discharged);
+        let ended: Vec<_> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            self.end(id);
+        }
+    }
+}
+
+impl Client {
+    /// Makes a disposition part of a transaction.
+    pub(crate) fn enlist(
+        &mut self,
+        disposed: &Disposed,
+        transaction: TransactionId,
+        outcome: Outcome,
+        settlement: Settlement,
+    ) {
+        let Some(receiver) = self.links.receiver(disposed.link) else {
+            return;
+        };
+        let enlisted = Enlisted {
+            transaction,
+            token: LockToken(disposed.cookie),
+            answer: receiver.answer(disposed, settlement),
+        };
+        let cost = SETTLEMENT + outcome.size();
+        let operation = Operation::Settle {
+            entity: receiver.entity,
+            subqueue: receiver.subqueue,
+            tokens: vec![enlisted.token],
+            outcome,
+        };
+        self.transactions.enlist(enlisted);
+        let request = self.ask(Question::Enlist(enlisted), cost);
+        self.command(Command::Enlist {
+            request,
+            transaction,
+            operation,
+            heard: !disposed.settled,
+        });
+    }
+
+    /// What is part of a transaction stays unsettled until that is committed. A refusal is told
+    /// outside of the transaction's state, since one SDK looks at the type of the state only.
+    /// (Wire contract 8)
+    pub(crate) fn answer_enlisted(&mut self, enlisted: &Enlisted, result: Result<(), SettleError>) {
+        let answer = enlisted.answer;
+        let (state, settled) = match result {
+            Ok(()) => {
+                let outcome = answer.settlement.state();
+                (provisional(enlisted.transaction, outcome), false)
+            }
+            Err(error) => {
+                self.transactions.refused(enlisted);
+                refused(&error)
+            }
+        };
+        self.connection
+            .settle_sent(answer.session, answer.delivery_id, state, settled);
+    }
+}
