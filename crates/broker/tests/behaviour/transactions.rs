@@ -527,6 +527,77 @@ fn the_locks_of_another_connection_can_take_part() {
 }
 
 #[test]
+fn messages_of_sessions_take_part() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:B
+        0s accept r1 A
+        0s limit r1 5
+        0s declare t1 r1/7
+        1s in t1 send c
+        1s in t1 send c:A
+        1s in t1 complete r1 #1
+        2s commit t1
+        2s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            0s declare t1: done
+            1s in t1 send c: the entity requires sessions, and the message has none
+            1s in t1 send c:A: held
+            1s in t1 complete r1 #1: done
+            2s commit t1: done
+            2s r1 gets #3 c until 30s
+            2s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_session_that_is_lost_before_the_commit_takes_everything_back() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A
+        0s accept r1 A
+        0s limit r1 5
+        0s declare t1 r1/7
+        1s in t1 complete r1 #1
+        1s in t1 send c:B
+        2s detach r1
+        3s commit t1
+        4s accept r2 A
+        4s limit r2 5
+        5s declare t2 r2/7
+        5s in t2 complete r2 #1
+        5s in t2 send d:B
+        34s commit t2
+        34s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            0s declare t1: done
+            1s in t1 complete r1 #1: done
+            1s in t1 send c:B: held
+            3s commit t1: the transaction was rolled back: a lock was lost before the commit
+            4s r2 holds A until 34s
+            4s r2 gets #1 a until 34s
+            5s declare t2: done
+            5s in t2 complete r2 #1: done
+            5s in t2 send d:B: held
+            34s r2 lost its session
+            34s commit t2: the transaction was rolled back: a lock was lost before the commit
+            34s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
 fn what_a_transaction_holds_counts_against_the_quota() {
     check(
         "
