@@ -199,7 +199,10 @@ fn feature(
         dress,
         every: None,
     };
-    let work = vec![Work::Send(Box::new(Sender::new(plan))), Work::Receive(receiver)];
+    let work = vec![
+        Work::Send(Box::new(Sender::new(plan))),
+        Work::Receive(receiver),
+    ];
     let run = execute(&fresh, work, scale, 0)?;
     let row = format!("send, receive, settle 1 KiB, {name}");
     record(results, &row, run.settled, &run);
