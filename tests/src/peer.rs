@@ -156,15 +156,22 @@ impl Peer {
     /// # Panics
     /// When there is no credit.
     pub fn send_only(&mut self, link: LinkId, body: &[u8]) -> u128 {
+        self.send_encoded(link, &message::encode(body))
+    }
+
+    /// Sends an encoded message without waiting; the result names it.
+    ///
+    /// # Panics
+    /// When there is no credit.
+    pub fn send_encoded(&mut self, link: LinkId, message: &[u8]) -> u128 {
         self.cookies += 1;
         let outgoing = Outgoing {
             tag: &self.cookies.to_be_bytes(),
             cookie: self.cookies,
             ..Outgoing::default()
         };
-        let message = message::encode(body);
         self.connection
-            .send(link, &outgoing, &[&message])
+            .send(link, &outgoing, &[message])
             .expect("the link has credit");
         self.flush();
         self.cookies

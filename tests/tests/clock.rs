@@ -2,10 +2,13 @@
 
 use std::process::{Command, Output};
 use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use amqp::DeliveryState;
-use e2e::{Broker, Peer, Setup, broker, http};
-use serde_json::{Value, json};
+use amqp::message::{descriptor, encode_map_section};
+use amqp::{DeliveryState, Value};
+use bytes::BytesMut;
+use e2e::{Broker, Peer, Setup, broker, http, message};
+use serde_json::json;
 
 const PATH: &str = "/$railbus/clock";
 
@@ -29,24 +32,24 @@ fn start() -> Broker {
         .start()
 }
 
-fn ask(broker: &Broker, headers: &[&str], body: Option<&str>) -> (u16, Value) {
+fn ask(broker: &Broker, headers: &[&str], body: Option<&str>) -> (u16, serde_json::Value) {
     let method = if body.is_some() { "POST" } else { "GET" };
     let (status, text) = http::request(broker.address(), method, PATH, headers, body.unwrap_or(""));
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-fn change(broker: &Broker, body: &str) -> Value {
+fn change(broker: &Broker, body: &str) -> serde_json::Value {
     let (status, face) = ask(broker, &[], Some(body));
     assert_eq!(status, 200, "{face}");
     face
 }
 
-fn advance(broker: &Broker, amount: &str) -> Value {
+fn advance(broker: &Broker, amount: &str) -> serde_json::Value {
     change(broker, &json!({ "advance": amount }).to_string())
 }
 
 /// Whole hours.
-fn hours(face: &Value) -> u64 {
+fn hours(face: &serde_json::Value) -> u64 {
     let offset = face["offset"].as_str().expect("an offset is text");
     let hours = offset
         .strip_prefix("PT")
@@ -325,4 +328,33 @@ fn the_command_line_says_what_is_wrong() {
     check(&["show"], "hello", 2, "there is no Endpoint in it");
     let nobody = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=a;SharedAccessKey=b";
     check(&["show"], nobody, 1, "no connection to 127.0.0.1:1");
+}
+
+/// A message that is to be enqueued `hours` from now, as its sender's clock shows it.
+fn scheduled(hours: u64, body: &[u8]) -> BytesMut {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let due = now.expect("after 1970") + Duration::from_secs(hours * 3_600);
+    let due = Value::Timestamp(i64::try_from(due.as_millis()).expect("not yet that late"));
+    let key = Value::Symbol("x-opt-scheduled-enqueue-time".into());
+    let mut message = BytesMut::new();
+    encode_map_section(&mut message, descriptor::MESSAGE_ANNOTATIONS, &[(key, due)]);
+    message.extend_from_slice(&message::encode(body));
+    message
+}
+
+#[test]
+fn what_is_scheduled_for_hours_from_now_is_due_when_they_have_passed_whatever_passed_before() {
+    let broker = start();
+    advance(&broker, "PT24H");
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("a-day");
+    for (hours, body) in [(2, b"second"), (1, b"first!")] {
+        let sent = peer.send_encoded(sender, &scheduled(hours, body));
+        assert_eq!(peer.outcome(sent), DeliveryState::Accepted);
+    }
+    let receiver = peer.receiver("a-day", 5);
+    advance(&broker, "PT59M");
+    assert_eq!(peer.drain(receiver, 5).len(), 0, "not yet");
+    advance(&broker, "PT2H");
+    assert_eq!(peer.drain(receiver, 10).len(), 2);
 }

@@ -1,7 +1,7 @@
 //! Broker clock: what the shard reads and sleeps by. Real time, or virtual time where the server
 //! was started so.
 
-use broker::{Deadline, Now};
+use broker::{Command, Deadline, Incoming, Now, Operation};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -27,6 +27,23 @@ impl BrokerClock {
     pub fn now(&self) -> Now {
         let real = self.real.now();
         self.moved.as_ref().map_or(real, |moved| moved.now(real))
+    }
+
+    /// Turns the moments that clients name by their own clocks, which show real time, into the
+    /// broker's: what is scheduled for an hour from now is due when an hour has passed here.
+    pub fn translate(&self, commands: &mut [Command]) {
+        let Some(moved) = &self.moved else {
+            return;
+        };
+        let real = self.real.now();
+        let ahead = moved.reading(real).offset;
+        for command in commands {
+            for message in messages_of(command) {
+                if let Some(due) = &mut message.scheduled {
+                    due.0 = due.0.saturating_add_signed(ahead);
+                }
+            }
+        }
     }
 
     /// Sleeps until the shard should make a turn although nothing arrived.
@@ -61,6 +78,18 @@ impl BrokerClock {
         if let Some(moved) = &mut self.moved {
             moved.proceed(self.real.now(), progress);
         }
+    }
+}
+
+/// The messages that a command brings.
+fn messages_of(command: &mut Command) -> &mut [Incoming] {
+    match command {
+        Command::Send { messages, .. }
+        | Command::Enlist {
+            operation: Operation::Send { messages, .. },
+            ..
+        } => messages,
+        _ => &mut [],
     }
 }
 

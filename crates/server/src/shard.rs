@@ -140,10 +140,14 @@ impl ShardTask {
                     },
                 );
             }
-            Message::Commands(mut commands) if self.commands.is_empty() => {
-                std::mem::swap(&mut self.commands, &mut commands);
+            Message::Commands(mut commands) => {
+                self.clock.translate(&mut commands);
+                if self.commands.is_empty() {
+                    std::mem::swap(&mut self.commands, &mut commands);
+                } else {
+                    self.commands.append(&mut commands);
+                }
             }
-            Message::Commands(mut commands) => self.commands.append(&mut commands),
             Message::Loaded(command) => {
                 self.reads_under_way = self.reads_under_way.saturating_sub(1);
                 self.commands.push(command);

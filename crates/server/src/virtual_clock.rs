@@ -221,7 +221,8 @@ impl VirtualClock {
         let _ = answer.send(Ok(self.reading(real)));
     }
 
-    fn reading(&self, real: Now) -> Reading {
+    /// What it shows.
+    pub fn reading(&self, real: Now) -> Reading {
         let wall = self.now(real).wall;
         let frozen = match &self.advance {
             Some(advance) => advance.was_frozen,
