@@ -85,7 +85,7 @@ impl Broker {
 
     /// Ends a turn: writes what belongs to a turn as a whole, and allows the next one its work.
     pub fn finish_turn(&mut self, effects: &mut Effects) {
-        self.shared.work_left = self.shared.settings.turn_work;
+        self.shared.allow_work();
         let touched = std::mem::take(&mut self.shared.touched);
         let cx = &mut Context {
             now: self.now,

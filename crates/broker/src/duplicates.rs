@@ -170,6 +170,11 @@ impl Duplicates {
         self.recent.get(id).is_some() || self.load.is_complete() && !self.filter.may_contain(id)
     }
 
+    /// Whether every id that was accepted after the first `seen` ones is known in memory.
+    pub(crate) fn is_remembered_since(&self, seen: u64) -> bool {
+        self.recent.gone() <= seen
+    }
+
     fn undecided(&self, ids: &[Option<IdHash>]) -> Vec<EntryKey> {
         let ids = ids.iter().flatten();
         let undecided = ids.filter(|id| !self.is_decided(**id));
@@ -309,9 +314,10 @@ impl Queue {
         read
     }
 
-    /// A lookup was answered, and its answer is used in this step.
-    pub(crate) fn release_lookup(&mut self, read: ReadId) {
-        self.duplicates.lookups.remove(&read);
+    /// A lookup was answered. Returns how many ids had been accepted when it was asked for: its
+    /// answer holds while all since are [remembered](Duplicates::is_remembered_since).
+    pub(crate) fn release_lookup(&mut self, read: ReadId) -> Option<u64> {
+        self.duplicates.lookups.remove(&read)
     }
 
     /// The number under which a message with this id was accepted, if that still counts.

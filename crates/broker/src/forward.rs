@@ -10,7 +10,7 @@
 
 mod station;
 
-use store::{EntityId, SequenceNumber, StoreError};
+use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 
 use crate::bodies::Body;
 use crate::clients::Place;
@@ -34,10 +34,20 @@ pub(crate) enum Pump {
     Free,
     /// The destination would not take the next message; it is tried again then.
     Until(Mono),
-    /// The destination may have seen the next message's id before.
-    Lookup(ReadId),
+    /// The destination may have seen this message's id before.
+    Lookup(ReadId, SequenceNumber),
     /// It has been looked up.
-    Known(SequenceNumber, Known),
+    Looked(Looked),
+}
+
+/// What a destination's history says of a message's id.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    number: SequenceNumber,
+    destination: EntityId,
+    /// How many ids the destination had accepted by then.
+    seen: u64,
+    known: Known,
 }
 
 impl Pump {
@@ -61,8 +71,8 @@ impl Pump {
     fn is_waiting(&self, now: Mono) -> bool {
         match self {
             Self::Until(at) => now < *at,
-            Self::Lookup(_) => true,
-            Self::Free | Self::Known(..) => false,
+            Self::Lookup(..) => true,
+            Self::Free | Self::Looked(_) => false,
         }
     }
 }
@@ -80,10 +90,23 @@ pub(crate) struct Transfer {
 enum Trouble {
     /// It may be possible later.
     Wait,
-    /// The destination can not take it: condition and sentence.
+    /// The destination takes nothing like it now: condition and sentence.
     Refused(&'static str, String),
-    /// It has gone on often enough.
-    TooManyHops,
+    /// It will never be taken.
+    Unfit(&'static str, String),
+}
+
+impl Trouble {
+    /// Why a message goes nowhere, by what it has been through.
+    fn of_row(subqueue: Subqueue, row: &MessageRow) -> Option<Self> {
+        let hops = row::hops(row) >= MOST_HOPS;
+        // What could not be forwarded is not forwarded on by its dead-letter queue.
+        let stuck = subqueue != Subqueue::Main && row::is_stuck(row);
+        (hops || stuck).then(|| {
+            let text = format!("The message was forwarded more than {MOST_HOPS} times.");
+            Self::Unfit("MaxTransferHopCountExceeded", text)
+        })
+    }
 }
 
 /// What the destination says to a message.
@@ -99,8 +122,8 @@ enum Verdict {
 
 /// Moves what can be moved, as far as the turn's budget goes.
 pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
-    while let Some(place) = cx.shared.pumps.pop_first() {
-        if !cx.take_work() {
+    while let Some(place) = cx.shared.next_pump() {
+        if !cx.take_pump_work() {
             if let Some(queue) = directory.get_mut(place.entity) {
                 queue.pump_later(place.subqueue, cx);
             }
@@ -123,11 +146,13 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
         return false;
     };
     let namespace = source.namespace;
-    let known = source.take_known(place.subqueue, transfer.number);
+    let looked = source.take_looked(place.subqueue, transfer.number);
+    let unfit = Trouble::of_row(place.subqueue, &transfer.entry.row);
     let destination = directory.find(namespace, &path);
-    let verdict = match destination.and_then(|id| directory.get_mut(id)) {
-        _ if row::hops(&transfer.entry.row) >= MOST_HOPS => Verdict::Trouble(Trouble::TooManyHops),
-        Some(destination) => destination.judge(&transfer, known, cx),
+    let there = destination.and_then(|id| directory.get_mut(id));
+    let verdict = match there {
+        _ if let Some(trouble) = unfit => Verdict::Trouble(trouble),
+        Some(destination) => destination.judge(&transfer, looked, cx),
         None => {
             let text = format!("The messaging entity '{path}' could not be found.");
             Verdict::Trouble(Trouble::Refused("amqp:not-found", text))
@@ -135,7 +160,9 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
     };
     match (verdict, destination) {
         (Verdict::Trouble(trouble), _) => directory.fail(place, &transfer, &trouble, cx),
-        (Verdict::Ask(id), Some(destination)) => directory.look_up(place, destination, id, cx),
+        (Verdict::Ask(id), Some(destination)) => {
+            directory.look_up(place, destination, id, transfer.number, cx)
+        }
         (verdict, Some(destination)) => {
             directory.hand_on(place, destination, transfer, verdict, cx)
         }
@@ -179,12 +206,13 @@ impl Directory {
         place: Place,
         destination: EntityId,
         id: IdHash,
+        number: SequenceNumber,
         cx: &mut Context<'_>,
     ) -> bool {
         if let Some(destination) = self.get_mut(destination) {
             let read = destination.look_up_transfer(id, place, cx);
             if let Some(source) = self.get_mut(place.entity) {
-                source.sub_mut(place.subqueue).pump = Pump::Lookup(read);
+                source.sub_mut(place.subqueue).pump = Pump::Lookup(read, number);
             }
         }
         false
@@ -201,20 +229,20 @@ impl Directory {
         let Some(source) = self.get_mut(place.entity) else {
             return false;
         };
-        let (reason, description) = match trouble {
-            Trouble::Refused(reason, description) => (*reason, description.clone()),
-            Trouble::TooManyHops => (
-                "MaxTransferHopCountExceeded",
-                format!("The message was forwarded more than {MOST_HOPS} times."),
-            ),
-            Trouble::Wait => ("", String::new()),
-        };
-        let goes_on = if reason.is_empty() || place.subqueue != Subqueue::Main {
-            source.pump_again_at(place.subqueue, cx);
-            false
-        } else {
-            source.set_aside_transfer(transfer, reason, &description, cx);
-            true
+        let main = place.subqueue == Subqueue::Main;
+        let goes_on = match trouble {
+            Trouble::Refused(reason, text) | Trouble::Unfit(reason, text) if main => {
+                source.set_aside_transfer(transfer, reason, text, cx);
+                true
+            }
+            Trouble::Unfit(..) => {
+                source.pass_over(place.subqueue, transfer.number, cx);
+                true
+            }
+            Trouble::Refused(..) | Trouble::Wait => {
+                source.pump_again_at(place.subqueue, cx);
+                false
+            }
         };
         source.run(cx);
         goes_on
@@ -230,18 +258,24 @@ pub(crate) fn looked_up(
     known: Result<Known, StoreError>,
     cx: &mut Context<'_>,
 ) {
-    if let Some(destination) = directory.get_mut(destination) {
-        destination.release_lookup(read);
-    }
+    let queue = directory.get_mut(destination);
+    let seen = queue.and_then(|queue| queue.release_lookup(read));
     let Some(source) = directory.get_mut(place.entity) else {
         return;
     };
-    if !matches!(source.sub(place.subqueue).pump, Pump::Lookup(asked) if asked == read) {
+    let Pump::Lookup(asked, number) = source.sub(place.subqueue).pump else {
+        return;
+    };
+    if asked != read {
         return;
     }
-    let first = source.first_to_go(place.subqueue).map(|(number, _)| number);
-    source.sub_mut(place.subqueue).pump = match (known, first) {
-        (Ok(known), Some(number)) => Pump::Known(number, known),
+    source.sub_mut(place.subqueue).pump = match (known, seen) {
+        (Ok(known), Some(seen)) => Pump::Looked(Looked {
+            number,
+            destination,
+            seen,
+            known,
+        }),
         (Ok(_), None) => Pump::Free,
         (Err(_), _) => Pump::Until(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
     };

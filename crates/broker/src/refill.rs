@@ -169,7 +169,12 @@ impl Queue {
     }
 
     /// Locks messages that can not be read, for nobody.
-    fn set_aside(&mut self, subqueue: Subqueue, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
+    pub(crate) fn set_aside(
+        &mut self,
+        subqueue: Subqueue,
+        numbers: &[SequenceNumber],
+        cx: &mut Context<'_>,
+    ) {
         for &number in numbers {
             let Some(entry) = self.sub_mut(subqueue).window.take(number) else {
                 continue;

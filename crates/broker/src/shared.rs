@@ -1,6 +1,7 @@
 //! Shared: what all entities of a broker have in common, and the context of one step.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use store::{EntityId, Query, Write};
 
@@ -29,6 +30,10 @@ pub(crate) struct Shared {
     pub work_left: usize,
     /// Subqueues whose messages go on by themselves, and may be able to.
     pub pumps: BTreeSet<Place>,
+    /// Where the last message went on from, so that each has its turn.
+    last_pump: Option<Place>,
+    /// Messages that may still go on in this turn: other background work has its share too.
+    pub pump_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
@@ -48,11 +53,29 @@ impl Shared {
             nearly_full: false,
             work_left: settings.turn_work,
             pumps: BTreeSet::new(),
+            last_pump: None,
+            pump_left: settings.turn_work / 2,
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
             settings,
         }
+    }
+
+    /// The subqueue whose turn it is to let a message go on.
+    pub(crate) fn next_pump(&mut self) -> Option<Place> {
+        let after = self.last_pump.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.pumps.range((after, Bound::Unbounded)).next();
+        let next = next.or_else(|| self.pumps.first()).copied()?;
+        self.pumps.remove(&next);
+        self.last_pump = Some(next);
+        Some(next)
+    }
+
+    /// A new turn may do its work.
+    pub(crate) fn allow_work(&mut self) {
+        self.work_left = self.settings.turn_work;
+        self.pump_left = self.settings.turn_work / 2;
     }
 
     /// What a read that came back was for; nothing if nobody asked.
@@ -84,6 +107,13 @@ impl Context<'_> {
         self.shared.reads.insert(read, purpose);
         self.effects.reads.push((read, query));
         read
+    }
+
+    /// Takes one unit of work out of the pumps' share of the turn's budget, if there is one.
+    pub(crate) fn take_pump_work(&mut self) -> bool {
+        let left = self.shared.pump_left;
+        self.shared.pump_left = left.saturating_sub(1);
+        left > 0 && self.take_work()
     }
 
     /// Takes one unit of background work out of the turn's budget, if there is one.

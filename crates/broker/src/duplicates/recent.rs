@@ -25,6 +25,11 @@ impl Recent {
         self.gone + self.order.len() as u64
     }
 
+    /// How many were accepted and have gone.
+    pub(super) fn gone(&self) -> u64 {
+        self.gone
+    }
+
     pub(super) fn insert(&mut self, id: IdHash, acceptance: Acceptance) {
         self.ids.insert(id, acceptance);
         self.order.push_back((id, acceptance));

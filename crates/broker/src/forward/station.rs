@@ -3,7 +3,7 @@
 
 use store::SequenceNumber;
 
-use super::{MOST_HOPS, Pump, Transfer, Trouble, Verdict, path_of};
+use super::{Looked, Pump, Transfer, Trouble, Verdict, path_of};
 use crate::bodies::Body;
 use crate::clients::Place;
 use crate::duplicates::{IdHash, Known};
@@ -18,7 +18,6 @@ use crate::row;
 use crate::settings::ForwardFailures;
 use crate::shared::Context;
 use crate::time::{Mono, Wall};
-use crate::window::Entry;
 
 impl Queue {
     /// Where messages of a subqueue go by themselves.
@@ -59,29 +58,28 @@ impl Queue {
         self.sub_mut(subqueue).pump = Pump::Until(at);
     }
 
-    pub(super) fn take_known(
+    pub(super) fn take_looked(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
-    ) -> Option<Known> {
+    ) -> Option<Looked> {
         match std::mem::take(&mut self.sub_mut(subqueue).pump) {
-            Pump::Known(of, known) if of == number => Some(known),
+            Pump::Looked(looked) if looked.number == number => Some(looked),
             _ => None,
         }
     }
 
-    /// The next message that may go on.
-    pub(super) fn first_to_go(&self, subqueue: Subqueue) -> Option<(SequenceNumber, Entry)> {
-        let window = &self.sub(subqueue).window;
-        window.first()?;
-        let dead = subqueue != Subqueue::Main;
-        let mut entries = window.range(SequenceNumber(0)..SequenceNumber::MAX);
-        let may_go = |entry: &Entry| {
-            let at_the_end = row::hops(&entry.row) >= MOST_HOPS;
-            !(dead && (at_the_end || row::is_stuck(&entry.row)))
-        };
-        let first = entries.find(|(_, entry)| may_go(entry));
-        first.map(|(number, entry)| (number, *entry))
+    /// A message that can not go on is set aside for a lock's time, so that others can.
+    pub(super) fn pass_over(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(entry) = self.sub(subqueue).window.get(number) {
+            drop(cx.shared.bodies.take(entry.body));
+        }
+        self.set_aside(subqueue, &[number], cx);
     }
 
     /// The next message, with its body, if one can go now.
@@ -93,7 +91,11 @@ impl Queue {
         if self.sub(subqueue).pump.is_waiting(cx.now.mono) {
             return None;
         }
-        let Some((number, entry)) = self.first_to_go(subqueue) else {
+        if self.sub(subqueue).is_full_of_locks(&cx.shared.settings) {
+            return None;
+        }
+        let first = self.sub(subqueue).window.first();
+        let Some((number, entry)) = first.map(|(number, entry)| (number, *entry)) else {
             self.refill(subqueue, cx);
             return None;
         };
@@ -120,33 +122,41 @@ impl Queue {
     pub(super) fn judge(
         &mut self,
         transfer: &Transfer,
-        known: Option<Known>,
+        looked: Option<Looked>,
         cx: &mut Context<'_>,
     ) -> Verdict {
-        let size = u64::from(transfer.entry.row.size);
         if cx.shared.nearly_full {
             return Verdict::Trouble(Trouble::Wait);
-        }
-        if let Err(error) = self.check_sizes([size].into_iter(), 0) {
-            let text = format!("'{}' does not take the message: {error}.", self.path);
-            let condition = match error {
-                SendError::TooLarge { .. } => "amqp:link:message-size-exceeded",
-                _ => "amqp:resource-limit-exceeded",
-            };
-            return Verdict::Trouble(Trouble::Refused(condition, text));
         }
         if self.settings.requires_session && transfer.properties.session_id.is_none() {
             return Verdict::NoSession;
         }
         let detects = self.settings.requires_duplicate_detection;
         let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
-            return Verdict::Take(Known::default());
+            let fits = Verdict::Take(Known::default());
+            return self.judge_size(transfer).unwrap_or(fits);
         };
+        let looked = looked.filter(|looked| {
+            let here = looked.destination == self.id;
+            here && self.duplicates.is_remembered_since(looked.seen)
+        });
+        let known = looked.map(|looked| looked.known);
         match known.or_else(|| self.known_at_once(id, cx)) {
             None => Verdict::Ask(id),
             Some(known) if self.duplicate_of(id, &known, cx).is_some() => Verdict::Duplicate,
-            Some(known) => Verdict::Take(known),
+            Some(known) => self.judge_size(transfer).unwrap_or(Verdict::Take(known)),
         }
+    }
+
+    /// Why there is no room for a message, if so.
+    fn judge_size(&self, transfer: &Transfer) -> Option<Verdict> {
+        let size = u64::from(transfer.entry.row.size);
+        let error = self.check_sizes([size].into_iter(), 0).err()?;
+        let text = format!("'{}' does not take the message: {error}.", self.path);
+        Some(Verdict::Trouble(match error {
+            SendError::TooLarge { .. } => Trouble::Unfit("amqp:link:message-size-exceeded", text),
+            _ => Trouble::Refused("amqp:resource-limit-exceeded", text),
+        }))
     }
 
     /// A message goes on: it leaves this queue for good.

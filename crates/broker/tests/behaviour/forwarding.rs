@@ -269,3 +269,276 @@ fn nothing_goes_on_while_the_disk_is_nearly_full() {
         "#]],
     );
 }
+
+#[test]
+fn the_answer_to_a_lookup_is_for_its_own_message_even_if_that_has_expired() {
+    check(
+        "
+        0s queue name=b window=1h
+        0s queue name=a forward=b
+        0s send in=b encoded y@1
+        1s restart
+        1s reads late
+        2s send in=a encoded x@9 ttl=1s
+        2s send in=a encoded y@1
+        4s answer
+        4s answer
+        4s answer
+        4s answer
+        4s answer
+        4s counters in=a
+        4s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #1
+            2s sent from #2
+            4s active 0 dead 0 deferred 0 bytes 0
+            4s active 1 dead 0 deferred 0 bytes 27
+        "#]],
+    );
+}
+
+#[test]
+fn the_answer_to_a_lookup_holds_only_while_what_came_since_is_remembered() {
+    check_with(
+        BrokerSettings {
+            window: 2,
+            body_bytes: 0,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=b window=1h
+        0s queue name=a forward=b
+        0s send in=b encoded y@1
+        1s restart
+        1s reads late
+        2s send in=a encoded x@9
+        3s answer
+        3s send in=b encoded q@9 c@2 d@3
+        4s answer
+        4s answer
+        4s answer
+        4s answer
+        4s answer
+        5s reads early
+        5s counters in=a
+        5s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #1
+            3s sent from #2
+            5s active 0 dead 0 deferred 0 bytes 0
+            5s active 4 dead 0 deferred 0 bytes 108
+        "#]],
+    );
+}
+
+#[test]
+fn the_answer_of_one_destination_is_not_taken_for_anothers() {
+    check(
+        "
+        0s queue name=c window=1h
+        0s queue name=b window=1h
+        0s queue name=a forward=b
+        0s send in=c encoded y@1
+        0s send in=b encoded y@2
+        1s restart
+        1s reads late
+        2s send in=a encoded y@1
+        3s queue name=a forward=c
+        4s answer
+        4s answer
+        4s answer
+        4s counters in=c
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            2s sent from #1
+            4s active 1 dead 0 deferred 0 bytes 27
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_from_before_forwarding_was_off_for_a_while_is_not_trusted() {
+    check_with(
+        BrokerSettings {
+            window: 2,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=b window=1h
+        0s queue name=a forward=b
+        0s send in=b encoded y@1
+        1s restart
+        1s reads late
+        2s send in=a encoded x@9
+        3s queue name=a
+        3s answer
+        3s answer
+        3s reads early
+        4s send in=b encoded x@9 c@2 d@3 e@4
+        5s queue name=a forward=b
+        6s counters in=a
+        6s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #1
+            4s sent from #2
+            6s active 0 dead 0 deferred 0 bytes 0
+            6s active 5 dead 0 deferred 0 bytes 135
+        "#]],
+    );
+}
+
+#[test]
+fn much_forwarding_leaves_time_for_locks_to_end() {
+    check_with(
+        BrokerSettings {
+            turn_work: 4,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=b
+        0s queue name=a forward=b
+        0s queue name=l lock=5s
+        0s send in=l m
+        0s attach r1 in=l
+        0s limit r1 1
+        0s attach r2 in=l
+        0s limit r2 10
+        !6s send in=a y*6
+        !6s send in=a y*6
+        !6s send in=a y*6
+        6s counters in=a
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 m until 5s
+            6s sent from #1
+            6s r2 gets #1 m count 1 until 11s
+            6s sent from #7
+            6s sent from #13
+            6s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn many_messages_that_can_not_go_on_do_not_keep_others_from_it() {
+    check_with(
+        BrokerSettings {
+            forward_failures: ForwardFailures::DeadLetter,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=a forward=nowhere forward-dead=dead
+        0s send in=a x*520
+        1s queue name=a
+        2s send in=a w
+        2s attach r1 in=a
+        2s limit r1 1
+        3s reject r1 #521 in=a
+        4s queue name=dead
+        5s restart
+        5s reads late
+        5s queue name=a forward-dead=dead
+        6s answer
+        6s answer
+        6s answer
+        6s answer
+        7s reads early
+        7s counters in=a
+        7s counters in=dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #521
+            2s r1 gets #521 w until 32s
+            3s reject r1 #521 in=a: done
+            7s active 0 dead 520 deferred 0 bytes 520
+            7s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_dead_letter_that_is_too_large_stays_and_the_next_goes_on() {
+    check(
+        "
+        0s queue name=d max-message=1
+        0s queue name=a forward-dead=d
+        0s send in=a abc x
+        0s attach r1 in=a
+        0s limit r1 10
+        1s reject r1 #1 in=a
+        1s reject r1 #2 in=a
+        100s counters in=a
+        100s counters in=d
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 abc until 30s
+            0s r1 gets #2 x until 30s
+            1s reject r1 #1 in=a: done
+            1s reject r1 #2 in=a: done
+            100s active 0 dead 1 deferred 0 bytes 3
+            100s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn messages_that_can_not_go_on_do_not_fill_the_window() {
+    check_with(
+        BrokerSettings {
+            window: 2,
+            forward_failures: ForwardFailures::DeadLetter,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=dead
+        0s queue name=a forward=nowhere forward-dead=dead
+        0s send in=a x y z
+        1s queue name=a forward-dead=dead
+        2s send in=a w
+        2s attach r1 in=a
+        2s limit r1 1
+        3s reject r1 #4 in=a
+        9s counters in=a
+        9s counters in=dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #4
+            2s r1 gets #4 w until 32s
+            3s reject r1 #4 in=a: done
+            9s active 0 dead 3 deferred 0 bytes 3
+            9s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_duplicate_is_dropped_even_where_there_is_no_room_for_it() {
+    check(
+        "
+        0s queue name=b window=1h max-size=60
+        0s queue name=a forward=b
+        0s send in=a encoded x@1 y@2
+        0s send in=a encoded x@1
+        0s counters in=a
+        0s peek 1 10 in=a transfer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #3
+            0s active 0 dead 0 deferred 0 bytes 0
+            0s peek: 
+        "#]],
+    );
+}
