@@ -3,13 +3,13 @@
 //! Each set is applied in the time that its own writes take, and comes back as [`Changes`]: which
 //! messages moved and which counts rose, for the ledger to explain. What a set leaves behind is
 //! checked against itself (`check.rs`): heads count what is there, every row has its body, nothing
-//! is orphaned, every row can be found again. (Invariants I8, I9, and I6's "exactly once")
-//! Later kinds of records belong here: entries of schedules, sessions and duplicates.
+//! is orphaned, every row can be found again. (Invariants I8, I9, I10, and I6's "exactly once")
+//! Later kinds of records belong here: the entries of sessions and of their states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use store::image::{ExpiryKey, Image, MessageKey, NumberKey};
+use store::image::{EntryPlace, ExpiryKey, Image, MessageKey, NumberKey};
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write, WriteSet};
 
 use crate::message::MessageId;
@@ -18,6 +18,9 @@ use crate::violation::Violation;
 mod check;
 mod look;
 mod rows;
+mod schedule;
+
+pub use schedule::Due;
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,6 +76,8 @@ struct Page {
     numbers: BTreeSet<NumberKey>,
     blocks: BTreeSet<ExpiryKey>,
     dated: Vec<(MessageKey, u64)>,
+    /// Scheduled messages whose rows or entries were written.
+    due: BTreeSet<(EntityId, Due)>,
 }
 
 #[derive(Debug)]
@@ -108,6 +113,7 @@ pub struct Books {
     counts: BTreeMap<NumberKey, u32>,
     patches: BTreeMap<NumberKey, Bytes>,
     expiries: BTreeMap<ExpiryKey, u64>,
+    entries: BTreeMap<EntryPlace, Bytes>,
     heads: BTreeMap<EntityId, Head>,
     tallies: BTreeMap<EntityId, Tally>,
     /// Deadlines of what stands in a queue itself.
@@ -124,6 +130,7 @@ impl Books {
             counts: image.delivery_counts.clone(),
             patches: image.patches.clone(),
             expiries: image.expiries.clone(),
+            entries: image.entries.clone(),
             heads: image.heads.clone(),
             ..Self::default()
         };
@@ -143,6 +150,7 @@ impl Books {
             };
             books.put_row(place, *row, &mut page)?;
         }
+        books.note_entries(&mut page);
         // Nothing was given a number just now.
         page.changes.moves.clear();
         books.check(&page)?;
@@ -261,11 +269,26 @@ impl Books {
                 "I1",
                 format!("{entity:?} was removed and nobody asked for that"),
             )),
-            // Bodies went first. Of definitions and entries nothing simulated has a claim.
-            Write::PutBody { .. }
-            | Write::PutEntity(_)
-            | Write::PutEntry { .. }
-            | Write::RemoveEntry { .. } => Ok(()),
+            Write::PutEntry {
+                entity,
+                index,
+                ref key,
+                ref value,
+            } => {
+                let place = (entity, index, key.clone());
+                self.put_entry(place, value.clone(), page);
+                Ok(())
+            }
+            Write::RemoveEntry {
+                entity,
+                index,
+                ref key,
+            } => {
+                self.remove_entry(&(entity, index, key.clone()), page);
+                Ok(())
+            }
+            // Bodies went first. Of definitions nothing simulated has a claim.
+            Write::PutBody { .. } | Write::PutEntity(_) => Ok(()),
         }
     }
 }

@@ -14,7 +14,7 @@ use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::books::Books;
-use crate::message::MessageId;
+use crate::message::{MessageId, Wish};
 use crate::violation::Violation;
 
 mod answers;
@@ -23,6 +23,7 @@ mod deliveries;
 mod entry;
 mod moves;
 mod recount;
+mod schedule;
 mod settlements;
 #[cfg(test)]
 mod tests;
@@ -32,9 +33,11 @@ mod watch;
 use answers::Answers;
 use clients::Clients;
 use entry::{Entry, Sent};
+use schedule::Schedules;
 use turn::Turn;
 use watch::Watch;
 
+pub use schedule::Scheduled;
 pub use turn::Rest;
 
 /// What holds for the messages of one simulated queue.
@@ -82,6 +85,7 @@ pub struct Ledger {
     /// The greatest enqueued time given out.
     last_enqueued: Vec<u64>,
     deferred: BTreeSet<(usize, Subqueue, SequenceNumber)>,
+    schedules: Schedules,
     /// Whose lock each token is, or was.
     tokens: BTreeMap<LockToken, MessageId>,
     /// The last moment at which nothing was held back: whatever is said now was decided later.
@@ -96,6 +100,10 @@ pub struct Ledger {
     pub deliveries: u64,
     /// Sends that were accepted.
     pub accepted: u64,
+    /// Scheduled messages that became available.
+    pub activated: u64,
+    /// Scheduled messages that were taken back.
+    pub cancelled: u64,
     /// Write sets that were checked.
     pub sets: u64,
 }
@@ -116,6 +124,7 @@ impl Ledger {
             first_delivered: vec![0; count],
             last_enqueued: vec![0; count],
             deferred: BTreeSet::new(),
+            schedules: Schedules::default(),
             tokens: BTreeMap::new(),
             last_quiet: now.mono,
             turn: Turn::new(now),
@@ -125,6 +134,8 @@ impl Ledger {
             owed: Vec::new(),
             deliveries: 0,
             accepted: 0,
+            activated: 0,
+            cancelled: 0,
             sets: 0,
         }
     }
@@ -141,13 +152,15 @@ impl Ledger {
         id: MessageId,
         queue: usize,
         payload: Bytes,
-        ttl: Option<u32>,
+        wish: Wish,
         now: Now,
     ) {
-        let ttl = ttl
+        let ttl = wish
+            .ttl
             .map_or(u64::MAX, u64::from)
             .min(self.queues[queue].default_ttl);
-        let entry = Entry::new(queue, payload, ttl, now.wall, self.epoch);
+        let mut entry = Entry::new(queue, payload, ttl, now.wall, self.epoch);
+        entry.due = wish.due.unwrap_or(0);
         self.entries.insert(id, entry);
     }
 
@@ -222,10 +235,14 @@ impl Ledger {
         self.answers = Answers::default();
         self.clients = Clients::default();
         self.watch = Watch::default();
-        for entry in self.entries.values_mut() {
-            entry.lock = None;
-        }
+        self.schedules.crashed();
         self.books = Books::of(image)?;
+        for (id, entry) in &mut self.entries {
+            entry.lock = None;
+            // It may have swallowed the sight of deliveries whose failures were already written.
+            let count = self.books.place(*id).map(|place| self.books.count(place));
+            entry.deliveries = entry.deliveries.max(count.unwrap_or(0));
+        }
         let queues = self.queues.iter();
         let last = queues.map(|queue| self.books.last_enqueued_ms(queue.id));
         self.last_enqueued = last.collect();

@@ -1,5 +1,5 @@
 //! Manager: a client that browses a queue, fetches deferred messages by number and settles or
-//! renews them, all through `$management`.
+//! renews them, schedules messages and takes them back, all through `$management`.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,12 @@ use endpoint::{Event, LinkId, Outgoing};
 use store::SequenceNumber;
 
 use crate::actor::Stage;
-use crate::ledger::{Ask, Ledger};
+use crate::ledger::{Ask, Ledger, Scheduled};
 use crate::message::MessageId;
 use crate::remote::Remote;
 use crate::violation::Violation;
+
+mod schedule;
 
 /// A request that waits for its response.
 enum Asked {
@@ -24,6 +26,8 @@ enum Asked {
     Fetch(Vec<SequenceNumber>),
     Renew,
     Settle(Vec<MessageId>, Ask),
+    Schedule(Vec<MessageId>),
+    Cancel(Vec<Scheduled>),
 }
 
 /// A managing client.
@@ -74,7 +78,7 @@ impl Manager {
         else {
             return;
         };
-        let (operation, body, asked) = match stage.rng.below(6) {
+        let (operation, body, asked) = match stage.rng.below(8) {
             0 => peek(stage),
             1..=2 => {
                 let numbers =
@@ -97,6 +101,11 @@ impl Manager {
                 stage.ledger.asked(held[0].1, ask);
                 settle(&held, ask)
             }
+            6 => self.schedule(stage),
+            7 => match self.cancel(stage) {
+                Some(plan) => plan,
+                None => return,
+            },
             _ => return,
         };
         self.next += 1;
@@ -162,6 +171,8 @@ impl Manager {
                     self.held.clear();
                 }
             }
+            Asked::Schedule(ids) => schedule::scheduled(stage.ledger, &ids, response)?,
+            Asked::Cancel(messages) => schedule::cancelled(stage.ledger, &messages, response)?,
             Asked::Settle(ids, ask) => {
                 for id in ids {
                     stage
@@ -184,10 +195,11 @@ impl Manager {
 
 /// No answer will come.
 fn abandoned(ledger: &mut Ledger, asked: Asked) {
-    if let Asked::Settle(ids, ask) = asked {
-        for id in ids {
-            ledger.answer_lost(id, ask);
-        }
+    match asked {
+        Asked::Settle(ids, ask) => ids.into_iter().for_each(|id| ledger.answer_lost(id, ask)),
+        Asked::Schedule(ids) => ids.into_iter().for_each(|id| ledger.send_lost(id)),
+        Asked::Cancel(messages) => ledger.cancel_lost(&messages),
+        Asked::Peek | Asked::Fetch(_) | Asked::Renew => {}
     }
 }
 

@@ -6,6 +6,7 @@
 use amqp::encode;
 use amqp::message::{Header, Properties, Sections, descriptor, encode_map_section};
 use amqp::{Symbol, Value};
+use broker::Now;
 use bytes::{Bytes, BytesMut};
 
 use crate::rng::Rng;
@@ -13,20 +14,57 @@ use crate::rng::Rng;
 /// Names one message of a run.
 pub type MessageId = u64;
 
+/// What a sender asks of the broker for one of its messages.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Wish {
+    /// Milliseconds.
+    pub ttl: Option<u32>,
+    /// When it is to become available, by the wall clock.
+    pub due: Option<u64>,
+}
+
+impl Wish {
+    /// Some wish: mostly none at all.
+    pub fn any(rng: &mut Rng, now: Now) -> Self {
+        Self {
+            ttl: rng.chance(100).then(|| rng.between(1, 20_000) as u32),
+            due: rng.chance(150).then(|| any_due(rng, now)),
+        }
+    }
+}
+
+/// A time from a little ago to some minutes ahead, not seldom the same as another's.
+pub fn any_due(rng: &mut Rng, now: Now) -> u64 {
+    let ahead = match rng.below(10) {
+        0 => return now.wall.0 - rng.between(0, 5_000),
+        1..=5 => rng.between(0, 5_000),
+        6..=8 => rng.between(0, 60_000),
+        _ => rng.between(0, 300_000),
+    };
+    (now.wall.0 + ahead) / 10 * 10
+}
+
 /// Builds the message named `id`.
-pub fn build(rng: &mut Rng, id: MessageId, ttl: Option<u32>, size: usize) -> Bytes {
+pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
     let mut out = BytesMut::with_capacity(size + 256);
-    if ttl.is_some() || rng.chance(300) {
+    if wish.ttl.is_some() || rng.chance(300) {
         Header {
             durable: Some(true),
-            ttl,
+            ttl: wish.ttl,
             ..Header::default()
         }
         .encode(&mut out);
     }
+    let mut annotations = Vec::new();
     if rng.chance(300) {
-        let own = [(Value::Symbol(Symbol::new("x-opt-mine")), Value::Ulong(id))];
-        encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &own);
+        annotations.push((Value::Symbol(Symbol::new("x-opt-mine")), Value::Ulong(id)));
+    }
+    if let Some(due) = wish.due {
+        let key = Value::Symbol(Symbol::new("x-opt-scheduled-enqueue-time"));
+        annotations.push((key, Value::Timestamp(due as i64)));
+    }
+    if !annotations.is_empty() {
+        encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
     }
     let properties = Properties {
         message_id: Some(Value::Ulong(id)),

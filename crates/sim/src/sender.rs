@@ -7,7 +7,7 @@ use endpoint::{Event, LinkId, Outgoing};
 
 use crate::actor::Stage;
 use crate::ledger::Ledger;
-use crate::message::{self, MessageId};
+use crate::message::{self, MessageId, Wish};
 use crate::remote::Remote;
 use crate::violation::Violation;
 
@@ -57,16 +57,13 @@ impl Sender {
 
     fn send(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
         let id = stage.ledger.fresh_id();
-        let ttl = stage
-            .rng
-            .chance(100)
-            .then(|| stage.rng.between(1, 20_000) as u32);
+        let wish = Wish::any(stage.rng, stage.now);
         let size = match stage.rng.below(100) {
             0 => 40_000,
             1..=9 => 2_000,
             _ => stage.rng.below(100),
         };
-        let payload = message::build(stage.rng, id, ttl, size);
+        let payload = message::build(stage.rng, id, wish, size);
         self.tag = self.tag.wrapping_add(1);
         let tag = self.tag.to_be_bytes();
         let outgoing = Outgoing {
@@ -77,7 +74,7 @@ impl Sender {
         if remote.endpoint.send(link, &outgoing, &[&payload]).is_ok() {
             stage
                 .ledger
-                .send_asked(id, self.queue, payload, ttl, stage.now);
+                .send_asked(id, self.queue, payload, wish, stage.now);
             self.waiting.insert(id);
         }
     }

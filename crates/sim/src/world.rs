@@ -42,11 +42,31 @@ pub struct Report {
     pub steps: u64,
     pub accepted: u64,
     pub deliveries: u64,
+    /// Scheduled messages that became available.
+    pub activated: u64,
+    /// Scheduled messages that were taken back.
+    pub cancelled: u64,
     /// Checked one by one.
     pub write_sets: u64,
     pub crashes: u64,
     pub cuts: u64,
     pub recounts: u64,
+}
+
+impl Report {
+    /// Counts another run with this one.
+    pub fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.steps += other.steps;
+        self.accepted += other.accepted;
+        self.deliveries += other.deliveries;
+        self.activated += other.activated;
+        self.cancelled += other.cancelled;
+        self.write_sets += other.write_sets;
+        self.crashes += other.crashes;
+        self.cuts += other.cuts;
+        self.recounts += other.recounts;
+    }
 }
 
 /// The wires of one connection.
@@ -131,6 +151,8 @@ impl World {
         done.map_err(|violation| violation.with_step(step))?;
         self.report.accepted = self.ledger.accepted;
         self.report.deliveries = self.ledger.deliveries;
+        self.report.activated = self.ledger.activated;
+        self.report.cancelled = self.ledger.cancelled;
         self.report.write_sets = self.ledger.sets;
         Ok(self.report)
     }

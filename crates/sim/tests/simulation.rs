@@ -59,20 +59,17 @@ fn nothing_accepted_is_lost_whatever_breaks() {
             operations: 20_000.min(wanted),
             faults: Faults::ALL,
         });
-        total.operations += report.operations;
-        total.accepted += report.accepted;
-        total.deliveries += report.deliveries;
-        total.crashes += report.crashes;
-        total.cuts += report.cuts;
-        total.recounts += report.recounts;
-        total.write_sets += report.write_sets;
-        total.steps += report.steps;
+        total.add(&report);
         seed += 1;
     }
     println!("seeds 1000 to {}: {total:?}", seed - 1);
     assert!(
         total.crashes > 0 && total.cuts > 0 && total.write_sets > 0,
         "no fault happened, or nothing was checked: {total:?}"
+    );
+    assert!(
+        total.activated > 0 && total.cancelled > 0,
+        "a feature was not used: {total:?}"
     );
 }
 

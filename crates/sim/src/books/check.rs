@@ -25,6 +25,9 @@ impl Books {
         for block in &page.blocks {
             self.check_block(*block)?;
         }
+        for (entity, due) in &page.due {
+            self.check_due(*entity, *due)?;
+        }
         Ok(())
     }
 
@@ -71,7 +74,7 @@ impl Books {
                 self.check_reach(entity, part, says)?;
             }
         }
-        Ok(())
+        self.check_start(entity, head)
     }
 
     /// A restart finds every row: it is a straggler or not below `resume`. (I1)

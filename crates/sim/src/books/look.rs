@@ -1,7 +1,7 @@
 //! Look: what the ledger asks of the books. Nothing here walks over more than it returns.
 
 use bytes::Bytes;
-use store::image::NumberKey;
+use store::image::{Image, NumberKey};
 use store::{EntityId, MessageRow, Part, SequenceNumber};
 
 use super::{Books, Place};
@@ -77,6 +77,18 @@ impl Books {
         self.tallies
             .get(&entity)
             .map_or((0, 0), |tally| tally.parts[part as usize])
+    }
+
+    /// Which message stands there.
+    #[must_use]
+    pub fn message(&self, place: Place) -> Option<MessageId> {
+        Some(self.rows.get(&place.key())?.0)
+    }
+
+    /// Whether the store's entries are those that were written.
+    #[must_use]
+    pub fn has_entries(&self, image: &Image) -> bool {
+        self.entries == image.entries
     }
 
     /// Which part a number stands in.

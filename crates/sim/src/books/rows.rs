@@ -77,6 +77,9 @@ impl Books {
             self.deadlines.insert((row.expires_ms, to.key()));
             page.dated.push((to.key(), row.expires_ms));
         }
+        if to.part == Part::Scheduled {
+            page.due.insert((to.entity, (row.enqueued_ms, to.number)));
+        }
         page.changes.entities.insert(to.entity);
         page.changes.moves.push(Move {
             id,
@@ -100,6 +103,10 @@ impl Books {
         let tally = self.tallies.entry(from.entity).or_default();
         let count = &mut tally.parts[from.part as usize];
         *count = (count.0 - 1, count.1 - u64::from(row.size));
+        if from.part == Part::Scheduled {
+            page.due
+                .insert((from.entity, (row.enqueued_ms, from.number)));
+        }
         page.left.insert(id, (from, row));
         page.bodies.insert(pointer);
         page.numbers.insert((from.entity, from.number));

@@ -116,8 +116,10 @@ impl Ledger {
             Output::Renewed { request, result } => {
                 self.said_renewed(*request, result.as_ref().ok().copied(), durable)
             }
-            Output::Browsed { request, .. } | Output::Cancelled { request, .. } => {
-                self.take(*request, durable).map(drop)
+            Output::Browsed { request, .. } => self.take(*request, durable).map(drop),
+            Output::Cancelled { request, result } => {
+                self.take(*request, durable)?;
+                self.said_cancelled(*request, result, durable)
             }
             Output::Deferred { request, result } => {
                 self.take(*request, durable)?;
@@ -184,10 +186,10 @@ impl Ledger {
                 continue;
             };
             let promised = first.map(|first| SequenceNumber(first.0 + index));
-            if entry.number != promised {
+            if entry.arrived != promised {
                 let what = format!(
                     "message {id} was answered with {promised:?} and stored as {:?}",
-                    entry.number
+                    entry.arrived
                 );
                 return Err(Violation::new("I1", what));
             }

@@ -34,13 +34,7 @@ impl Ledger {
                 Violation::new("I12", "a delivery of something that nobody sent".to_owned())
             })?;
         let entry = &self.entries[&id];
-        entry.check_delivery(
-            id,
-            delivery,
-            way,
-            self.turn.now.mono,
-            self.epoch - entry.epoch,
-        )?;
+        entry.check_delivery(id, delivery, way, self.turn.now.mono)?;
         self.check_order(id, delivery)?;
         let lock = delivery.lock_ms.map(|ms| self.lock(id, delivery, way, ms));
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -142,7 +136,6 @@ impl Entry {
         delivery: &Delivery,
         way: Way,
         now: Mono,
-        crashes: u64,
     ) -> Result<(), Violation> {
         let at =
             |invariant, what: &str| Err(Violation::new(invariant, format!("message {id} {what}")));
@@ -162,8 +155,7 @@ impl Entry {
         if count < self.last_count {
             return at("I5", &format!("counted {count} after {}", self.last_count));
         }
-        // A crash may swallow the sight of a delivery whose failure was already written.
-        if u64::from(count) > u64::from(self.deliveries) + crashes {
+        if count > self.deliveries {
             return at(
                 "I5",
                 &format!("counted {count} in {} deliveries", self.deliveries),

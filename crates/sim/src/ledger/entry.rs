@@ -61,14 +61,22 @@ pub(super) struct Entry {
     /// The least wall clock at which it can have been enqueued.
     pub asked_wall: Wall,
     pub ttl: u64,
+    /// When its sender wants it to become available, by the wall clock; 0 is at once.
+    pub due: u64,
     pub epoch: u64,
+    /// Under which it was accepted.
+    pub arrived: Option<SequenceNumber>,
+    /// Under which it is now. One that was scheduled has a new one since it is available.
     pub number: Option<SequenceNumber>,
-    /// A completion was answered, or the message was taken in receive-and-delete mode.
+    /// A completion or a cancellation was answered, or the message was taken in
+    /// receive-and-delete mode.
     pub gone: bool,
-    /// A completion was asked for and its answer will never come.
+    /// A completion or a cancellation was asked for and its answer will never come.
     pub may_be_gone: bool,
-    /// Completions that wait for their answer.
+    /// Completions and cancellations that wait for their answer.
     pub leaving: u32,
+    /// The shard said that it took it back.
+    pub cancel_granted: bool,
     pub dead_letter_answered: bool,
     pub dead_letter_asked: bool,
     pub defer_asked: u32,
@@ -96,11 +104,14 @@ impl Entry {
             promised: false,
             asked_wall,
             ttl,
+            due: 0,
             epoch,
+            arrived: None,
             number: None,
             gone: false,
             may_be_gone: false,
             leaving: 0,
+            cancel_granted: false,
             dead_letter_answered: false,
             dead_letter_asked: false,
             defer_asked: 0,
@@ -142,7 +153,7 @@ impl Entry {
     }
 
     pub(super) fn may_have_expired(&self, queue: &Queue, max_wall: Wall) -> bool {
-        let deadline = self.asked_wall.0.saturating_add(self.ttl);
+        let deadline = self.asked_wall.0.max(self.due).saturating_add(self.ttl);
         self.ttl != u64::MAX && !queue.dead_letters_expired && max_wall.0 >= deadline
     }
 
@@ -150,5 +161,6 @@ impl Entry {
         self.gone
             || self.sent == Sent::Refused
             || (self.dead_letter_answered && matches!(part, Part::Active | Part::Deferred))
+            || (part == Part::Scheduled && (self.due == 0 || self.deliveries > 0))
     }
 }

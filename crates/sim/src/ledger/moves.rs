@@ -1,8 +1,7 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
 //!
-//! A new reason for a message to move (a schedule that is due, a forwarding, a transaction) is a
-//! new arm here.
+//! A new reason for a message to move (a forwarding, a transaction) is a new arm here.
 
 use store::{CommitId, MessageRow, Part};
 
@@ -34,12 +33,16 @@ impl Ledger {
         let (Some(entity), Some(entry)) = (sent_to, self.entries.get_mut(&id)) else {
             return wrong("I12", "is stored and nobody sent it");
         };
-        if entry.number.is_some() {
+        if entry.arrived.is_some() {
             return wrong("I6", "is stored a second time");
         }
-        if (entity, Part::Active) != (to.entity, to.part)
-            || self.queues[entry.queue].id != to.entity
-        {
+        let scheduled = entry.due > self.turn.now.wall.0;
+        let part = if scheduled {
+            Part::Scheduled
+        } else {
+            Part::Active
+        };
+        if (entity, part) != (to.entity, to.part) || self.queues[entry.queue].id != to.entity {
             return wrong("I6", "was sent to another place");
         }
         if self
@@ -49,15 +52,30 @@ impl Ledger {
         {
             return wrong("I12", "is stored changed");
         }
+        entry.arrived = Some(to.number);
+        entry.number = Some(to.number);
+        if scheduled {
+            return self.check_scheduled(moved);
+        }
+        self.check_enqueued(moved)
+    }
+
+    /// A message that becomes available has its row from this moment on.
+    pub(super) fn check_enqueued(&mut self, moved: &Move) -> Result<(), Violation> {
+        let Move { id, row, .. } = *moved;
+        let Some(entry) = self.entries.get(&id) else {
+            return Ok(());
+        };
         let last = &mut self.last_enqueued[entry.queue];
         if row.enqueued_ms < self.turn.now.wall.0.max(*last)
+            || row.ttl_ms != entry.ttl
             || row.expires_ms != row.enqueued_ms.saturating_add(entry.ttl)
             || row.size as usize != entry.payload.len()
         {
-            return wrong("I6", &format!("has a wrong row: {row:?}"));
+            let what = format!("message {id} has a wrong row: {row:?}");
+            return Err(Violation::new("I6", what));
         }
         *last = row.enqueued_ms;
-        entry.number = Some(to.number);
         Ok(())
     }
 
@@ -69,6 +87,9 @@ impl Ledger {
         commit: CommitId,
     ) -> Result<(), Violation> {
         let (entry, queue) = self.entry_at(moved.id, from)?;
+        if from.part == Part::Scheduled {
+            return self.explain_cancellation(moved.id, from);
+        }
         if self.ended(moved.id, Ask::Complete) {
             return Ok(());
         }
@@ -86,7 +107,10 @@ impl Ledger {
         Err(Violation::new("I1", what))
     }
 
-    fn explain_step(&self, moved: &Move, from: Place, to: Place) -> Result<(), Violation> {
+    fn explain_step(&mut self, moved: &Move, from: Place, to: Place) -> Result<(), Violation> {
+        if (from.entity, from.part, to.part) == (to.entity, Part::Scheduled, Part::Active) {
+            return self.explain_activation(moved, from, to);
+        }
         let (entry, queue) = self.entry_at(moved.id, from)?;
         let deferred = match (from.part, to.part) {
             _ if (from.entity, from.number) != (to.entity, to.number) => false,
@@ -178,7 +202,11 @@ impl Ledger {
         Ok(())
     }
 
-    fn entry_at(&self, id: MessageId, from: Place) -> Result<(&Entry, &Queue), Violation> {
+    pub(super) fn entry_at(
+        &self,
+        id: MessageId,
+        from: Place,
+    ) -> Result<(&Entry, &Queue), Violation> {
         let entry = self.entries.get(&id);
         let entry = entry.filter(|entry| self.queue_of(from.entity) == Some(entry.queue));
         let entry = entry.ok_or_else(|| {

@@ -29,6 +29,10 @@ impl Ledger {
             return Err(Violation::new("I9", finding.to_string()));
         }
         let found = self.find_all(image)?;
+        if !self.books.has_entries(image) {
+            let what = "the store does not hold the entries that were written";
+            return Err(Violation::new("I9", what.to_owned()));
+        }
         self.check_books(&found)?;
         for (id, entry) in &self.entries {
             self.check_entry(*id, entry, found.get(id))?;
@@ -47,9 +51,16 @@ impl Ledger {
             count(Part::Active),
             count(Part::DeadLetter) + count(Part::DeadLetterDeferred),
             count(Part::Deferred),
+            count(Part::Scheduled),
             tallies.iter().map(|(_, bytes)| bytes).sum::<u64>(),
         );
-        let claimed = (info.active, info.dead_letter, info.deferred, info.bytes);
+        let claimed = (
+            info.active,
+            info.dead_letter,
+            info.deferred,
+            info.scheduled,
+            info.bytes,
+        );
         if counted == claimed {
             return Ok(());
         }
@@ -68,7 +79,10 @@ impl Ledger {
     /// I14, when something still waits.
     pub fn nothing_waits(&self, image: &Image) -> Result<(), Violation> {
         for (id, found) in self.find_all(image)? {
-            if matches!(found.part, Part::Active | Part::DeadLetter) {
+            if matches!(
+                found.part,
+                Part::Active | Part::DeadLetter | Part::Scheduled
+            ) {
                 return Err(Violation::new(
                     "I14",
                     format!("message {id} still waits in {:?}", found.part),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod desk;
+mod schedule;
 mod watch;
 mod writes;
 

@@ -14,6 +14,7 @@ use store::{CommitId, EntityId, WriteSet};
 use super::answers::{Asked, Standing};
 use super::entry::Hold;
 use super::{Ask, Ledger};
+use crate::books::Due;
 use crate::message::{self, MessageId};
 use crate::violation::Violation;
 
@@ -25,6 +26,8 @@ pub(super) struct Turn {
     pub sends: BTreeMap<MessageId, EntityId>,
     /// Locks that are to end by a token that may be good.
     pub ends: BTreeSet<(MessageId, Ask)>,
+    /// The last scheduled message of each entity that was activated.
+    pub activated: BTreeMap<EntityId, Due>,
 }
 
 impl Turn {
@@ -33,6 +36,7 @@ impl Turn {
             now,
             sends: BTreeMap::new(),
             ends: BTreeSet::new(),
+            activated: BTreeMap::new(),
         }
     }
 }
@@ -92,6 +96,7 @@ impl Ledger {
             for counted in &changes.counts {
                 self.explain_count(counted)?;
             }
+            self.note_cancelled(&changes, *commit);
             for moved in &changes.moves {
                 self.explain(moved, *commit)?;
             }
@@ -144,10 +149,12 @@ impl Ledger {
             }
             | Command::ReceiveDeferred {
                 request, entity, ..
-            }
-            | Command::CancelScheduled {
-                request, entity, ..
             } => self.answers.expect(*request, Asked::Read(*entity)),
+            Command::CancelScheduled {
+                request,
+                entity,
+                numbers,
+            } => self.told_cancel(*request, *entity, numbers),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
             // What receivers want is the clients' business; the rest asks for nothing. No client
             // here asks for sessions or transactions: an answer about one is a violation.

@@ -1,7 +1,7 @@
-//! Watch: whether the broker goes on, looked at whenever everything it decided was said. (I14, I6)
+//! Watch: whether the broker goes on, looked at whenever everything it decided was said. (I14, I6, I10)
 //!
 //! Nothing may be left undone for long: a message that is free while a receiver wants it, a
-//! drain, a message past its deadline, a lock past its time. Each may last for so many looks,
+//! drain, a message past its deadline, one that is due, a lock past its time. Each may last for so many looks,
 //! which are turns with nothing pending, before it counts as forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +12,7 @@ use store::{EntityId, Part};
 use super::clients::{Clients, Source};
 use super::entry::Hold;
 use super::{Ledger, Rest};
+use crate::books::Due;
 use crate::message::MessageId;
 use crate::violation::Violation;
 
@@ -31,6 +32,8 @@ pub(super) struct Watch {
     draining: BTreeMap<ReceiverId, u32>,
     overdue: Option<(MessageId, u32)>,
     run_out: Option<(LockToken, u32)>,
+    /// The next scheduled message of an entity, if it is due.
+    late: BTreeMap<EntityId, (Due, u32)>,
     /// When locks run out, as far as was known when they began.
     locks: BTreeSet<(Mono, LockToken)>,
 }
@@ -55,7 +58,27 @@ impl Ledger {
         self.watch_receivers(rest)?;
         self.watch_drains(rest)?;
         self.watch_deadlines(rest)?;
+        self.watch_schedules(rest)?;
         self.watch_locks(rest)
+    }
+
+    /// What is due becomes available.
+    fn watch_schedules(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+        let wall = self.turn.now.wall.0;
+        let mut before = std::mem::take(&mut self.watch.late);
+        for queue in &self.queues {
+            let first = self.books.first_due(queue.id);
+            let Some(due) = first.filter(|(at, _)| *at <= wall) else {
+                continue;
+            };
+            let same = before.remove(&queue.id).filter(|(seen, _)| *seen == due);
+            let waited = same.map_or(0, |(_, waited)| waited) + cost(rest, queue.id);
+            check("I10", waited, || {
+                format!("{due:?} of {} is due and stays", queue.path)
+            })?;
+            self.watch.late.insert(queue.id, (due, waited));
+        }
+        Ok(())
     }
 
     fn watch_receivers(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {

@@ -31,6 +31,7 @@ impl World {
         for player in 0..self.players.len() {
             self.hang_up(player);
         }
+        self.let_schedules_end()?;
         for _ in 0..40 {
             self.advance(500);
             self.settle_down()?;
@@ -38,6 +39,18 @@ impl World {
         let wall = self.now.wall.0 - 1_000;
         self.disk
             .with_current(|image| self.ledger.nothing_expired(image, wall))
+    }
+
+    /// Time passes until everything that is scheduled has become due.
+    fn let_schedules_end(&mut self) -> Result<(), Violation> {
+        let queues = self.ledger.queues.iter();
+        let last = queues.filter_map(|queue| self.ledger.books.last_due_ms(queue.id));
+        let last = last.max().unwrap_or(0);
+        while self.now.wall.0 < last {
+            self.advance((last - self.now.wall.0).min(60_000));
+            self.settle_down()?;
+        }
+        Ok(())
     }
 
     /// Lets the broker finish what it has begun, without time passing.

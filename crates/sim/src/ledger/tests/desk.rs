@@ -10,7 +10,7 @@ use store::{
 };
 
 use super::super::{Ask, Ledger, Queue, Rest};
-use crate::message::{self, MessageId};
+use crate::message::{self, MessageId, Wish};
 use crate::rng::Rng;
 use crate::violation::Violation;
 
@@ -162,9 +162,10 @@ impl Desk {
     /// A client sends: the command, and what a sound broker writes.
     pub(super) fn send(&mut self) -> (MessageId, RequestId, Command, Vec<Write>) {
         let id = self.ledger.fresh_id();
-        let payload = message::build(&mut Rng::new(id), id, None, 10);
+        let payload = message::build(&mut Rng::new(id), id, Wish::default(), 10);
         let now = self.now;
-        self.ledger.send_asked(id, 0, payload.clone(), None, now);
+        self.ledger
+            .send_asked(id, 0, payload.clone(), Wish::default(), now);
         let request = self.request();
         let command = Command::Send {
             request,
