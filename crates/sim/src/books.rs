@@ -3,7 +3,7 @@
 //! Each set is applied in the time that its own writes take, and comes back as [`Changes`]: which
 //! messages moved and which counts rose, for the ledger to explain. What a set leaves behind is
 //! checked against itself (`check.rs`): heads count what is there, every row has its body, nothing
-//! is orphaned, every row can be found again. (Invariants I8, I9, I10, and I6's "exactly once")
+//! is orphaned, every row can be found again. (Invariants I8, I9, I10, I11, and I6's "exactly once")
 //! Later kinds of records belong here: the entries of sessions and of their states.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +16,12 @@ use crate::message::MessageId;
 use crate::violation::Violation;
 
 mod check;
+mod history;
 mod look;
 mod rows;
 mod schedule;
 
+pub use history::Forgotten;
 pub use schedule::Due;
 
 /// Where a message stands.
@@ -62,6 +64,8 @@ pub struct Counted {
 pub struct Changes {
     pub moves: Vec<Move>,
     pub counts: Vec<Counted>,
+    /// Message ids that are remembered no longer.
+    pub forgotten: Vec<Forgotten>,
     /// Whose rows or heads were written.
     pub entities: BTreeSet<EntityId>,
 }
@@ -78,6 +82,8 @@ struct Page {
     dated: Vec<(MessageKey, u64)>,
     /// Scheduled messages whose rows or entries were written.
     due: BTreeSet<(EntityId, Due)>,
+    /// Entries of histories that were written, or whose others were.
+    history: BTreeSet<EntryPlace>,
 }
 
 #[derive(Debug)]
@@ -114,6 +120,8 @@ pub struct Books {
     patches: BTreeMap<NumberKey, Bytes>,
     expiries: BTreeMap<ExpiryKey, u64>,
     entries: BTreeMap<EntryPlace, Bytes>,
+    /// When numbers were accepted, as the entries of histories say.
+    accepted: BTreeMap<NumberKey, u64>,
     heads: BTreeMap<EntityId, Head>,
     tallies: BTreeMap<EntityId, Tally>,
     /// Deadlines of what stands in a queue itself.

@@ -20,6 +20,7 @@ use crate::violation::Violation;
 mod answers;
 mod clients;
 mod deliveries;
+mod duplicates;
 mod entry;
 mod moves;
 mod recount;
@@ -32,6 +33,7 @@ mod watch;
 
 use answers::Answers;
 use clients::Clients;
+use duplicates::History;
 use entry::{Entry, Sent};
 use schedule::Schedules;
 use turn::Turn;
@@ -52,6 +54,8 @@ pub struct Queue {
     /// Milliseconds; `u64::MAX` without one.
     pub default_ttl: u64,
     pub dead_letters_expired: bool,
+    /// Milliseconds for which an id is remembered, if it detects duplicates.
+    pub duplicate_window: Option<u64>,
     /// Its receivers take messages without a lock, so a crash may lose what was on its way.
     pub receive_and_delete: bool,
 }
@@ -86,6 +90,11 @@ pub struct Ledger {
     last_enqueued: Vec<u64>,
     deferred: BTreeSet<(usize, Subqueue, SequenceNumber)>,
     schedules: Schedules,
+    history: History,
+    /// Messages that are to be enqueued, and where. One may wait for what its queue remembers.
+    sends: BTreeMap<MessageId, EntityId>,
+    /// Under which commit messages arrived, as long as that is not durable.
+    undurable: BTreeMap<MessageId, CommitId>,
     /// Whose lock each token is, or was.
     tokens: BTreeMap<LockToken, MessageId>,
     /// The last moment at which nothing was held back: whatever is said now was decided later.
@@ -104,6 +113,8 @@ pub struct Ledger {
     pub activated: u64,
     /// Scheduled messages that were taken back.
     pub cancelled: u64,
+    /// Messages that were accepted and dropped.
+    pub duplicates: u64,
     /// Write sets that were checked.
     pub sets: u64,
 }
@@ -125,6 +136,9 @@ impl Ledger {
             last_enqueued: vec![0; count],
             deferred: BTreeSet::new(),
             schedules: Schedules::default(),
+            history: History::default(),
+            sends: BTreeMap::new(),
+            undurable: BTreeMap::new(),
             tokens: BTreeMap::new(),
             last_quiet: now.mono,
             turn: Turn::new(now),
@@ -136,6 +150,7 @@ impl Ledger {
             accepted: 0,
             activated: 0,
             cancelled: 0,
+            duplicates: 0,
             sets: 0,
         }
     }
@@ -161,6 +176,7 @@ impl Ledger {
             .min(self.queues[queue].default_ttl);
         let mut entry = Entry::new(queue, payload, ttl, now.wall, self.epoch);
         entry.due = wish.due.unwrap_or(0);
+        entry.key = wish.key.unwrap_or(id);
         self.entries.insert(id, entry);
     }
 
@@ -203,6 +219,7 @@ impl Ledger {
                 && entry.epoch == self.epoch
                 && entry.sent == Sent::Accepted
                 && !entry.gone
+                && entry.duplicate_of.is_none()
                 && !entry.may_have_expired(queue, self.max_wall)
         });
         match lost {
@@ -218,6 +235,7 @@ impl Ledger {
     pub fn clock(&mut self, wall: Wall, jumped_back: bool) {
         self.max_wall = self.max_wall.max(wall);
         if jumped_back {
+            self.answers.went_back(wall);
             for entry in self.entries.values_mut() {
                 entry.asked_wall = entry.asked_wall.min(wall);
             }
@@ -236,6 +254,8 @@ impl Ledger {
         self.clients = Clients::default();
         self.watch = Watch::default();
         self.schedules.crashed();
+        self.sends.clear();
+        self.undurable.clear();
         self.books = Books::of(image)?;
         for (id, entry) in &mut self.entries {
             entry.lock = None;
@@ -246,6 +266,11 @@ impl Ledger {
         let queues = self.queues.iter();
         let last = queues.map(|queue| self.books.last_enqueued_ms(queue.id));
         self.last_enqueued = last.collect();
+        for queue in 0..self.queues.len() {
+            let head = image.heads.get(&self.queues[queue].id);
+            let next = head.map_or(SequenceNumber::FIRST, |head| head.next_number);
+            self.forget_lost(queue, next);
+        }
         self.recount(image)
     }
 

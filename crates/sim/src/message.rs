@@ -21,15 +21,27 @@ pub struct Wish {
     pub ttl: Option<u32>,
     /// When it is to become available, by the wall clock.
     pub due: Option<u64>,
+    /// By which it is known to be a duplicate; its own name without one.
+    pub key: Option<MessageId>,
 }
 
 impl Wish {
-    /// Some wish: mostly none at all.
-    pub fn any(rng: &mut Rng, now: Now) -> Self {
+    /// Some wish for the message named `id`: mostly none at all.
+    pub fn any(rng: &mut Rng, id: MessageId, now: Now) -> Self {
         Self {
             ttl: rng.chance(100).then(|| rng.between(1, 20_000) as u32),
             due: rng.chance(150).then(|| any_due(rng, now)),
+            key: any_key(rng, id),
         }
+    }
+}
+
+/// The name of a message nearby, or one that comes again and again.
+fn any_key(rng: &mut Rng, id: MessageId) -> Option<MessageId> {
+    match rng.below(10) {
+        0..=2 => Some(id / 16 * 16),
+        3..=4 => Some(MessageId::MAX - rng.below(10) as u64),
+        _ => None,
     }
 }
 
@@ -67,7 +79,7 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
         encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
     }
     let properties = Properties {
-        message_id: Some(Value::Ulong(id)),
+        message_id: Some(Value::Ulong(wish.key.unwrap_or(id))),
         subject: Some("sim".to_owned()),
         ..Properties::default()
     };

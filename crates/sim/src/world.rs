@@ -46,6 +46,8 @@ pub struct Report {
     pub activated: u64,
     /// Scheduled messages that were taken back.
     pub cancelled: u64,
+    /// Messages that were accepted and dropped.
+    pub duplicates: u64,
     /// Checked one by one.
     pub write_sets: u64,
     pub crashes: u64,
@@ -62,6 +64,7 @@ impl Report {
         self.deliveries += other.deliveries;
         self.activated += other.activated;
         self.cancelled += other.cancelled;
+        self.duplicates += other.duplicates;
         self.write_sets += other.write_sets;
         self.crashes += other.crashes;
         self.cuts += other.cuts;
@@ -153,6 +156,7 @@ impl World {
         self.report.deliveries = self.ledger.deliveries;
         self.report.activated = self.ledger.activated;
         self.report.cancelled = self.ledger.cancelled;
+        self.report.duplicates = self.ledger.duplicates;
         self.report.write_sets = self.ledger.sets;
         Ok(self.report)
     }
@@ -369,6 +373,10 @@ fn ledger_queues(server: &Server) -> Vec<Queue> {
             max_delivery_count: info.settings.max_delivery_count,
             default_ttl: info.settings.default_message_time_to_live,
             dead_letters_expired: info.settings.dead_lettering_on_message_expiration,
+            duplicate_window: info
+                .settings
+                .requires_duplicate_detection
+                .then_some(info.settings.duplicate_detection_history_time_window),
             receive_and_delete: info.path == queues::FAST,
         })
         .collect();

@@ -68,7 +68,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         "no fault happened, or nothing was checked: {total:?}"
     );
     assert!(
-        total.activated > 0 && total.cancelled > 0,
+        total.activated > 0 && total.cancelled > 0 && total.duplicates > 0,
         "a feature was not used: {total:?}"
     );
 }

@@ -28,6 +28,9 @@ impl Books {
         for (entity, due) in &page.due {
             self.check_due(*entity, *due)?;
         }
+        for place in &page.history {
+            self.check_pair(place)?;
+        }
         Ok(())
     }
 
@@ -74,7 +77,8 @@ impl Books {
                 self.check_reach(entity, part, says)?;
             }
         }
-        self.check_start(entity, head)
+        self.check_start(entity, head)?;
+        self.check_oldest(entity, head)
     }
 
     /// A restart finds every row: it is a straggler or not below `resume`. (I1)

@@ -16,17 +16,23 @@ pub type Due = (u64, SequenceNumber);
 impl Books {
     pub(super) fn put_entry(&mut self, place: EntryPlace, value: Bytes, page: &mut Page) {
         note(&place, page);
+        self.note_history(&place, page);
         self.entries.insert(place, value);
     }
 
     pub(super) fn remove_entry(&mut self, place: &EntryPlace, page: &mut Page) {
         note(place, page);
+        self.note_forgotten(place, page);
         self.entries.remove(place);
     }
 
     /// Notes that all entries are to be looked at.
-    pub(super) fn note_entries(&self, page: &mut Page) {
-        self.entries.keys().for_each(|place| note(place, page));
+    pub(super) fn note_entries(&mut self, page: &mut Page) {
+        let places: Vec<_> = self.entries.keys().cloned().collect();
+        for place in &places {
+            note(place, page);
+            self.note_history(place, page);
+        }
     }
 
     /// The next scheduled message of an entity.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use broker::{ConnectionId, LockToken, Mono, Output, RequestId};
+use broker::{ConnectionId, LockToken, Mono, Output, RequestId, Wall};
 use store::{CommitId, EntityId, Part, SequenceNumber};
 
 use super::deliveries::Way;
@@ -27,7 +27,12 @@ pub(super) enum Standing {
 /// What a request was about.
 #[derive(Debug)]
 pub(super) enum Asked {
-    Send(Vec<MessageId>),
+    Send {
+        entity: EntityId,
+        ids: Vec<MessageId>,
+        /// The least that the wall clock has shown since.
+        asked: Wall,
+    },
     Settle {
         ids: Vec<MessageId>,
         ask: Ask,
@@ -73,6 +78,15 @@ impl Answers {
         }
     }
 
+    /// The wall clock went back.
+    pub(super) fn went_back(&mut self, wall: Wall) {
+        for pending in self.pending.values_mut() {
+            if let Asked::Send { asked, .. } = &mut pending.asked {
+                *asked = wall.min(*asked);
+            }
+        }
+    }
+
     /// Nobody waits for an answer on that connection any more.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         self.pending
@@ -82,7 +96,8 @@ impl Answers {
     /// Nothing waits for an answer but what waits for a read. For a time when all was said. (I14)
     pub(super) fn check(&self, rest: &Rest<'_>) -> Result<(), Violation> {
         let waits = |pending: &Pending| match pending.asked {
-            Asked::Read(entity) => rest.is_reading(entity),
+            // A send waits only where ids are looked up.
+            Asked::Read(entity) | Asked::Send { entity, .. } => rest.is_reading(entity),
             _ => false,
         };
         match self.pending.iter().find(|(_, pending)| !waits(pending)) {
@@ -107,8 +122,8 @@ impl Ledger {
                 result,
                 duplicates,
             } => {
-                check_duplicates(*request, duplicates)?;
-                self.said_sent(*request, result.as_ref().ok().copied(), durable)
+                let first = result.as_ref().ok().copied();
+                self.said_sent(*request, first, duplicates, durable)
             }
             Output::Settled { request, result } => {
                 self.said_settled(*request, result.is_ok(), durable)
@@ -176,26 +191,44 @@ impl Ledger {
         &mut self,
         request: RequestId,
         first: Option<SequenceNumber>,
+        duplicates: &[(usize, SequenceNumber)],
         durable: CommitId,
     ) -> Result<(), Violation> {
-        let Some(Asked::Send(ids)) = self.take(request, durable)? else {
+        let Some(Asked::Send { ids, asked, .. }) = self.take(request, durable)? else {
             return Ok(());
         };
-        for (index, id) in (0..).zip(ids) {
-            let Some(entry) = self.entries.get_mut(&id) else {
-                continue;
-            };
-            let promised = first.map(|first| SequenceNumber(first.0 + index));
-            if entry.arrived != promised {
-                let what = format!(
-                    "message {id} was answered with {promised:?} and stored as {:?}",
-                    entry.arrived
-                );
-                return Err(Violation::new("I1", what));
+        let mut duplicates = duplicates.iter().peekable();
+        let mut next = first;
+        for (index, id) in ids.into_iter().enumerate() {
+            self.sends.remove(&id);
+            self.check_durable(request, id, durable)?;
+            if let Some((_, number)) = duplicates.next_if(|(place, _)| *place == index) {
+                self.said_duplicate(id, *number, asked, durable)?;
+            } else {
+                self.check_number(id, next)?;
+                next = next.map(SequenceNumber::next);
             }
-            entry.promised = first.is_some();
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.promised = first.is_some();
+            }
         }
-        Ok(())
+        match duplicates.next() {
+            Some(left) => Err(Violation::new(
+                "I11",
+                format!("{request:?} was told of a duplicate that it did not send: {left:?}"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A message was stored under the number that its sender is told.
+    fn check_number(&self, id: MessageId, told: Option<SequenceNumber>) -> Result<(), Violation> {
+        let stored = self.entries.get(&id).map(|entry| entry.arrived);
+        if stored.is_none_or(|stored| stored == told) {
+            return Ok(());
+        }
+        let what = format!("message {id} was answered with {told:?} and stored as {stored:?}");
+        Err(Violation::new("I1", what))
     }
 
     fn said_settled(
@@ -265,18 +298,6 @@ impl Ledger {
         }
         Ok(())
     }
-}
-
-/// No simulated queue looks for duplicates. (I11)
-fn check_duplicates(
-    request: RequestId,
-    duplicates: &[(usize, SequenceNumber)],
-) -> Result<(), Violation> {
-    if duplicates.is_empty() {
-        return Ok(());
-    }
-    let what = format!("{request:?} brought something new and was told {duplicates:?}");
-    Err(Violation::new("I11", what))
 }
 
 /// A lock that is held can be settled, and one that is over can not. (I3)

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use store::{Part, SequenceNumber};
 
 use super::{Ask, Queue};
+use crate::message::MessageId;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sent {
@@ -63,9 +64,15 @@ pub(super) struct Entry {
     pub ttl: u64,
     /// When its sender wants it to become available, by the wall clock; 0 is at once.
     pub due: u64,
+    /// By which it is known to be a duplicate.
+    pub key: MessageId,
     pub epoch: u64,
     /// Under which it was accepted.
     pub arrived: Option<SequenceNumber>,
+    /// It was dropped, since that one was accepted before it.
+    pub duplicate_of: Option<SequenceNumber>,
+    /// Another was dropped for its sake, so it is there whatever its own sender knows.
+    pub vouched: bool,
     /// Under which it is now. One that was scheduled has a new one since it is available.
     pub number: Option<SequenceNumber>,
     /// A completion or a cancellation was answered, or the message was taken in
@@ -105,8 +112,11 @@ impl Entry {
             asked_wall,
             ttl,
             due: 0,
+            key: 0,
             epoch,
             arrived: None,
+            duplicate_of: None,
+            vouched: false,
             number: None,
             gone: false,
             may_be_gone: false,
@@ -144,7 +154,8 @@ impl Entry {
 
     /// Whether its absence from the store needs no further reason.
     pub(super) fn may_be_absent(&self, queue: &Queue, max_wall: Wall) -> bool {
-        self.sent != Sent::Accepted
+        (self.sent != Sent::Accepted && !self.vouched)
+            || self.duplicate_of.is_some()
             || self.gone
             || self.may_be_gone
             || self.leaving > 0

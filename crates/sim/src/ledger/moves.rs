@@ -15,7 +15,7 @@ impl Ledger {
     /// Finds the reason of a move.
     pub(super) fn explain(&mut self, moved: &Move, commit: CommitId) -> Result<(), Violation> {
         match (moved.from, moved.to) {
-            (None, Some(to)) => self.explain_arrival(moved, to),
+            (None, Some(to)) => self.explain_arrival(moved, to, commit),
             (Some(from), None) => self.explain_departure(moved, from, commit),
             (Some(from), Some(to)) => self.explain_step(moved, from, to),
             (None, None) => Ok(()),
@@ -23,13 +23,18 @@ impl Ledger {
     }
 
     /// Only what is sent arrives, once, as it was sent.
-    fn explain_arrival(&mut self, moved: &Move, to: Place) -> Result<(), Violation> {
+    fn explain_arrival(
+        &mut self,
+        moved: &Move,
+        to: Place,
+        commit: CommitId,
+    ) -> Result<(), Violation> {
         let Move { id, row, .. } = *moved;
         let wrong = |invariant, what: &str| {
             let what = format!("message {id} in {to:?} {what}");
             Err(Violation::new(invariant, what))
         };
-        let sent_to = self.turn.sends.remove(&id);
+        let sent_to = self.sends.remove(&id);
         let (Some(entity), Some(entry)) = (sent_to, self.entries.get_mut(&id)) else {
             return wrong("I12", "is stored and nobody sent it");
         };
@@ -54,10 +59,13 @@ impl Ledger {
         }
         entry.arrived = Some(to.number);
         entry.number = Some(to.number);
+        self.undurable.insert(id, commit);
         if scheduled {
-            return self.check_scheduled(moved);
+            self.check_scheduled(moved)?;
+        } else {
+            self.check_enqueued(moved)?;
         }
-        self.check_enqueued(moved)
+        self.note_accepted(id, to)
     }
 
     /// A message that becomes available has its row from this moment on.

@@ -62,11 +62,14 @@ impl Ledger {
         let Some(entry) = self.entries.get(&id) else {
             return Ok(());
         };
-        if entry.arrived != Some(number) {
-            let what = format!("message {id} is {:?}, not {number}", entry.arrived);
+        let known = entry.arrived.or(entry.duplicate_of);
+        if known != Some(number) {
+            let what = format!("message {id} is {known:?}, not {number}");
             return Err(Violation::new("I10", what));
         }
-        self.schedules.known.insert((entry.queue, number, id));
+        if entry.arrived.is_some() {
+            self.schedules.known.insert((entry.queue, number, id));
+        }
         Ok(())
     }
 

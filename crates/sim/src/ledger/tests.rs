@@ -2,6 +2,7 @@
 
 mod answers;
 mod desk;
+mod duplicates;
 mod schedule;
 mod watch;
 mod writes;

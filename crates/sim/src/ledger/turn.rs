@@ -22,8 +22,6 @@ use crate::violation::Violation;
 #[derive(Debug)]
 pub(super) struct Turn {
     pub now: Now,
-    /// Messages that are to be enqueued, and where.
-    pub sends: BTreeMap<MessageId, EntityId>,
     /// Locks that are to end by a token that may be good.
     pub ends: BTreeSet<(MessageId, Ask)>,
     /// The last scheduled message of each entity that was activated.
@@ -34,7 +32,6 @@ impl Turn {
     pub(super) fn new(now: Now) -> Self {
         Self {
             now,
-            sends: BTreeMap::new(),
             ends: BTreeSet::new(),
             activated: BTreeMap::new(),
         }
@@ -74,6 +71,10 @@ impl Ledger {
     /// The shard is about to be told all this.
     pub fn turn_begins(&mut self, commands: &[Command], now: Now) {
         self.turn = Turn::new(now);
+        // Elsewhere what is not enqueued at once never is.
+        let mut sends = std::mem::take(&mut self.sends);
+        sends.retain(|_, entity| self.detects(*entity));
+        self.sends = sends;
         for command in commands {
             self.told(command);
             self.clients.told(command);
@@ -100,6 +101,9 @@ impl Ledger {
             for moved in &changes.moves {
                 self.explain(moved, *commit)?;
             }
+            for forgotten in &changes.forgotten {
+                self.explain_forgotten(*forgotten)?;
+            }
             entities.extend(changes.entities);
         }
         self.answers.rest_on(submitted);
@@ -112,6 +116,7 @@ impl Ledger {
     /// I1, I6 or I14, when something was left undone.
     pub fn turn_ends(&mut self, rest: Rest<'_>) -> Result<(), Violation> {
         self.check_owed(rest.durable)?;
+        self.undurable.retain(|_, commit| *commit > rest.durable);
         if rest.is_quiet() {
             self.last_quiet = self.turn.now.mono;
             self.answers.check(&rest)?;
@@ -185,8 +190,10 @@ impl Ledger {
             .iter()
             .filter_map(|sent| message::id_of(&sent.payload));
         let ids: Vec<MessageId> = ids.collect();
-        self.turn.sends.extend(ids.iter().map(|id| (*id, entity)));
-        self.answers.expect(request, Asked::Send(ids));
+        self.sends.extend(ids.iter().map(|id| (*id, entity)));
+        let asked = self.turn.now.wall;
+        self.answers
+            .expect(request, Asked::Send { entity, ids, asked });
     }
 
     fn told_settle(

@@ -19,7 +19,7 @@ impl Manager {
             let id = stage.ledger.fresh_id();
             let wish = Wish {
                 due: Some(message::any_due(stage.rng, stage.now)),
-                ..Wish::any(stage.rng, stage.now)
+                ..Wish::any(stage.rng, id, stage.now)
             };
             let size = stage.rng.below(100);
             let payload = message::build(stage.rng, id, wish, size);

@@ -37,6 +37,7 @@ impl World {
             self.settle_down()?;
         }
         let wall = self.now.wall.0 - 1_000;
+        self.ledger.nothing_remembered(wall)?;
         self.disk
             .with_current(|image| self.ledger.nothing_expired(image, wall))
     }

@@ -5,7 +5,13 @@ use broker::QueueSettings;
 /// Its receivers take messages without a lock.
 pub const FAST: &str = "fast";
 
-const SETTINGS: [&str; 4] = ["plain", "expires-to-dead-letter", "expires-away", FAST];
+const SETTINGS: [&str; 5] = [
+    "plain",
+    "expires-to-dead-letter",
+    "expires-away",
+    FAST,
+    "detects-duplicates",
+];
 
 /// Paths and settings, in the order of the ledger's indices.
 #[must_use]
@@ -27,9 +33,14 @@ pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
         lock_duration: 5_000,
         ..QueueSettings::default()
     };
+    let detects = QueueSettings {
+        requires_duplicate_detection: true,
+        duplicate_detection_history_time_window: 10_000,
+        ..plain.clone()
+    };
     SETTINGS
         .into_iter()
-        .zip([plain, dead, away, QueueSettings::default()])
+        .zip([plain, dead, away, QueueSettings::default(), detects])
         .collect()
 }
 

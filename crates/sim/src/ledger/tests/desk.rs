@@ -68,6 +68,7 @@ impl Desk {
             max_delivery_count: 3,
             default_ttl: TTL,
             dead_letters_expired: true,
+            duplicate_window: None,
             receive_and_delete: false,
         };
         let mut desk = Self {
@@ -161,11 +162,17 @@ impl Desk {
 
     /// A client sends: the command, and what a sound broker writes.
     pub(super) fn send(&mut self) -> (MessageId, RequestId, Command, Vec<Write>) {
+        let (id, request, command, payload) = self.ask(Wish::default());
+        let writes = self.arrival(payload);
+        (id, request, command, writes)
+    }
+
+    /// A client sends something with a wish.
+    pub(super) fn ask(&mut self, wish: Wish) -> (MessageId, RequestId, Command, Bytes) {
         let id = self.ledger.fresh_id();
-        let payload = message::build(&mut Rng::new(id), id, Wish::default(), 10);
+        let payload = message::build(&mut Rng::new(id), id, wish, 10);
         let now = self.now;
-        self.ledger
-            .send_asked(id, 0, payload.clone(), Wish::default(), now);
+        self.ledger.send_asked(id, 0, payload.clone(), wish, now);
         let request = self.request();
         let command = Command::Send {
             request,
@@ -175,11 +182,10 @@ impl Desk {
                 ..Incoming::default()
             }],
         };
-        let writes = self.arrival(payload);
-        (id, request, command, writes)
+        (id, request, command, payload)
     }
 
-    fn arrival(&mut self, body: Bytes) -> Vec<Write> {
+    pub(super) fn arrival(&mut self, body: Bytes) -> Vec<Write> {
         let number = self.head.next_number;
         self.head.next_number = number.next();
         self.head.last_enqueued_ms = self.now.wall.0;

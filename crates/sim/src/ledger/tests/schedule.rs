@@ -5,8 +5,7 @@ use bytes::Bytes;
 use store::{BodyPointer, EntryKey, Index, MessageRow, Part, SequenceNumber, Write};
 
 use super::desk::{Desk, QUEUE, TTL, accepted, check};
-use crate::message::{self, MessageId, Wish};
-use crate::rng::Rng;
+use crate::message::{MessageId, Wish};
 use crate::violation::Violation;
 
 /// Milliseconds until the messages of these tests are due.
@@ -20,24 +19,12 @@ fn key(desk: &Desk, id: MessageId) -> EntryKey {
 impl Desk {
     /// A message that was accepted for later: its id and what a sound broker writes.
     fn planned(&mut self, ahead: u64) -> (MessageId, RequestId, Command, Vec<Write>) {
-        let id = self.ledger.fresh_id();
         let due = self.now.wall.0 + ahead;
         let wish = Wish {
             due: Some(due),
             ..Wish::default()
         };
-        let body = message::build(&mut Rng::new(id), id, wish, 10);
-        let now = self.now;
-        self.ledger.send_asked(id, 0, body.clone(), wish, now);
-        let request = self.request();
-        let command = Command::Send {
-            request,
-            entity: QUEUE,
-            messages: vec![broker::Incoming {
-                payload: body.clone(),
-                ..broker::Incoming::default()
-            }],
-        };
+        let (id, request, command, body) = self.ask(wish);
         let number = self.head.next_number;
         self.head.next_number = number.next();
         let pointer = BodyPointer {

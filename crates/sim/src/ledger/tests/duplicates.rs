@@ -1,0 +1,152 @@
+//! Duplicates that are kept, and messages that are dropped though they are none.
+
+use broker::{Command, Output, RequestId};
+use bytes::Bytes;
+use store::{EntryKey, Index, SequenceNumber, Write};
+
+use super::desk::{Desk, QUEUE, accepted, check};
+use crate::message::{MessageId, Wish};
+use crate::violation::Violation;
+
+/// Milliseconds.
+const WINDOW: u64 = 20_000;
+const ID: &[u8] = b"the hash of an id";
+
+impl Desk {
+    fn detecting() -> Self {
+        let mut desk = Self::new();
+        desk.ledger.queues[0].duplicate_window = Some(WINDOW);
+        desk
+    }
+
+    /// Another message with the id of all of these tests: what a broker writes that keeps it.
+    fn again(&mut self) -> (MessageId, RequestId, Command, Vec<Write>) {
+        let wish = Wish {
+            key: Some(7),
+            ..Wish::default()
+        };
+        let (id, request, command, payload) = self.ask(wish);
+        let number = self.head.next_number;
+        let mut writes = self.arrival(payload);
+        let at = self.now.wall.0;
+        let mut value = at.to_be_bytes().to_vec();
+        value.extend_from_slice(&number.0.to_be_bytes());
+        writes.push(Write::PutEntry {
+            entity: QUEUE,
+            index: Index::DuplicateId,
+            key: EntryKey::new(ID, SequenceNumber(0)),
+            value: value.into(),
+        });
+        writes.push(Write::PutEntry {
+            entity: QUEUE,
+            index: Index::DuplicateTime,
+            key: EntryKey::by_u64(at, number),
+            value: Bytes::from_static(ID),
+        });
+        (id, request, command, writes)
+    }
+
+    fn first(&mut self) -> MessageId {
+        let (id, request, command, writes) = self.again();
+        let answer = accepted(request, SequenceNumber(1));
+        self.turn(&[command], writes, &[answer]).unwrap();
+        id
+    }
+
+    /// The id leaves the store.
+    fn forget(&mut self) -> Vec<Write> {
+        let at = self.ledger.books.oldest_id_ms(QUEUE).unwrap();
+        vec![
+            Write::RemoveEntry {
+                entity: QUEUE,
+                index: Index::DuplicateTime,
+                key: EntryKey::by_u64(at, SequenceNumber(1)),
+            },
+            Write::RemoveEntry {
+                entity: QUEUE,
+                index: Index::DuplicateId,
+                key: EntryKey::new(ID, SequenceNumber(0)),
+            },
+        ]
+    }
+
+    /// The next message is dropped as a duplicate of that one.
+    fn drop_next(&mut self, of: u64) -> Result<(), Violation> {
+        let (next, head) = (self.head.next_number, self.head.clone());
+        let (_, request, command, _) = self.again();
+        self.head = head;
+        let answer = Output::Sent {
+            request,
+            result: Ok(next),
+            duplicates: vec![(0, SequenceNumber(of))],
+        };
+        self.turn(&[command], vec![], &[answer])
+    }
+}
+
+#[test]
+fn a_duplicate_that_is_dropped_is_no_violation_and_is_not_missed() {
+    let mut desk = Desk::detecting();
+    desk.first();
+    desk.pass(WINDOW - 1);
+    assert_eq!(desk.drop_next(1), Ok(()));
+    assert_eq!(desk.ledger.send_answered(2, true), Ok(()));
+    assert_eq!(desk.ledger.crashed(&desk.image()), Ok(()));
+}
+
+#[test]
+fn a_duplicate_that_is_kept_is_found() {
+    let mut desk = Desk::detecting();
+    desk.first();
+    desk.pass(WINDOW - 1);
+    let (_, _, command, mut writes) = desk.again();
+    // The block has its least deadline already.
+    writes.retain(|write| !matches!(write, Write::PutExpiry { .. }));
+    check(desk.turn(&[command], writes, &[]), "I11");
+}
+
+#[test]
+fn a_message_that_is_dropped_for_nothing_or_after_the_window_is_found() {
+    let mut desk = Desk::detecting();
+    check(desk.drop_next(1), "I11");
+
+    let mut desk = Desk::detecting();
+    desk.first();
+    desk.pass(WINDOW);
+    check(desk.drop_next(1), "I11");
+}
+
+#[test]
+fn an_id_that_is_forgotten_in_its_window_or_not_remembered_is_found() {
+    let mut desk = Desk::detecting();
+    desk.first();
+    desk.pass(WINDOW - 1);
+    let writes = desk.forget();
+    check(desk.turn(&[], writes.clone(), &[]), "I11");
+
+    let mut desk = Desk::detecting();
+    let (_, _, command, mut writes) = desk.again();
+    writes.truncate(writes.len() - 2);
+    check(desk.turn(&[command], writes, &[]), "I11");
+}
+
+#[test]
+fn entries_of_an_id_that_do_not_agree_are_found() {
+    for kept in 0..2 {
+        let mut desk = Desk::detecting();
+        desk.first();
+        desk.pass(WINDOW);
+        let mut writes = desk.forget();
+        writes.remove(kept);
+        check(desk.turn(&[], writes, &[]), "I11");
+    }
+}
+
+#[test]
+fn what_was_dropped_for_the_sake_of_another_lets_it_not_be_lost() {
+    let mut desk = Desk::detecting();
+    let first = desk.first();
+    desk.ledger.send_lost(first);
+    desk.drop_next(1).unwrap();
+    check(desk.ledger.crashed(&store::Image::default()), "I1");
+}
