@@ -32,7 +32,8 @@ pub(crate) struct Shared {
     pub pumps: BTreeSet<Place>,
     /// Where the last message went on from, so that each has its turn.
     last_pump: Option<Place>,
-    /// Messages that may still go on in this turn: other background work has its share too.
+    /// Messages that may still go on in this turn. Apart from other work, so that neither stops
+    /// the other.
     pub pump_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
@@ -109,11 +110,11 @@ impl Context<'_> {
         read
     }
 
-    /// Takes one unit of work out of the pumps' share of the turn's budget, if there is one.
+    /// Takes one unit out of the pumps' budget for the turn, if there is one.
     pub(crate) fn take_pump_work(&mut self) -> bool {
         let left = self.shared.pump_left;
         self.shared.pump_left = left.saturating_sub(1);
-        left > 0 && self.take_work()
+        left > 0
     }
 
     /// Takes one unit of background work out of the turn's budget, if there is one.

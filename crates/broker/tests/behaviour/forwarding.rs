@@ -67,6 +67,38 @@ fn what_was_there_before_goes_on_when_forwarding_is_set() {
 }
 
 #[test]
+fn a_small_budget_moves_the_messages_of_all_who_forward() {
+    check_with(
+        BrokerSettings {
+            turn_work: 2,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=c
+        0s queue name=a
+        0s queue name=b
+        0s send in=a v w x
+        0s send in=b y z
+        0s disk full
+        0s queue name=a forward=c
+        0s queue name=b forward=c
+        0s disk free
+        0s restart
+        2s counters in=a
+        2s counters in=b
+        2s counters in=c
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            2s active 0 dead 0 deferred 0 bytes 0
+            2s active 0 dead 0 deferred 0 bytes 0
+            2s active 5 dead 0 deferred 0 bytes 5
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_whose_destination_is_missing_goes_to_the_transfer_dead_letter_queue() {
     check(
         "
