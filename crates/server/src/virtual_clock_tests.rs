@@ -6,7 +6,7 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 const START: u64 = 1_700_000_000_000;
 
 /// Something that happens at a time of the broker's monotonic clock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Event {
     at: u64,
     name: &'static str,

@@ -208,6 +208,7 @@ mod tests {
             expiry = "cloud"
             locks-on-disconnect = "drop"
             forward-failures = "dead-letter"
+            virtual-clock = true
             [auth]
             anonymous = ["send", "listen"]
             [[auth.rules]]
@@ -230,6 +231,7 @@ mod tests {
         assert_eq!(config.listen.len(), 2);
         assert_eq!(config.max_message_size, Some(Size(1_048_576)));
         assert_eq!(config.memory, Some(Size(256 << 20)));
+        assert!(config.virtual_clock);
         assert_eq!(
             config.auth.rules[0].secondary_key.as_deref(),
             Some("second")
