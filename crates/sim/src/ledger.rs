@@ -22,6 +22,7 @@ mod clients;
 mod deliveries;
 mod duplicates;
 mod entry;
+mod forward;
 mod moves;
 mod recount;
 mod schedule;
@@ -35,6 +36,7 @@ use answers::Answers;
 use clients::Clients;
 use duplicates::History;
 use entry::{Entry, Sent};
+use forward::Forwarding;
 use schedule::Schedules;
 use turn::Turn;
 use watch::Watch;
@@ -56,6 +58,9 @@ pub struct Queue {
     pub dead_letters_expired: bool,
     /// Milliseconds for which an id is remembered, if it detects duplicates.
     pub duplicate_window: Option<u64>,
+    /// Where its messages go by themselves, by index.
+    pub forwards_to: Option<usize>,
+    pub forwards_dead_letters_to: Option<usize>,
     /// Its receivers take messages without a lock, so a crash may lose what was on its way.
     pub receive_and_delete: bool,
 }
@@ -91,6 +96,7 @@ pub struct Ledger {
     deferred: BTreeSet<(usize, Subqueue, SequenceNumber)>,
     schedules: Schedules,
     history: History,
+    forwarding: Forwarding,
     /// Messages that are to be enqueued, and where. One may wait for what its queue remembers.
     sends: BTreeMap<MessageId, EntityId>,
     /// Under which commit messages arrived, as long as that is not durable.
@@ -115,6 +121,8 @@ pub struct Ledger {
     pub cancelled: u64,
     /// Messages that were accepted and dropped.
     pub duplicates: u64,
+    /// Messages that went on to another queue.
+    pub forwarded: u64,
     /// Write sets that were checked.
     pub sets: u64,
 }
@@ -137,6 +145,7 @@ impl Ledger {
             deferred: BTreeSet::new(),
             schedules: Schedules::default(),
             history: History::default(),
+            forwarding: Forwarding::default(),
             sends: BTreeMap::new(),
             undurable: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -151,6 +160,7 @@ impl Ledger {
             activated: 0,
             cancelled: 0,
             duplicates: 0,
+            forwarded: 0,
             sets: 0,
         }
     }
@@ -257,6 +267,8 @@ impl Ledger {
         self.sends.clear();
         self.undurable.clear();
         self.books = Books::of(image)?;
+        self.forwarding = Forwarding::default();
+        self.put_back();
         for (id, entry) in &mut self.entries {
             entry.lock = None;
             // It may have swallowed the sight of deliveries whose failures were already written.
@@ -272,6 +284,21 @@ impl Ledger {
             self.forget_lost(queue, next);
         }
         self.recount(image)
+    }
+
+    /// Every message is where the crash has left it.
+    fn put_back(&mut self) {
+        for (id, entry) in &mut self.entries {
+            let Some(place) = self.books.place(*id) else {
+                continue;
+            };
+            let mut queues = self.queues.iter();
+            if let Some(queue) = queues.position(|queue| queue.id == place.entity) {
+                entry.put_back(queue);
+                entry.number = Some(place.number);
+                entry.duplicate_of = None;
+            }
+        }
     }
 
     /// Which of the queues an entity is.

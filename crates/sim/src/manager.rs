@@ -171,8 +171,11 @@ impl Manager {
                     self.held.clear();
                 }
             }
-            Asked::Schedule(ids) => schedule::scheduled(stage.ledger, &ids, response)?,
-            Asked::Cancel(messages) => schedule::cancelled(stage.ledger, &messages, response)?,
+            Asked::Schedule(ids) => schedule::scheduled(stage.ledger, self.queue, &ids, response)?,
+            Asked::Cancel(messages) => {
+                let done = response.code == 200;
+                stage.ledger.cancel_answered(self.queue, &messages, done)?;
+            }
             Asked::Settle(ids, ask) => {
                 for id in ids {
                     stage

@@ -48,6 +48,8 @@ pub struct Report {
     pub cancelled: u64,
     /// Messages that were accepted and dropped.
     pub duplicates: u64,
+    /// Messages that went on to another queue.
+    pub forwarded: u64,
     /// Checked one by one.
     pub write_sets: u64,
     pub crashes: u64,
@@ -65,6 +67,7 @@ impl Report {
         self.activated += other.activated;
         self.cancelled += other.cancelled;
         self.duplicates += other.duplicates;
+        self.forwarded += other.forwarded;
         self.write_sets += other.write_sets;
         self.crashes += other.crashes;
         self.cuts += other.cuts;
@@ -157,6 +160,7 @@ impl World {
         self.report.activated = self.ledger.activated;
         self.report.cancelled = self.ledger.cancelled;
         self.report.duplicates = self.ledger.duplicates;
+        self.report.forwarded = self.ledger.forwarded;
         self.report.write_sets = self.ledger.sets;
         Ok(self.report)
     }
@@ -377,6 +381,12 @@ fn ledger_queues(server: &Server) -> Vec<Queue> {
                 .settings
                 .requires_duplicate_detection
                 .then_some(info.settings.duplicate_detection_history_time_window),
+            forwards_to: info.settings.forward_to.as_deref().map(queues::index_of),
+            forwards_dead_letters_to: info
+                .settings
+                .forward_dead_lettered_messages_to
+                .as_deref()
+                .map(queues::index_of),
             receive_and_delete: info.path == queues::FAST,
         })
         .collect();
@@ -386,19 +396,20 @@ fn ledger_queues(server: &Server) -> Vec<Queue> {
 
 fn players() -> Vec<Player> {
     let mut actors = Vec::new();
-    for (index, (path, _)) in queues::definitions().into_iter().enumerate() {
+    for (index, (path, settings)) in queues::definitions().into_iter().enumerate() {
         let fast = path == queues::FAST;
-        actors.push(Actor::Sender(Sender::new(index, path)));
-        actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, fast)));
-        actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, fast)));
+        let mut receiver = |subqueue, settled| {
+            if queues::is_open(&settings, subqueue) {
+                actors.push(Actor::Receiver(Receiver::new(path, subqueue, settled)));
+            }
+        };
+        receiver(Subqueue::Main, fast);
+        receiver(Subqueue::Main, fast);
         if !fast {
-            actors.push(Actor::Receiver(Receiver::new(
-                path,
-                Subqueue::DeadLetter,
-                false,
-            )));
+            receiver(Subqueue::DeadLetter, false);
             actors.push(Actor::Manager(Manager::new(index, path, Subqueue::Main)));
         }
+        actors.push(Actor::Sender(Sender::new(index, path)));
     }
     actors
         .into_iter()

@@ -56,6 +56,13 @@ impl Books {
         self.rows.range(all).map(|(_, (id, row))| (*id, row))
     }
 
+    /// The least number of one part.
+    #[must_use]
+    pub fn first_number(&self, entity: EntityId, part: Part) -> Option<SequenceNumber> {
+        let all = (entity, part, SequenceNumber(0))..=(entity, part, SequenceNumber::MAX);
+        Some(self.rows.range(all).next()?.0.2)
+    }
+
     /// Messages whose deadline is past, the longest overdue first.
     pub fn overdue(&self, wall_ms: u64) -> impl Iterator<Item = (MessageId, EntityId)> {
         let past = self.deadlines.iter();

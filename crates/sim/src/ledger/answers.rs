@@ -34,6 +34,7 @@ pub(super) enum Asked {
         asked: Wall,
     },
     Settle {
+        entity: EntityId,
         ids: Vec<MessageId>,
         ask: Ask,
         standing: Standing,
@@ -237,22 +238,35 @@ impl Ledger {
         done: bool,
         durable: CommitId,
     ) -> Result<(), Violation> {
-        let Some(Asked::Settle { ids, ask, standing }) = self.take(request, durable)? else {
+        let asked = self.take(request, durable)?;
+        let Some(Asked::Settle {
+            entity,
+            ids,
+            ask,
+            standing,
+        }) = asked
+        else {
             return Ok(());
         };
+        let queue = self.queue_of(entity);
         check_standing(standing, done, || format!("{ask:?} of messages {ids:?}"))?;
         for id in ids.into_iter().filter(|_| done) {
-            self.check_settled(id, ask)?;
+            self.check_settled(entity, id, ask)?;
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.grant(ask);
+                if ask == Ask::DeadLetter {
+                    entry.dead_lettered = queue;
+                }
             }
         }
         Ok(())
     }
 
     /// What was done stays done. (I2)
-    fn check_settled(&self, id: MessageId, ask: Ask) -> Result<(), Violation> {
-        let part = self.books.place(id).map(|place| place.part);
+    fn check_settled(&self, entity: EntityId, id: MessageId, ask: Ask) -> Result<(), Violation> {
+        // Elsewhere it is a message like any other.
+        let place = self.books.place(id).filter(|place| place.entity == entity);
+        let part = place.map(|place| place.part);
         let undone = match ask {
             Ask::Complete => part.is_some(),
             Ask::DeadLetter => matches!(part, Some(Part::Active | Part::Deferred)),

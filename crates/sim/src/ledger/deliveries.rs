@@ -35,16 +35,24 @@ impl Ledger {
             })?;
         let entry = &self.entries[&id];
         entry.check_delivery(id, delivery, way, self.turn.now.mono)?;
-        self.check_order(id, delivery)?;
-        let lock = delivery.lock_ms.map(|ms| self.lock(id, delivery, way, ms));
+        let stale = self.is_stale(id, delivery, way)?;
+        if !stale {
+            self.check_order(id, delivery)?;
+        }
+        let mut lock = delivery.lock_ms.map(|ms| self.lock(id, delivery, way, ms));
+        if let Some(lock) = lock.as_mut().filter(|_| stale) {
+            lock.hold = Hold::Ended;
+        }
         let Some(entry) = self.entries.get_mut(&id) else {
             return Ok(());
         };
         entry.deliveries += 1;
         // Only a reason that the broker gave may add properties unasked; a client's are noted as asked for.
         entry.changed |= from_dead_letters(delivery);
-        entry.last_count = delivery.message.delivery_count;
-        entry.number = Some(delivery.message.number);
+        if !stale {
+            entry.last_count = delivery.message.delivery_count;
+            entry.number = Some(delivery.message.number);
+        }
         entry.gone |= lock.is_none();
         entry.lock = lock;
         if let Some(lock) = lock {
@@ -142,7 +150,7 @@ impl Entry {
         if self.gone {
             return at("I2", "was delivered after its completion was answered");
         }
-        if self.dead_letter_answered && !from_dead_letters(delivery) {
+        if self.dead_lettered.is_some() && !from_dead_letters(delivery) {
             return at(
                 "I2",
                 "was delivered from its queue after it was dead-lettered",

@@ -118,6 +118,15 @@ impl Ledger {
         Ok(())
     }
 
+    /// The number for whose sake a message that comes now would be dropped.
+    pub(super) fn first_accepted(&self, id: MessageId, queue: usize) -> Option<SequenceNumber> {
+        let key = self.entries.get(&id)?.key;
+        let window = self.queues[queue].duplicate_window?;
+        let first = self.history.accepted.get(&(queue, key))?.last()?;
+        let counts = self.turn.now.wall.0 < first.at.saturating_add(window);
+        counts.then_some(first.number)
+    }
+
     /// An id was forgotten: its window is over.
     pub(super) fn explain_forgotten(&mut self, forgotten: Forgotten) -> Result<(), Violation> {
         let (entity, at, number) = forgotten;

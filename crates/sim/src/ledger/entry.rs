@@ -4,6 +4,7 @@ use broker::{ConnectionId, LockToken, Mono, ReceiverId, Wall};
 use bytes::Bytes;
 use store::{Part, SequenceNumber};
 
+use super::forward::Station;
 use super::{Ask, Queue};
 use crate::message::MessageId;
 
@@ -54,6 +55,7 @@ impl Lock {
 
 #[derive(Debug)]
 pub(super) struct Entry {
+    /// Whose message it is now.
     pub queue: usize,
     pub payload: Bytes,
     pub sent: Sent,
@@ -75,6 +77,12 @@ pub(super) struct Entry {
     pub vouched: bool,
     /// Under which it is now. One that was scheduled has a new one since it is available.
     pub number: Option<SequenceNumber>,
+    /// The number under which it first became available.
+    pub enqueued: Option<SequenceNumber>,
+    /// The queue out of whose dead-letter queue it was forwarded.
+    pub source: Option<&'static str>,
+    /// What it was before it was forwarded.
+    pub stations: Vec<Station>,
     /// A completion or a cancellation was answered, or the message was taken in
     /// receive-and-delete mode.
     pub gone: bool,
@@ -84,7 +92,8 @@ pub(super) struct Entry {
     pub leaving: u32,
     /// The shard said that it took it back.
     pub cancel_granted: bool,
-    pub dead_letter_answered: bool,
+    /// The queue in which the shard said that it dead-lettered it.
+    pub dead_lettered: Option<usize>,
     pub dead_letter_asked: bool,
     pub defer_asked: u32,
     /// What the shard said it did, by [`Ask`].
@@ -118,11 +127,14 @@ impl Entry {
             duplicate_of: None,
             vouched: false,
             number: None,
+            enqueued: None,
+            source: None,
+            stations: Vec::new(),
             gone: false,
             may_be_gone: false,
             leaving: 0,
             cancel_granted: false,
-            dead_letter_answered: false,
+            dead_lettered: None,
             dead_letter_asked: false,
             defer_asked: 0,
             granted: 0,
@@ -171,7 +183,8 @@ impl Entry {
     pub(super) fn must_not_be_in(&self, part: Part) -> bool {
         self.gone
             || self.sent == Sent::Refused
-            || (self.dead_letter_answered && matches!(part, Part::Active | Part::Deferred))
+            || (self.dead_lettered == Some(self.queue)
+                && matches!(part, Part::Active | Part::Deferred))
             || (part == Part::Scheduled && (self.due == 0 || self.deliveries > 0))
     }
 }

@@ -1,7 +1,7 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
 //!
-//! A new reason for a message to move (a forwarding, a transaction) is a new arm here.
+//! A new reason for a message to move (a transaction) is a new arm here.
 
 use store::{CommitId, MessageRow, Part};
 
@@ -59,6 +59,7 @@ impl Ledger {
         }
         entry.arrived = Some(to.number);
         entry.number = Some(to.number);
+        entry.enqueued = Some(to.number);
         self.undurable.insert(id, commit);
         if scheduled {
             self.check_scheduled(moved)?;
@@ -108,6 +109,9 @@ impl Ledger {
             self.owed.push((commit, moved.id));
             return Ok(());
         }
+        if self.is_dropped_on_the_way(moved.id, from) {
+            return Ok(());
+        }
         let what = format!(
             "message {} was removed from {from:?} for no reason",
             moved.id
@@ -118,6 +122,9 @@ impl Ledger {
     fn explain_step(&mut self, moved: &Move, from: Place, to: Place) -> Result<(), Violation> {
         if (from.entity, from.part, to.part) == (to.entity, Part::Scheduled, Part::Active) {
             return self.explain_activation(moved, from, to);
+        }
+        if from.entity != to.entity {
+            return self.explain_forwarding(moved, from, to);
         }
         let (entry, queue) = self.entry_at(moved.id, from)?;
         let deferred = match (from.part, to.part) {
@@ -232,7 +239,12 @@ impl Ledger {
         row.expires_ms <= self.turn.now.wall.0
     }
 
-    fn check_not_lent(&self, id: MessageId, entry: &Entry, what: &str) -> Result<(), Violation> {
+    pub(super) fn check_not_lent(
+        &self,
+        id: MessageId,
+        entry: &Entry,
+        what: &str,
+    ) -> Result<(), Violation> {
         if entry.is_lent(self.turn.now.mono) {
             let what = format!("message {id} was {what} while it is locked");
             return Err(Violation::new("I3", what));
@@ -241,6 +253,6 @@ impl Ledger {
     }
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
+pub(super) fn contains(bytes: &[u8], part: &[u8]) -> bool {
     part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
 }

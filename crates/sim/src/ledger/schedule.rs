@@ -58,7 +58,12 @@ impl Ledger {
     ///
     /// # Errors
     /// I10, when it is another one.
-    pub fn scheduled(&mut self, number: SequenceNumber, id: MessageId) -> Result<(), Violation> {
+    pub fn scheduled(
+        &mut self,
+        queue: usize,
+        number: SequenceNumber,
+        id: MessageId,
+    ) -> Result<(), Violation> {
         let Some(entry) = self.entries.get(&id) else {
             return Ok(());
         };
@@ -68,7 +73,7 @@ impl Ledger {
             return Err(Violation::new("I10", what));
         }
         if entry.arrived.is_some() {
-            self.schedules.known.insert((entry.queue, number, id));
+            self.schedules.known.insert((queue, number, id));
         }
         Ok(())
     }
@@ -96,7 +101,12 @@ impl Ledger {
     ///
     /// # Errors
     /// I10, when it was told so and the shard never said it.
-    pub fn cancel_answered(&mut self, messages: &[Scheduled], done: bool) -> Result<(), Violation> {
+    pub fn cancel_answered(
+        &mut self,
+        queue: usize,
+        messages: &[Scheduled],
+        done: bool,
+    ) -> Result<(), Violation> {
         for (number, id) in messages {
             let Some(entry) = self.entries.get_mut(id) else {
                 continue;
@@ -107,7 +117,7 @@ impl Ledger {
             }
             entry.leaving -= 1;
             entry.gone |= done;
-            self.schedules.known.remove(&(entry.queue, *number, *id));
+            self.schedules.known.remove(&(queue, *number, *id));
         }
         Ok(())
     }
@@ -227,6 +237,7 @@ impl Ledger {
         let wall = self.turn.now.wall;
         if let Some(entry) = self.entries.get_mut(&moved.id) {
             entry.number = Some(to.number);
+            entry.enqueued = Some(to.number);
             entry.asked_wall = wall;
         }
         self.check_enqueued(moved)

@@ -45,12 +45,11 @@ impl Ledger {
                 entry.leaving -= 1;
                 entry.gone |= done;
             }
-            Ask::DeadLetter => entry.dead_letter_answered |= done,
             Ask::Defer if done => {
                 let number = entry.number.expect("delivered before it was deferred");
                 self.deferred.insert((entry.queue, subqueue, number));
             }
-            Ask::Defer | Ask::Abandon | Ask::Release => {}
+            Ask::Defer | Ask::DeadLetter | Ask::Abandon | Ask::Release => {}
         }
         Ok(())
     }

@@ -9,9 +9,10 @@ use broker::{
     Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, ReadRequest, RequestId,
     Subqueue,
 };
-use store::{CommitId, EntityId, WriteSet};
+use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 
 use super::answers::{Asked, Standing};
+use super::clients::Source;
 use super::entry::Hold;
 use super::{Ask, Ledger};
 use crate::books::Due;
@@ -26,6 +27,8 @@ pub(super) struct Turn {
     pub ends: BTreeSet<(MessageId, Ask)>,
     /// The last scheduled message of each entity that was activated.
     pub activated: BTreeMap<EntityId, Due>,
+    /// The last message of each entity that went on from it.
+    pub forwarded: BTreeMap<EntityId, SequenceNumber>,
 }
 
 impl Turn {
@@ -34,6 +37,7 @@ impl Turn {
             now,
             ends: BTreeSet::new(),
             activated: BTreeMap::new(),
+            forwarded: BTreeMap::new(),
         }
     }
 }
@@ -44,6 +48,8 @@ impl Turn {
 pub struct Rest<'a> {
     pub durable: CommitId,
     pub submitted: CommitId,
+    /// Nothing new is accepted.
+    pub nearly_full: bool,
     /// Reads that the broker waits for.
     pub reads: &'a [ReadRequest],
 }
@@ -134,18 +140,18 @@ impl Ledger {
             } => self.told_send(*request, *entity, messages),
             Command::Settle {
                 request,
+                entity,
                 subqueue,
                 token,
                 outcome,
-                ..
-            } => self.told_settle(*request, *subqueue, &[*token], outcome),
+            } => self.told_settle(*request, (*entity, *subqueue), &[*token], outcome),
             Command::SettleMany {
                 request,
+                entity,
                 subqueue,
                 tokens,
                 outcome,
-                ..
-            } => self.told_settle(Some(*request), *subqueue, tokens, outcome),
+            } => self.told_settle(Some(*request), (*entity, *subqueue), tokens, outcome),
             Command::Renew {
                 request, tokens, ..
             } => self.told_renew(*request, tokens),
@@ -199,7 +205,7 @@ impl Ledger {
     fn told_settle(
         &mut self,
         request: Option<RequestId>,
-        subqueue: Subqueue,
+        (entity, subqueue): Source,
         tokens: &[LockToken],
         outcome: &Outcome,
     ) {
@@ -218,6 +224,7 @@ impl Ledger {
         let Some(request) = request else { return };
         let ids = tokens.iter().filter_map(|token| self.tokens.get(token));
         let asked = Asked::Settle {
+            entity,
             ids: ids.copied().collect(),
             ask,
             standing: if allowed { standing } else { Standing::Lost },

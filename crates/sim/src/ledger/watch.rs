@@ -59,6 +59,7 @@ impl Ledger {
         self.watch_drains(rest)?;
         self.watch_deadlines(rest)?;
         self.watch_schedules(rest)?;
+        self.watch_forwarding(rest)?;
         self.watch_locks(rest)
     }
 
@@ -171,7 +172,7 @@ impl Ledger {
     }
 }
 
-fn cost(rest: &Rest<'_>, entity: EntityId) -> u32 {
+pub(super) fn cost(rest: &Rest<'_>, entity: EntityId) -> u32 {
     if rest.is_reading(entity) {
         READING
     } else {
@@ -193,7 +194,11 @@ fn wait<T: Copy + Eq>(
     seen.map_or(0, |(_, waited)| waited)
 }
 
-fn check(invariant: &'static str, waited: u32, what: impl Fn() -> String) -> Result<(), Violation> {
+pub(super) fn check(
+    invariant: &'static str,
+    waited: u32,
+    what: impl Fn() -> String,
+) -> Result<(), Violation> {
     if waited > PATIENCE {
         return Err(Violation::new(invariant, what()));
     }

@@ -6,7 +6,7 @@ use store::SequenceNumber;
 
 use super::{Asked, Manager, Plan, Response};
 use crate::actor::Stage;
-use crate::ledger::{Ledger, Scheduled};
+use crate::ledger::Ledger;
 use crate::message::{self, MessageId, Wish};
 use crate::violation::Violation;
 
@@ -61,6 +61,7 @@ impl Manager {
 /// The messages were accepted, under these numbers, or none of them.
 pub(super) fn scheduled(
     ledger: &mut Ledger,
+    queue: usize,
     ids: &[MessageId],
     response: &Response,
 ) -> Result<(), Violation> {
@@ -78,17 +79,8 @@ pub(super) fn scheduled(
         let number = numbers.get(index).and_then(Value::as_integer);
         let number = number.and_then(|number| u64::try_from(number).ok());
         if let Some(number) = number.filter(|_| done) {
-            ledger.scheduled(SequenceNumber(number), *id)?;
+            ledger.scheduled(queue, SequenceNumber(number), *id)?;
         }
     }
     Ok(())
-}
-
-/// The messages are taken back, or none of them.
-pub(super) fn cancelled(
-    ledger: &mut Ledger,
-    messages: &[Scheduled],
-    response: &Response,
-) -> Result<(), Violation> {
-    ledger.cancel_answered(messages, response.code == 200)
 }

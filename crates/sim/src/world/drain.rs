@@ -77,9 +77,11 @@ impl World {
     fn take_everything(&mut self) -> Result<(), Violation> {
         self.players = queues::definitions()
             .into_iter()
-            .flat_map(|(path, _)| {
+            .flat_map(|(path, settings)| {
                 let fast = path == queues::FAST;
-                [Subqueue::Main, Subqueue::DeadLetter].map(|subqueue| {
+                let both = [Subqueue::Main, Subqueue::DeadLetter].into_iter();
+                let open = both.filter(move |subqueue| queues::is_open(&settings, *subqueue));
+                open.map(move |subqueue| {
                     let mut receiver =
                         Receiver::new(path, subqueue, fast && subqueue == Subqueue::Main);
                     receiver.diligent = true;

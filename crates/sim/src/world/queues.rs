@@ -1,16 +1,21 @@
 //! Queues: the entities of every simulated broker.
 
-use broker::QueueSettings;
+use broker::{QueueSettings, Subqueue};
 
 /// Its receivers take messages without a lock.
 pub const FAST: &str = "fast";
 
-const SETTINGS: [&str; 5] = [
+/// It remembers ids for ten seconds.
+const DETECTS: &str = "detects-duplicates";
+
+const SETTINGS: [&str; 7] = [
     "plain",
     "expires-to-dead-letter",
     "expires-away",
     FAST,
-    "detects-duplicates",
+    DETECTS,
+    "forwards",
+    "forwards-dead-letters",
 ];
 
 /// Paths and settings, in the order of the ledger's indices.
@@ -38,10 +43,27 @@ pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
         duplicate_detection_history_time_window: 10_000,
         ..plain.clone()
     };
-    SETTINGS
-        .into_iter()
-        .zip([plain, dead, away, QueueSettings::default(), detects])
-        .collect()
+    let forwards = QueueSettings {
+        forward_to: Some(DETECTS.to_owned()),
+        ..away.clone()
+    };
+    let hands_on = QueueSettings {
+        forward_dead_lettered_messages_to: Some("plain".to_owned()),
+        ..dead.clone()
+    };
+    let fast = QueueSettings::default();
+    let settings = [plain, dead, away, fast, detects, forwards, hands_on];
+    SETTINGS.into_iter().zip(settings).collect()
+}
+
+/// Whether anybody may receive from a queue or its dead-letter queue.
+#[must_use]
+pub fn is_open(settings: &QueueSettings, subqueue: Subqueue) -> bool {
+    match subqueue {
+        Subqueue::Main => settings.forward_to.is_none(),
+        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_none(),
+        Subqueue::TransferDeadLetter => true,
+    }
 }
 
 /// Where a path stands among the definitions.

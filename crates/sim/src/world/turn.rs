@@ -26,6 +26,7 @@ impl World {
         self.ledger.turn_ends(Rest {
             durable,
             submitted: self.disk.submitted(),
+            nearly_full: self.server.shard.store().is_nearly_full(),
             reads: &self.server.reads,
         })
     }

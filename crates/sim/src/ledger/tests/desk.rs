@@ -69,6 +69,8 @@ impl Desk {
             default_ttl: TTL,
             dead_letters_expired: true,
             duplicate_window: None,
+            forwards_to: None,
+            forwards_dead_letters_to: None,
             receive_and_delete: false,
         };
         let mut desk = Self {
@@ -114,6 +116,7 @@ impl Desk {
         self.ledger.turn_ends(Rest {
             durable: self.durable,
             submitted: self.submitted,
+            nearly_full: false,
             reads: &self.reads,
         })
     }

@@ -265,6 +265,8 @@ fn a_message_that_was_taken_back_and_is_there_after_a_crash_is_found() {
         result: Ok(()),
     };
     desk.turn(&[command], writes, &[done]).unwrap();
-    desk.ledger.cancel_answered(&[(number, id)], true).unwrap();
+    desk.ledger
+        .cancel_answered(0, &[(number, id)], true)
+        .unwrap();
     check(desk.ledger.crashed(&image), "I2");
 }
