@@ -5,8 +5,8 @@ use amqp::message::{Header, Properties, Sections, batch_parts, decode_map_sectio
 use amqp::performative::Performative;
 use amqp::sasl::SaslFrame;
 use amqp::validate::{self, MAX_DEPTH};
-use amqp::{DecodeError, Value};
-use bytes::Bytes;
+use amqp::{DecodeError, Value, decode, encode};
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
 use crate::{decoded, encoded};
@@ -249,4 +249,24 @@ proptest! {
     fn described_bytes_never_panic(bytes in described_bytes()) {
         parse_everything(&bytes);
     }
+}
+
+#[test]
+fn empty_lists_in_an_array_nest_as_deep_as_other_lists() {
+    let nested = |lists: usize| {
+        let mut value = vec![0xe0, 2, 2, 0x45];
+        for _ in 0..lists {
+            let size = u8::try_from(value.len() + 1).unwrap();
+            value.splice(0..0, [0xc0, size, 1]);
+        }
+        Bytes::from(value)
+    };
+    let value = decode::value(&nested(30)).unwrap();
+    let mut again = BytesMut::new();
+    encode::value(&mut again, &value);
+    assert_eq!(decode::value(&again.freeze()).unwrap(), value);
+    assert!(matches!(
+        decode::value(&nested(31)),
+        Err(DecodeError::TooDeep(32))
+    ));
 }
