@@ -106,6 +106,7 @@ pub mod condition {
         Symbol::new("com.microsoft:session-cannot-be-locked");
     pub const MESSAGE_NOT_FOUND: Symbol = Symbol::new("com.microsoft:message-not-found");
     pub const ENTITY_DISABLED: Symbol = Symbol::new("com.microsoft:entity-disabled");
+    pub const ENTITY_ALREADY_EXISTS: Symbol = Symbol::new("com.microsoft:entity-already-exists");
     pub const ARGUMENT_ERROR: Symbol = Symbol::new("com.microsoft:argument-error");
     pub const ARGUMENT_OUT_OF_RANGE: Symbol = Symbol::new("com.microsoft:argument-out-of-range");
     pub const DEAD_LETTER: Symbol = Symbol::new("com.microsoft:dead-letter");

@@ -1,5 +1,6 @@
 //! Everything that is written can be read, and reads as what was written.
 
+use amqp::items::{self, Item};
 use amqp::message::{self, Header, Properties, descriptor};
 use amqp::performative::Performative;
 use amqp::sasl::SaslFrame;
@@ -16,6 +17,33 @@ proptest! {
         prop_assert_eq!(validate::value(&bytes, 100_000), Ok(bytes.len()));
         prop_assert_eq!(validate::extent(&bytes), Ok(bytes.len()));
         prop_assert_eq!(decoded(&bytes), Ok(value));
+    }
+
+    #[test]
+    fn every_item_is_read_as_it_is_decoded(value in generate::value()) {
+        let bytes = encoded(&value);
+        prop_assert_eq!(items::extent(&bytes), Ok(bytes.len()));
+        match items::read(&bytes).unwrap() {
+            Item::Text(text) => prop_assert_eq!(value.as_text(), Some(text)),
+            Item::Binary(content) => {
+                prop_assert_eq!(value, Value::Binary(Bytes::copy_from_slice(content)));
+            }
+            Item::Scalar(scalar) => prop_assert_eq!(value, scalar),
+            Item::Described(descriptor, inner) => {
+                let pair = (decoded(descriptor).unwrap(), decoded(inner).unwrap());
+                prop_assert_eq!(value, Value::Described(Box::new(pair)));
+            }
+            Item::Compound => {
+                prop_assert!(matches!(value, Value::List(_) | Value::Map(_) | Value::Array(_)));
+            }
+        }
+    }
+
+    #[test]
+    fn any_item_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        if items::read(&bytes).is_ok_and(|item| matches!(item, Item::Scalar(_))) {
+            prop_assert!(decoded(&bytes).is_ok());
+        }
     }
 
     #[test]
