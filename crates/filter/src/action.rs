@@ -1,0 +1,144 @@
+//! Action: what a rule does to its copy of a message. (Entities contract 17.10)
+//!
+//! SET and REMOVE, one after the other, each seeing what the ones before it did. The result is a
+//! list of [changes](crate::Changes); the message itself is left alone until they are applied.
+
+use crate::changes::Changes;
+use crate::dialect::Dialect;
+use crate::draft::Draft;
+use crate::error::{Fault, ParseError};
+use crate::evaluation::{Environment, EvaluationError, Run};
+use crate::lexer::Token;
+use crate::machine;
+use crate::message::Message;
+use crate::needs::Needs;
+use crate::parameters::Parameters;
+use crate::parser::Parser;
+use crate::program::Program;
+use crate::property::Property;
+use crate::tree::Path;
+use crate::value::Kind;
+
+/// Most statements of an action. (Entities contract 4)
+pub const MAX_STATEMENTS: usize = 32;
+
+/// A parsed SQL action, and the text it was made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    text: Box<str>,
+    statements: Vec<Statement>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Statement {
+    Set(Path, Program),
+    Remove(Path),
+}
+
+/// Why an action could not be carried out on a message.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says in its text what happened")]
+pub enum ActionError {
+    #[error(transparent)]
+    Evaluation(#[from] EvaluationError),
+    #[error("the system property {0} can not be set to {1}")]
+    WrongKind(&'static str, Kind),
+    #[error("the system property {0} is out of range")]
+    OutOfRange(&'static str),
+    #[error("the system property {0} is longer than {1} characters")]
+    TooLong(&'static str, usize),
+    #[error("the property {0:?} is longer than {1} bytes")]
+    TooLarge(String, usize),
+    #[error("the partition key differs from the session id")]
+    PartitionKeyDiffers,
+}
+
+impl Action {
+    /// Parses `text`: statements, with or without `;` or `,` between them.
+    ///
+    /// # Errors
+    /// When it is no action; says where and why.
+    pub fn parse(text: &str, parameters: &Parameters<'_>) -> Result<Self, ParseError> {
+        let mut parser = Parser::new(text, Dialect::Sql, parameters)?;
+        if parser.peek() == &Token::End {
+            return Err(parser.fault(Fault::Empty));
+        }
+        let mut statements = Vec::new();
+        while parser.peek() != &Token::End {
+            if statements.len() == MAX_STATEMENTS {
+                return Err(parser.fault(Fault::TooManyStatements(MAX_STATEMENTS)));
+            }
+            statements.push(statement(&mut parser)?);
+            let _ = parser.take_sign(";") || parser.take_sign(",");
+        }
+        Ok(Self {
+            text: text.into(),
+            statements,
+        })
+    }
+
+    /// What it was parsed from.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The parts of a message that it may ask for, besides those that it changes.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let needs = self.statements.iter().map(|statement| match statement {
+            Statement::Set(_, program) => program.needs,
+            Statement::Remove(_) => Needs::default(),
+        });
+        needs.fold(Needs::default(), Needs::or)
+    }
+
+    /// What it changes of `message`.
+    ///
+    /// # Errors
+    /// When it can not be carried out on this message, which is as if it did not exist.
+    pub fn evaluate(
+        &self,
+        message: &Message<'_>,
+        environment: Environment,
+    ) -> Result<Changes, ActionError> {
+        let mut run = Run::new(environment);
+        let mut draft = Draft::new(message);
+        for statement in &self.statements {
+            match statement {
+                Statement::Set(path, program) => {
+                    let value = machine::run(program, &draft, &mut run)?.into_owned();
+                    draft.set(path, value)?;
+                }
+                Statement::Remove(path) => draft.remove(path),
+            }
+        }
+        draft.finish()
+    }
+}
+
+fn statement(parser: &mut Parser<'_>) -> Result<Statement, ParseError> {
+    let is_set = parser.take_keyword("SET");
+    if !is_set && !parser.take_keyword("REMOVE") {
+        return Err(parser.expected("SET or REMOVE"));
+    }
+    let path = target(parser)?;
+    if !is_set {
+        return Ok(Statement::Remove(path));
+    }
+    parser.want_sign("=")?;
+    parser.value()?;
+    Ok(Statement::Set(path, Program::value(&parser.take_tree())))
+}
+
+/// A property that actions may change.
+fn target(parser: &mut Parser<'_>) -> Result<Path, ParseError> {
+    let place = parser.place();
+    let path = parser.path()?;
+    match path {
+        Path::System(property) if !property.is_settable() => {
+            Err(parser.fault_at(place, Fault::ReadOnly(Property::name(property))))
+        }
+        path => Ok(path),
+    }
+}

@@ -1,0 +1,174 @@
+//! Correlation filter: some properties, each equal to a value. (Entities contract 17.4)
+//!
+//! Values of a correlation filter are exact: numbers are equal when they are so mathematically,
+//! whatever their types, and texts character by character. Names of application properties are
+//! found in their own case only.
+
+use std::borrow::Cow;
+
+use crate::dialect::Dialect;
+use crate::fields::Fields;
+use crate::message::Message;
+use crate::needs::Needs;
+use crate::property::Property;
+use crate::value::{Value, guid_text};
+
+mod index;
+
+pub(crate) use index::Index;
+
+/// Integers from here on, and below its negative, are no doubles' business.
+const BEYOND_INTEGERS: f64 = 18_446_744_073_709_551_616.0;
+
+/// The fields of a correlation filter. Those that are set must be equal.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the fields are the contract's")]
+pub struct Correlation {
+    pub content_type: Option<String>,
+    pub correlation_id: Option<String>,
+    pub label: Option<String>,
+    pub message_id: Option<String>,
+    pub reply_to: Option<String>,
+    pub reply_to_session_id: Option<String>,
+    pub session_id: Option<String>,
+    pub to: Option<String>,
+    /// Application properties; of equal names the first counts.
+    pub properties: Vec<(String, amqp::Value)>,
+}
+
+/// Why fields make no correlation filter.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says in its text what happened")]
+pub enum CorrelationError {
+    #[error("a correlation filter needs at least one field")]
+    Empty,
+    #[error("the property {0:?} has a value that no message's can equal")]
+    UnusableValue(String),
+}
+
+/// What one condition of a filter is about.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Field {
+    System(Property),
+    User(Box<str>),
+}
+
+/// A value in the only form it has, so that equal values are the same.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Key<'a> {
+    Text(Cow<'a, str>),
+    Bool(bool),
+    Integer(i128),
+    /// The bits of a number that is no integer.
+    Double(u64),
+    DateTime(i64),
+    Duration(i64),
+}
+
+/// A correlation filter that was found sound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CorrelationFilter {
+    fields: Correlation,
+    /// In the order of the fields, each once.
+    conditions: Vec<(Field, Key<'static>)>,
+}
+
+impl CorrelationFilter {
+    /// The filter with these fields.
+    ///
+    /// # Errors
+    /// When none is set, or a value is of a type that is never equal to anything.
+    pub fn new(fields: Correlation) -> Result<Self, CorrelationError> {
+        let mut conditions = system_conditions(&fields);
+        for (name, value) in &fields.properties {
+            let key = Key::of(Value::of_amqp(value))
+                .ok_or_else(|| CorrelationError::UnusableValue(name.clone()))?;
+            conditions.push((Field::User(name.as_str().into()), key));
+        }
+        if conditions.is_empty() {
+            return Err(CorrelationError::Empty);
+        }
+        conditions.sort_by(|left, right| left.0.cmp(&right.0));
+        conditions.dedup_by(|next, kept| next.0 == kept.0);
+        Ok(Self { fields, conditions })
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn fields(&self) -> &Correlation {
+        &self.fields
+    }
+
+    /// The parts of a message that it asks for.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs::default();
+        for (field, _) in &self.conditions {
+            match field {
+                Field::System(property) => needs.add(*property),
+                Field::User(_) => needs.application_properties = true,
+            }
+        }
+        needs
+    }
+
+    /// Whether all fields of `message` equal those of the filter. What is missing equals nothing.
+    #[must_use]
+    pub fn matches(&self, message: &Message<'_>) -> bool {
+        self.conditions.iter().all(|(field, wanted)| {
+            let value = match field {
+                Field::System(property) => message.system(*property),
+                Field::User(name) => message.user(name, Dialect::Jms).into_value(),
+            };
+            Key::of(value).as_ref() == Some(wanted)
+        })
+    }
+
+    /// Whether it matches just what the other one does.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.conditions == other.conditions
+    }
+
+    pub(crate) fn conditions(&self) -> &[(Field, Key<'static>)] {
+        &self.conditions
+    }
+}
+
+fn system_conditions(fields: &Correlation) -> Vec<(Field, Key<'static>)> {
+    let all = [
+        (Property::ContentType, &fields.content_type),
+        (Property::CorrelationId, &fields.correlation_id),
+        (Property::Label, &fields.label),
+        (Property::MessageId, &fields.message_id),
+        (Property::ReplyTo, &fields.reply_to),
+        (Property::ReplyToSessionId, &fields.reply_to_session_id),
+        (Property::SessionId, &fields.session_id),
+        (Property::To, &fields.to),
+    ];
+    let set = all.into_iter().filter_map(|(property, value)| {
+        let text = value.clone()?;
+        Some((Field::System(property), Key::Text(Cow::Owned(text))))
+    });
+    set.collect()
+}
+
+impl<'a> Key<'a> {
+    /// `None` for what equals nothing.
+    pub(crate) fn of(value: Value<'a>) -> Option<Self> {
+        Some(match value {
+            Value::Unknown => return None,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Int(value) => Self::Integer(value.into()),
+            Value::Unsigned(value) => Self::Integer(value.into()),
+            Value::Double(value) if value.is_nan() => return None,
+            Value::Double(value) if value.fract() == 0.0 && value.abs() < BEYOND_INTEGERS => {
+                Self::Integer(value as i128)
+            }
+            Value::Double(value) => Self::Double(value.to_bits()),
+            Value::Text(text) => Self::Text(text),
+            Value::Guid(guid) => Self::Text(Cow::Owned(guid_text(&guid))),
+            Value::DateTime(ticks) => Self::DateTime(ticks),
+            Value::Duration(ticks) => Self::Duration(ticks),
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Fields: what a program reads: a message as it came, or as an action has changed it so far.
+
+use crate::dialect::Dialect;
+use crate::property::Property;
+use crate::value::Value;
+
+/// What there is under the name of an application property.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found<'a> {
+    Missing,
+    Null,
+    /// Unknown if it is of a type that filters do not know.
+    Value(Value<'a>),
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn into_value(self) -> Value<'a> {
+        match self {
+            Self::Missing | Self::Null => Value::Unknown,
+            Self::Value(value) => value,
+        }
+    }
+}
+
+/// A message that can be asked.
+pub(crate) trait Fields {
+    /// The application property called `name`: in any case for SQL, if there is none in its own;
+    /// in its own for JMS. Of several that differ in case, the one whose name sorts first.
+    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> Found<'a>;
+
+    /// A property that is not the application's; unknown if it is not set.
+    fn system(&self, property: Property) -> Value<'_>;
+
+    /// What looking for one application property costs, in fuel.
+    fn cost(&self) -> usize;
+}
+
+/// Whether two names are the same when case does not count.
+pub(crate) fn same_name(left: &str, right: &str) -> bool {
+    if left.is_ascii() && right.is_ascii() {
+        return left.eq_ignore_ascii_case(right);
+    }
+    folded(left).eq(folded(right))
+}
+
+/// A name without its case.
+pub(crate) fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
+}

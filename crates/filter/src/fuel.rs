@@ -1,0 +1,36 @@
+//! Fuel: what bounds the time that one evaluation may take.
+//!
+//! Every instruction and every character that is looked at costs a unit; reading on through a
+//! text costs a sixteenth per byte. A full tank lasts for some milliseconds, which no sound
+//! expression comes near.
+
+/// Units in a full tank.
+const FULL: u32 = 1_000_000;
+/// Bytes that are read through for one unit.
+const BYTES: usize = 16;
+
+/// What is left.
+#[derive(Clone, Debug)]
+pub(crate) struct Fuel(u32);
+
+/// Nothing was left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Spent;
+
+impl Fuel {
+    pub(crate) const fn full() -> Self {
+        Self(FULL)
+    }
+
+    /// Pays for `steps` steps.
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Spent> {
+        let steps = u32::try_from(steps).map_err(|_| Spent)?;
+        self.0 = self.0.checked_sub(steps).ok_or(Spent)?;
+        Ok(())
+    }
+
+    /// Pays for reading through `bytes` bytes.
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Spent> {
+        self.spend(1 + bytes / BYTES)
+    }
+}

@@ -1,0 +1,135 @@
+//! Lexer: from text to words, numbers, quoted texts and signs, each with where it stands.
+//!
+//! SQL expressions and JMS selectors differ in how names and numbers are written, so the lexer
+//! knows which of the two it reads. Keywords are words here; the parser tells them from names.
+
+use std::fmt;
+
+use crate::dialect::Dialect;
+use crate::error::{Fault, ParseError};
+use crate::scan;
+
+/// Most characters of a filter, an action or a selector. (Entities contract 4)
+pub const MAX_TEXT: usize = 1_024;
+
+/// One piece of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Token<'t> {
+    /// A keyword, a bare name or a function's name.
+    Word(&'t str),
+    /// A delimited name, without its delimiters.
+    Name(String),
+    /// A text in quotes, without them.
+    Text(String),
+    /// Without a sign, so it may be one more than the largest integer.
+    Integer(u64),
+    Double(f64),
+    /// The name behind an `@`.
+    Parameter(&'t str),
+    Sign(&'t str),
+    End,
+}
+
+/// As an error names what was found.
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(word) => f.write_str(word),
+            Self::Name(name) => write!(f, "[{name}]"),
+            Self::Text(text) => write!(f, "'{text}'"),
+            Self::Integer(integer) => write!(f, "{integer}"),
+            Self::Double(double) => write!(f, "{double}"),
+            Self::Parameter(name) => write!(f, "@{name}"),
+            Self::Sign(sign) => write!(f, "{sign:?}"),
+            Self::End => f.write_str("the end"),
+        }
+    }
+}
+
+/// A token and the byte at which it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Placed<'t> {
+    pub token: Token<'t>,
+    pub at: usize,
+}
+
+/// All tokens of `text`, `End` last.
+pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Placed<'_>>, ParseError> {
+    if text.len() > MAX_TEXT && text.chars().count() > MAX_TEXT {
+        return Err(error(
+            text,
+            byte_of(text, MAX_TEXT),
+            Fault::TooLong(MAX_TEXT),
+        ));
+    }
+    let mut rest = text;
+    let mut tokens = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        let at = text.len() - rest.len();
+        let token = next(&mut rest, dialect).map_err(|fault| error(text, at, fault))?;
+        let is_end = token == Token::End;
+        tokens.push(Placed { token, at });
+        if is_end {
+            return Ok(tokens);
+        }
+        check_end(text, tokens.last(), rest)?;
+    }
+}
+
+fn next<'t>(rest: &mut &'t str, dialect: Dialect) -> Result<Token<'t>, Fault> {
+    let Some(first) = rest.chars().next() else {
+        return Ok(Token::End);
+    };
+    match scan::token(dialect, rest) {
+        Ok(Token::Name(name)) if name.is_empty() => Err(Fault::EmptyName),
+        Ok(Token::Double(double)) if !double.is_finite() => Err(Fault::NumberOutOfRange),
+        Ok(token) => Ok(token),
+        Err(_) => Err(lost(first, dialect)),
+    }
+}
+
+/// A number does not run into a word.
+fn check_end(text: &str, last: Option<&Placed<'_>>, rest: &str) -> Result<(), ParseError> {
+    let is_number = matches!(
+        last,
+        Some(Placed {
+            token: Token::Integer(_) | Token::Double(_),
+            ..
+        })
+    );
+    match rest.chars().next() {
+        Some(next) if is_number && (next.is_alphanumeric() || next == '_' || next == '.') => {
+            Err(error(
+                text,
+                text.len() - rest.len(),
+                Fault::UnexpectedCharacter(next),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why there is no token that starts with `first`.
+fn lost(first: char, dialect: Dialect) -> Fault {
+    match first {
+        '\'' => Fault::UnterminatedText,
+        '[' | '"' if dialect == Dialect::Sql => Fault::UnterminatedName,
+        other => Fault::UnexpectedCharacter(other),
+    }
+}
+
+/// The error that `fault` is at the byte `at` of `text`.
+pub(crate) fn error(text: &str, at: usize, fault: Fault) -> ParseError {
+    let before = text.get(..at).unwrap_or(text);
+    ParseError {
+        position: before.chars().count() + 1,
+        fault,
+    }
+}
+
+fn byte_of(text: &str, character: usize) -> usize {
+    text.char_indices()
+        .nth(character)
+        .map_or(text.len(), |(at, _)| at)
+}

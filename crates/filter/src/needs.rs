@@ -1,0 +1,62 @@
+//! Needs: which parts of a message an expression may ask for, known without a message.
+
+use crate::property::Property;
+
+/// Parts of a message. What is not needed is never looked at.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are the standard's sections")]
+pub struct Needs {
+    pub header: bool,
+    pub message_annotations: bool,
+    pub properties: bool,
+    pub application_properties: bool,
+    /// What the broker knows of the message, such as its number.
+    pub facts: bool,
+}
+
+impl Needs {
+    /// Adds what `property` is read from.
+    pub(crate) fn add(&mut self, property: Property) {
+        match property {
+            Property::MessageId
+            | Property::CorrelationId
+            | Property::Label
+            | Property::To
+            | Property::ReplyTo
+            | Property::ContentType
+            | Property::SessionId
+            | Property::ReplyToSessionId
+            | Property::JmsTimestamp
+            | Property::JmsGroupSequence
+            | Property::JmsUserId => self.properties = true,
+            Property::PartitionKey
+            | Property::ViaPartitionKey
+            | Property::ScheduledEnqueueTimeUtc => self.message_annotations = true,
+            Property::TimeToLive => (self.header, self.properties) = (true, true),
+            Property::JmsDeliveryMode | Property::JmsPriority => self.header = true,
+            Property::EnqueuedTimeUtc
+            | Property::ExpiresAtUtc
+            | Property::LockedUntilUtc
+            | Property::SequenceNumber
+            | Property::EnqueuedSequenceNumber
+            | Property::DeliveryCount
+            | Property::Size
+            | Property::ForcePersistence
+            | Property::State
+            | Property::DeadLetterSource
+            | Property::JmsDeliveryCount => self.facts = true,
+        }
+    }
+
+    /// What either needs.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            header: self.header | other.header,
+            message_annotations: self.message_annotations | other.message_annotations,
+            properties: self.properties | other.properties,
+            application_properties: self.application_properties | other.application_properties,
+            facts: self.facts | other.facts,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Outcome: what the rules of one subscription make of one message. (Entities contract 17.2, 17.9)
+
+use std::sync::Arc;
+
+use crate::changes::Changes;
+use crate::rule::{Rule, RuleError};
+
+/// The copies that a subscription gets, and the rules that could not be followed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// One copy as it is: some rule without an action matches.
+    pub plain: bool,
+    /// One copy for each rule with an action that matches.
+    pub changed: Vec<Changed>,
+    /// Rules that could not be followed, in the order of their creation.
+    pub failed: Vec<Failed>,
+}
+
+/// A copy that an action changes.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields say what they are")]
+pub struct Changed {
+    pub rule: Arc<Rule>,
+    pub changes: Changes,
+}
+
+/// A rule that could not be followed.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields say what they are")]
+pub struct Failed {
+    pub rule: Arc<Rule>,
+    pub error: RuleError,
+}
+
+impl Outcome {
+    /// How many copies there are, without a dead letter.
+    #[must_use]
+    pub fn copies(&self) -> usize {
+        usize::from(self.plain) + self.changed.len()
+    }
+
+    /// The failure that the message is dead-lettered for, if the subscription wants that: one a
+    /// message, however many rules fail.
+    #[must_use]
+    pub fn dead_letter(&self) -> Option<&Failed> {
+        self.failed.first()
+    }
+}
+
+impl Failed {
+    /// The reason of the dead letter.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        self.error.reason()
+    }
+
+    /// The description of the dead letter.
+    #[must_use]
+    pub fn description(&self) -> String {
+        format!("Rule '{}': {}.", self.rule.name, self.error)
+    }
+}

@@ -1,0 +1,326 @@
+//! Parser: from tokens to a tree, by precedence climbing. (Entities contract 17.5)
+//!
+//! From loose to tight: OR, AND, NOT, tests, `+ -`, `* / %`, signs. Tests do not chain, since
+//! a condition is not a value; which of the two each part is, is known by its form.
+//! Invariant: the parser recurses no deeper than [`MAX_DEPTH`], whatever the text.
+
+use crate::dialect::Dialect;
+use crate::error::{Fault, ParseError};
+use crate::lexer::{self, Placed, Token};
+use crate::parameters::Parameters;
+use crate::tree::{Arithmetic, Comparison, Node, NodeId, Tree};
+
+mod comparing;
+mod operand;
+mod selector;
+
+/// The deepest nesting of parentheses, signs, NOTs and function calls.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// Words that are no names. (Entities contract 17.5)
+const SQL_KEYWORDS: &[&str] = &[
+    "AND", "OR", "NOT", "IS", "NULL", "IN", "LIKE", "ESCAPE", "EXISTS", "TRUE", "FALSE", "SET",
+    "REMOVE",
+];
+const JMS_KEYWORDS: &[&str] = &[
+    "AND", "OR", "NOT", "IS", "NULL", "IN", "LIKE", "ESCAPE", "BETWEEN", "TRUE", "FALSE",
+];
+
+/// How tightly an operator binds; what is inside it binds tighter.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Power {
+    Or,
+    And,
+    Not,
+    Test,
+    Sum,
+    Product,
+    Sign,
+}
+
+/// Reads the tokens of one text.
+pub(crate) struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Placed<'t>>,
+    next: usize,
+    depth: usize,
+    dialect: Dialect,
+    parameters: &'t Parameters<'t>,
+    pub tree: Tree,
+    /// Where each node starts, for errors that are found later.
+    starts: Vec<usize>,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+/// The tree of a text that is one condition.
+pub(crate) fn condition(text: &str, dialect: Dialect, parameters: &Parameters<'_>) -> Parsed<Tree> {
+    let mut parser = Parser::new(text, dialect, parameters)?;
+    if parser.peek() == &Token::End {
+        return Err(parser.fault(Fault::Empty));
+    }
+    let root = parser.expression(Power::Or)?;
+    parser.want_condition(root)?;
+    parser.end()?;
+    Ok(parser.tree)
+}
+
+impl<'t> Parser<'t> {
+    pub(crate) fn new(
+        text: &'t str,
+        dialect: Dialect,
+        parameters: &'t Parameters<'t>,
+    ) -> Parsed<Self> {
+        Ok(Self {
+            text,
+            tokens: lexer::tokens(text, dialect)?,
+            next: 0,
+            depth: 0,
+            dialect,
+            parameters,
+            tree: Tree::new(dialect),
+            starts: Vec::new(),
+        })
+    }
+
+    /// A value, without what may follow it.
+    pub(crate) fn value(&mut self) -> Parsed<NodeId> {
+        let value = self.expression(Power::Or)?;
+        self.want_value(value)?;
+        Ok(value)
+    }
+
+    /// Takes the tree of what was read so far; the next expression starts a new one.
+    pub(crate) fn take_tree(&mut self) -> Tree {
+        self.starts.clear();
+        std::mem::replace(&mut self.tree, Tree::new(self.dialect))
+    }
+
+    pub(crate) fn end(&self) -> Parsed<()> {
+        match self.peek() {
+            Token::End => Ok(()),
+            _ => Err(self.expected("an operator or the end")),
+        }
+    }
+
+    /// Everything up to an operator that binds looser than `power`.
+    fn expression(&mut self, power: Power) -> Parsed<NodeId> {
+        let start = self.at();
+        let mut left = self.nested(|parser| parser.prefix(power))?;
+        loop {
+            left = match self.infix() {
+                Some(found) if found < power => return Ok(left),
+                Some(Power::Or) => self.logical(left, start, Power::And, Node::Or)?,
+                Some(Power::And) => self.logical(left, start, Power::Not, Node::And)?,
+                Some(Power::Test) => self.test(left, start)?,
+                Some(Power::Sum) => self.arithmetic(left, start, Power::Product)?,
+                Some(Power::Product) => self.arithmetic(left, start, Power::Sign)?,
+                Some(Power::Not | Power::Sign) | None => return Ok(left),
+            };
+        }
+    }
+
+    /// How tightly the operator that comes next binds.
+    fn infix(&self) -> Option<Power> {
+        match self.peek() {
+            Token::Word(word) => match word.to_ascii_uppercase().as_str() {
+                "OR" => Some(Power::Or),
+                "AND" => Some(Power::And),
+                "IS" | "IN" | "LIKE" | "NOT" => Some(Power::Test),
+                "BETWEEN" if self.dialect == Dialect::Jms => Some(Power::Test),
+                _ => None,
+            },
+            Token::Sign("+" | "-") => Some(Power::Sum),
+            Token::Sign("*" | "/" | "%") => Some(Power::Product),
+            Token::Sign(sign) => comparison(sign).map(|_| Power::Test),
+            _ => None,
+        }
+    }
+
+    fn prefix(&mut self, power: Power) -> Parsed<NodeId> {
+        let start = self.at();
+        if power <= Power::Not && self.take_keyword("NOT") {
+            let operand = self.expression(Power::Not)?;
+            self.want_condition(operand)?;
+            return Ok(self.add(start, Node::Not(operand)));
+        }
+        match *self.peek() {
+            Token::Sign(sign @ ("+" | "-")) => {
+                self.skip();
+                self.signed(start, sign)
+            }
+            _ => self.operand(),
+        }
+    }
+
+    /// What follows a sign. A minus belongs to the number behind it, so that the least one can be written.
+    fn signed(&mut self, start: usize, sign: &str) -> Parsed<NodeId> {
+        if sign == "-"
+            && let Some(literal) = self.negative()?
+        {
+            return Ok(self.add(start, Node::Literal(literal)));
+        }
+        let operand = self.expression(Power::Sign)?;
+        self.want_value(operand)?;
+        self.check_number(operand)?;
+        let node = if sign == "-" { Node::Minus } else { Node::Plus };
+        Ok(self.add(start, node(operand)))
+    }
+
+    fn logical(
+        &mut self,
+        left: NodeId,
+        start: usize,
+        tighter: Power,
+        node: fn(NodeId, NodeId) -> Node,
+    ) -> Parsed<NodeId> {
+        self.want_condition(left)?;
+        self.skip();
+        let right = self.expression(tighter)?;
+        self.want_condition(right)?;
+        Ok(self.add(start, node(left, right)))
+    }
+
+    fn arithmetic(&mut self, left: NodeId, start: usize, tighter: Power) -> Parsed<NodeId> {
+        let operator = match self.peek() {
+            Token::Sign("+") => Arithmetic::Add,
+            Token::Sign("-") => Arithmetic::Subtract,
+            Token::Sign("*") => Arithmetic::Multiply,
+            Token::Sign("/") => Arithmetic::Divide,
+            _ => Arithmetic::Remainder,
+        };
+        self.want_value(left)?;
+        self.skip();
+        let right = self.expression(tighter)?;
+        self.want_value(right)?;
+        self.check_number(left)?;
+        self.check_number(right)?;
+        Ok(self.add(start, Node::Arithmetic(operator, left, right)))
+    }
+
+    /// Runs `inner` one level deeper.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.fault(Fault::TooDeep(MAX_DEPTH)));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn want_condition(&self, node: NodeId) -> Parsed<()> {
+        if self.tree.node(node).may_be_condition() {
+            return Ok(());
+        }
+        Err(self.fault_of(node, Fault::ValueAsCondition))
+    }
+
+    fn want_value(&self, node: NodeId) -> Parsed<()> {
+        if self.tree.node(node).is_condition() {
+            return Err(self.fault_of(node, Fault::ConditionAsValue));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, start: usize, node: Node) -> NodeId {
+        self.starts.push(start);
+        self.tree.add(node)
+    }
+
+    pub(crate) fn peek(&self) -> &Token<'t> {
+        // `End` is never passed, so there always is a next token.
+        &self.tokens[self.next].token
+    }
+
+    /// Where the next token stands, for [`fault_at`](Self::fault_at).
+    pub(crate) fn place(&self) -> usize {
+        self.at()
+    }
+
+    /// The error that `fault` is at a place that was passed.
+    pub(crate) fn fault_at(&self, place: usize, fault: Fault) -> ParseError {
+        lexer::error(self.text, place, fault)
+    }
+
+    fn at(&self) -> usize {
+        self.tokens[self.next].at
+    }
+
+    pub(crate) fn skip(&mut self) {
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+    }
+
+    pub(crate) fn take_sign(&mut self, sign: &str) -> bool {
+        let is_next = matches!(self.peek(), Token::Sign(next) if *next == sign);
+        if is_next {
+            self.skip();
+        }
+        is_next
+    }
+
+    pub(crate) fn take_keyword(&mut self, keyword: &str) -> bool {
+        let is_next = self.is_keyword(keyword);
+        if is_next {
+            self.skip();
+        }
+        is_next
+    }
+
+    fn is_keyword(&self, keyword: &str) -> bool {
+        matches!(self.peek(), Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    pub(crate) fn want_sign(&mut self, sign: &'static str) -> Parsed<()> {
+        if self.take_sign(sign) {
+            return Ok(());
+        }
+        Err(self.expected(quoted(sign)))
+    }
+
+    /// The error that `fault` is at the next token.
+    pub(crate) fn fault(&self, fault: Fault) -> ParseError {
+        lexer::error(self.text, self.at(), fault)
+    }
+
+    fn fault_of(&self, node: NodeId, fault: Fault) -> ParseError {
+        let start = self.starts.get(node.place()).copied();
+        lexer::error(self.text, start.unwrap_or_default(), fault)
+    }
+
+    pub(crate) fn expected(&self, expected: &'static str) -> ParseError {
+        let found = self.peek().to_string();
+        self.fault(Fault::Expected { expected, found })
+    }
+
+    fn is_reserved(&self, word: &str) -> bool {
+        let keywords = match self.dialect {
+            Dialect::Sql => SQL_KEYWORDS,
+            Dialect::Jms => JMS_KEYWORDS,
+        };
+        keywords
+            .iter()
+            .any(|keyword| keyword.eq_ignore_ascii_case(word))
+    }
+}
+
+fn quoted(sign: &'static str) -> &'static str {
+    match sign {
+        "(" => "\"(\"",
+        ")" => "\")\"",
+        "=" => "\"=\"",
+        other => other,
+    }
+}
+
+fn comparison(sign: &str) -> Option<Comparison> {
+    Some(match sign {
+        "=" => Comparison::Equal,
+        "<>" | "!=" => Comparison::NotEqual,
+        "<" => Comparison::Less,
+        "<=" => Comparison::LessOrEqual,
+        ">" => Comparison::Greater,
+        ">=" => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}

@@ -1,0 +1,90 @@
+//! Rule: a named filter, and what to do with what it selects. (Entities contract 17.2, 17.3)
+
+use std::sync::Arc;
+
+use crate::action::{Action, ActionError};
+use crate::changes::Changes;
+use crate::correlation::CorrelationFilter;
+use crate::evaluation::{Environment, EvaluationError};
+use crate::message::Message;
+use crate::sql::SqlFilter;
+
+/// The application property that tells which rule made a copy.
+const RULE_NAME: &str = "RuleName";
+
+/// What a rule selects by.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the variants are the contract's filters")]
+pub enum Filter {
+    True,
+    False,
+    Sql(SqlFilter),
+    Correlation(Arc<CorrelationFilter>),
+}
+
+/// A rule of a subscription.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// In the case it was created with.
+    pub name: String,
+    /// What it selects by.
+    pub filter: Filter,
+    /// What is done to the copy that it makes.
+    pub action: Option<Action>,
+}
+
+/// Why a rule could not be followed for a message. (Entities contract 8.2, 17.9)
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says in its text what happened")]
+pub enum RuleError {
+    #[error(transparent)]
+    Filter(#[from] EvaluationError),
+    #[error(transparent)]
+    Action(#[from] ActionError),
+}
+
+impl RuleError {
+    /// The name of the exception, as it becomes the reason of a dead letter.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Filter(_) => "FilterException",
+            Self::Action(_) => "RuleActionException",
+        }
+    }
+}
+
+impl Filter {
+    /// Whether it matches; false and unknown do not.
+    ///
+    /// # Errors
+    /// When it can not be evaluated on this message.
+    pub fn matches(
+        &self,
+        message: &Message<'_>,
+        environment: Environment,
+    ) -> Result<bool, EvaluationError> {
+        match self {
+            Self::True => Ok(true),
+            Self::False => Ok(false),
+            Self::Sql(filter) => Ok(filter.evaluate(message, environment)? == Some(true)),
+            Self::Correlation(filter) => Ok(filter.matches(message)),
+        }
+    }
+}
+
+impl Rule {
+    /// What its action changes, the rule's name included. `None` without an action.
+    pub(crate) fn changes(
+        &self,
+        message: &Message<'_>,
+        environment: Environment,
+    ) -> Result<Option<Changes>, ActionError> {
+        let Some(action) = &self.action else {
+            return Ok(None);
+        };
+        let mut changes = action.evaluate(message, environment)?;
+        changes.set_user(RULE_NAME.to_owned(), amqp::Value::String(self.name.clone()));
+        Ok(Some(changes))
+    }
+}

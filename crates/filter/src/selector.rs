@@ -1,0 +1,82 @@
+//! Selector: a JMS message selector, as a receiver attaches with. (JMS 2.0, 3.8.1; wire contract 3.5)
+//!
+//! It never fails on a message: what has no value is unknown, and unlike values compare as false.
+
+use crate::dialect::Dialect;
+use crate::error::ParseError;
+use crate::evaluation::{Environment, Run};
+use crate::machine;
+use crate::message::Message;
+use crate::needs::Needs;
+use crate::parameters::Parameters;
+use crate::parser;
+use crate::program::Program;
+
+/// A parsed selector, and the text it was made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selector {
+    text: Box<str>,
+    /// None selects everything.
+    program: Option<Program>,
+}
+
+impl Selector {
+    /// Parses `text`; a blank one selects everything.
+    ///
+    /// # Errors
+    /// When it is no selector; says where and why.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let program = if text.trim().is_empty() {
+            None
+        } else {
+            let tree = parser::condition(text, Dialect::Jms, &Parameters::NONE)?;
+            Some(Program::condition(&tree))
+        };
+        Ok(Self {
+            text: text.into(),
+            program,
+        })
+    }
+
+    /// How `text`, which is not blank, is understood: with all its parentheses.
+    ///
+    /// # Errors
+    /// When it is no selector.
+    pub fn explain(text: &str) -> Result<String, ParseError> {
+        let tree = parser::condition(text, Dialect::Jms, &Parameters::NONE)?;
+        Ok(tree.to_string())
+    }
+
+    /// What it was parsed from.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The parts of a message that it may ask for.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        self.program
+            .as_ref()
+            .map_or_else(Needs::default, |program| program.needs)
+    }
+
+    /// Whether it is true, false or, as `None`, unknown for `message`. Only what is true is
+    /// selected. What takes too long is unknown.
+    #[must_use]
+    pub fn evaluate(&self, message: &Message<'_>) -> Option<bool> {
+        match &self.program {
+            None => Some(true),
+            Some(program) => {
+                let mut run = Run::new(Environment::default());
+                machine::is_true(program, message, &mut run).unwrap_or(None)
+            }
+        }
+    }
+
+    /// Whether it selects `message`.
+    #[must_use]
+    pub fn selects(&self, message: &Message<'_>) -> bool {
+        self.evaluate(message) == Some(true)
+    }
+}

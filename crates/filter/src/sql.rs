@@ -1,0 +1,65 @@
+//! SQL filter: a condition on a message's properties. (Entities contract 17.5 to 17.8)
+
+use crate::dialect::Dialect;
+use crate::error::ParseError;
+use crate::evaluation::{Environment, EvaluationError, Run};
+use crate::machine;
+use crate::message::Message;
+use crate::needs::Needs;
+use crate::parameters::Parameters;
+use crate::parser;
+use crate::program::Program;
+
+/// A parsed SQL filter, and the text it was made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SqlFilter {
+    text: Box<str>,
+    program: Program,
+}
+
+impl SqlFilter {
+    /// Parses `text`.
+    ///
+    /// # Errors
+    /// When it is no condition; says where and why.
+    pub fn parse(text: &str, parameters: &Parameters<'_>) -> Result<Self, ParseError> {
+        let tree = parser::condition(text, Dialect::Sql, parameters)?;
+        Ok(Self {
+            text: text.into(),
+            program: Program::condition(&tree),
+        })
+    }
+
+    /// How `text` is understood: with all its parentheses, and in the crate's own spelling.
+    ///
+    /// # Errors
+    /// When it is no condition.
+    pub fn explain(text: &str, parameters: &Parameters<'_>) -> Result<String, ParseError> {
+        let tree = parser::condition(text, Dialect::Sql, parameters)?;
+        Ok(tree.to_string())
+    }
+
+    /// What it was parsed from.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The parts of a message that it may ask for.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        self.program.needs
+    }
+
+    /// Whether it is true, false or, as `None`, unknown for `message`. Only what is true matches.
+    ///
+    /// # Errors
+    /// When it can not be evaluated on this message.
+    pub fn evaluate(
+        &self,
+        message: &Message<'_>,
+        environment: Environment,
+    ) -> Result<Option<bool>, EvaluationError> {
+        machine::is_true(&self.program, message, &mut Run::new(environment))
+    }
+}
