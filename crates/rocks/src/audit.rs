@@ -14,6 +14,7 @@ use crate::chunk::{self, Chunk};
 use crate::database::Database;
 use crate::key::{self, Kind};
 use crate::scan::Scan;
+use crate::shares::Page;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
@@ -52,6 +53,18 @@ pub(crate) fn image(database: &Database, recovery: Recovery) -> Result<Image, St
         let key = key::parse_of_number(Kind::Patch, key)?;
         image.patches.insert(key, Bytes::copy_from_slice(value));
         Some(Ok(()))
+    })?;
+    each_of(database, Kind::Share, |key, value| {
+        let (home, number) = key::parse_share(key)?;
+        Page::decode(value).map_or_else(
+            |error| Some(Err(error)),
+            |page| {
+                let counts = page.counts(number)?.into_iter();
+                let counts = counts.map(|(number, copies)| ((home, number), copies));
+                image.shares.extend(counts);
+                Some(Ok(()))
+            },
+        )
     })?;
     each_of(database, Kind::Entry, |key, value| {
         let place = key::parse_entry(key)?;

@@ -135,7 +135,7 @@ fn behind(entity: EntityId, index: Index, group: Bytes) -> Vec<u8> {
     key
 }
 
-fn entry_of(key: &[u8], value: &[u8]) -> Result<Entry, StoreError> {
+pub(crate) fn entry_of(key: &[u8], value: &[u8]) -> Result<Entry, StoreError> {
     let parsed = key::parse_entry(key);
     let (_, _, key) = parsed.ok_or_else(|| damaged("an entry's key", format!("{key:02x?}")))?;
     let value = Bytes::copy_from_slice(value);

@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     Entity = b'i',
     /// A body whose chunks are written, but not the set it belongs to, by home and number.
     PendingBody = b'p',
+    /// How many copies are left of shared bodies, by home and page of neighbouring numbers.
+    Share = b's',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
 }
@@ -58,7 +60,7 @@ pub(crate) fn parse_of_entity(kind: Kind, key: &[u8]) -> Option<EntityId> {
     Some(EntityId(u64::from_be_bytes(entity)))
 }
 
-/// The key of what belongs to a number: a patch, a delivery count, a note about a body.
+/// The key of what belongs to a number: a patch, a delivery count, what is known of a body.
 pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
     let mut key = [kind as u8; 17];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
@@ -81,6 +83,17 @@ pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, Seque
     let (number, rest) = split_u64(rest)?;
     rest.is_empty()
         .then_some((EntityId(entity), SequenceNumber(number)))
+}
+
+/// The key of the counts of shared bodies that are neighbours.
+pub(crate) fn share(home: EntityId, page: u64) -> [u8; 17] {
+    of_number(Kind::Share, home, SequenceNumber(page))
+}
+
+/// The home and the page in such a key.
+pub(crate) fn parse_share(key: &[u8]) -> Option<(EntityId, u64)> {
+    let (home, SequenceNumber(page)) = parse_of_number(Kind::Share, key)?;
+    Some((home, page))
 }
 
 /// The key of a message's row.
@@ -239,6 +252,7 @@ mod tests {
             let key = of_number(Kind::Patch, pointer.home, pointer.number);
             prop_assert_eq!(parse_of_number(Kind::Patch, &key), Some((pointer.home, pointer.number)));
             prop_assert_eq!(parse_of_number(Kind::DeliveryCount, &key), None);
+            prop_assert_eq!(parse_share(&share(pointer.home, n)), Some((pointer.home, n)));
             let key = of_entity(Kind::Head, pointer.home);
             prop_assert_eq!(parse_of_entity(Kind::Head, &key), Some(pointer.home));
             prop_assert_eq!(parse_of_entity(Kind::Entity, &key), None);
@@ -247,8 +261,8 @@ mod tests {
 
         #[test]
         fn entries_sort_by_index_length_of_group_group_and_number(
-            one in (0..5_usize, prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
-            two in (0..5_usize, prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
+            one in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
+            two in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
         ) {
             let place = |(index, group, number): (usize, Vec<u8>, u64)| {
                 (Index::ALL[index], EntryKey::new(group, SequenceNumber(number)))

@@ -24,6 +24,7 @@ mod rescue;
 mod rocks_store;
 mod scan;
 mod settled;
+mod shares;
 mod space;
 pub mod statistics;
 mod value;

@@ -3,7 +3,8 @@
 //! First come all puts of rows and bodies, then their removals, in runs; interleaved they cost a
 //! microsecond more per message, and since no number is ever used twice the order does not matter
 //! for them. Every other family keeps its order, but of several heads of one entity only the last
-//! is written. A message that is sent and settled within the group is not written at all.
+//! is written, and so it is with counts of copies. A message that is sent and settled within the
+//! group is not written at all.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +16,13 @@ use store::{
 };
 
 use crate::chunk::{self, CHUNK};
-use crate::database::Families;
+use crate::database::{Database, Families};
 use crate::key::{self, Kind, single};
 use crate::log::{CommitLog, Sync};
 use crate::removal::{Removals, Run};
 use crate::scan::Scan;
 use crate::settled::Settled;
+use crate::shares::Shares;
 use crate::value;
 
 /// How many chunks of a large body go into one batch.
@@ -39,6 +41,7 @@ pub(crate) struct Merger {
     mean_body: u64,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
+    shares: Shares,
     settled_rows: Settled<(EntityId, Part)>,
     settled_bodies: Settled<EntityId>,
     scratch: Vec<u8>,
@@ -66,6 +69,7 @@ impl Merger {
             mean_body: 1_024,
             rows: Removals::new(),
             bodies: Removals::new(),
+            shares: Shares::new(),
             settled_rows: Settled::new(),
             settled_bodies: Settled::new(),
             scratch: Vec::new(),
@@ -80,8 +84,8 @@ impl Merger {
         position: u64,
         log: &mut CommitLog,
     ) -> Result<Merged, StoreError> {
-        let bytes = self.survey(sets);
         let database = log.database().clone();
+        let bytes = self.survey(sets, &database)?;
         let mut merge = Merge {
             merger: self,
             log,
@@ -95,6 +99,10 @@ impl Merger {
             merge.put(write)?;
         }
         merge.put_heads();
+        merge
+            .merger
+            .shares
+            .write(merge.families.state, &mut merge.batch);
         merge.batch.put_cf(
             merge.families.state,
             single::POSITION,
@@ -110,9 +118,10 @@ impl Merger {
     }
 
     /// Collects what is removed, and returns how large the batch will be at most, about.
-    fn survey(&mut self, sets: &[WriteSet]) -> usize {
+    fn survey(&mut self, sets: &[WriteSet], database: &Database) -> Result<usize, StoreError> {
         self.rows.clear();
         self.bodies.clear();
+        self.shares.clear();
         let mut bytes = 256;
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             bytes += WRITE_BYTES;
@@ -125,6 +134,8 @@ impl Merger {
                     self.rows.add((*entity, *part), number.0);
                 }
                 Write::RemoveBody { pointer } => self.bodies.add(pointer.home, pointer.number.0),
+                Write::ShareBody { pointer, copies } => self.shares.share(*pointer, *copies),
+                Write::ReleaseBody { pointer } => self.shares.release(*pointer),
                 Write::PutBody { body, .. } if body.len() <= CHUNK => bytes += body.len(),
                 Write::PutPatch { patch, .. } => bytes += patch.len(),
                 Write::PutEntry { key, value, .. } => bytes += key.group.len() + value.len(),
@@ -132,9 +143,13 @@ impl Merger {
                 _ => {}
             }
         }
+        self.shares.settle(database)?;
+        for pointer in self.shares.gone() {
+            self.bodies.add(pointer.home, pointer.number.0);
+        }
         self.rows.seal();
         self.bodies.seal();
-        bytes
+        Ok(bytes)
     }
 }
 
@@ -220,7 +235,10 @@ impl<'a> Merge<'a> {
                     .delete_cf(state, key::entry(*entity, *index, key));
             }
             // Known from the survey, done at the end.
-            Write::RemoveMessage { .. } | Write::RemoveBody { .. } => {}
+            Write::RemoveMessage { .. }
+            | Write::RemoveBody { .. }
+            | Write::ShareBody { .. }
+            | Write::ReleaseBody { .. } => {}
         }
         Ok(())
     }
@@ -404,8 +422,11 @@ impl<'a> Merge<'a> {
             };
             self.batch
                 .delete_range_cf(self.families.body, body(entity), body(next));
-            let (from, until) = key::of_numbers(Kind::LargeBody, entity);
-            self.batch.delete_range_cf(self.families.state, from, until);
+            for kind in [Kind::LargeBody, Kind::Share] {
+                let (from, until) = key::of_numbers(kind, entity);
+                self.batch.delete_range_cf(self.families.state, from, until);
+            }
+            self.merger.shares.forget(entity);
             self.merger.settled_rows.forget(|scope| scope.0 == entity);
             self.merger.settled_bodies.forget(|scope| scope == entity);
         }

@@ -6,14 +6,15 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use store::{
-    CommitId, EntityId, EntityRow, ExpiryRow, Head, Image, Reader, Recovery, Store, StoreError,
-    WriteSet,
+    CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader, Recovery, Store,
+    StoreError, WriteSet,
 };
 
 use crate::audit;
 use crate::committer::{Committer, Submission, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
+use crate::entries;
 use crate::key::{self, Kind};
 use crate::log::CommitLog;
 use crate::merge::Merger;
@@ -119,8 +120,10 @@ impl RocksStore {
 
     fn load_recovery(&self) -> Result<Recovery, StoreError> {
         let database = &self.opened.database;
+        let entities = load_entities(database)?;
         Ok(Recovery {
-            entities: load_entities(database)?,
+            rules: load_rules(database, &entities)?,
+            entities,
             heads: load_heads(database)?,
             expiries: load_expiries(database)?,
             last_entity: opened::last_entity(database)?,
@@ -218,6 +221,23 @@ fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
         });
     }
     Ok(expiries)
+}
+
+/// One seek per entity, since rules lie among entries of which there may be millions.
+fn load_rules(
+    database: &Database,
+    entities: &[EntityRow],
+) -> Result<Vec<(EntityId, Entry)>, StoreError> {
+    let mut rules = Vec::new();
+    for row in entities {
+        let from = key::index_of(row.id, Index::Rule);
+        let until = key::after_index(row.id, Index::Rule);
+        let mut scan = Scan::new(&database.db, database.families().state, from, until);
+        while let Some((key, value)) = scan.next()? {
+            rules.push((row.id, entries::entry_of(key, value)?));
+        }
+    }
+    Ok(rules)
 }
 
 #[cfg(test)]

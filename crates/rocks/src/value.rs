@@ -31,6 +31,7 @@ mod field {
     pub const DUPLICATES_FROM: u8 = 0x81;
     pub const SCHEDULE_FROM: u8 = 0x82;
     pub const SESSION_STATES: u8 = 0x83;
+    pub const ACCESSED: u8 = 0x84;
 }
 
 /// A short value on the stack.
@@ -173,6 +174,10 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
         value.push(field::SESSION_STATES);
         value.extend_from_slice(&head.session_state_bytes.to_be_bytes());
     }
+    if head.accessed_ms != 0 {
+        value.push(field::ACCESSED);
+        value.extend_from_slice(&head.accessed_ms.to_be_bytes());
+    }
 }
 
 fn encode_part(part: &PartHead, value: &mut Vec<u8>) {
@@ -204,6 +209,7 @@ fn parse_head(value: &[u8]) -> Option<Head> {
                 head.schedule_from = (fields.u64()?, SequenceNumber(fields.u64()?));
             }
             field::SESSION_STATES => head.session_state_bytes = fields.u64()?,
+            field::ACCESSED => head.accessed_ms = fields.u64()?,
             part => parse_part(
                 head.part_mut(*Part::ALL.get(usize::from(part))?),
                 &mut fields,

@@ -1,6 +1,6 @@
 //! Audit: what must hold in every image of a store, found by a full scan.
 //!
-//! Every row's body is there, every body has a row, every delivery count and patch belongs to a
+//! Every row's body is there, every body has a row or as many as share it, every delivery count and patch belongs to a
 //! message, and every head counts what is there. Data gets lost where these do not hold, so each
 //! simulated crash and each random test ends with an audit.
 
@@ -21,6 +21,14 @@ pub enum Finding {
     },
     #[error("body {0:?} has no row that points to it")]
     OrphanBody(NumberKey),
+    #[error(
+        "body {body:?} has {rows} rows that point to it, and its count of copies says {copies:?}"
+    )]
+    Misshared {
+        body: NumberKey,
+        rows: u32,
+        copies: Option<u32>,
+    },
     #[error("the delivery count of {0:?} has no message")]
     OrphanDeliveryCount(NumberKey),
     #[error("the patch of {0:?} has no message")]
@@ -53,14 +61,15 @@ impl Image {
         findings
     }
 
-    /// Pointers without bodies and bodies without pointers.
+    /// Pointers without bodies, bodies without pointers, and bodies that more or fewer rows share
+    /// than their counts say.
     #[must_use]
     pub fn audit_bodies(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut used = BTreeSet::new();
+        let mut used: BTreeMap<NumberKey, u32> = BTreeMap::new();
         for (key, row) in &self.messages {
             let body = (row.body.home, row.body.number);
-            used.insert(body);
+            *used.entry(body).or_default() += 1;
             if !self.bodies.contains_key(&body) {
                 findings.push(Finding::Dangling {
                     row: *key,
@@ -68,9 +77,27 @@ impl Image {
                 });
             }
         }
-        let orphans = self.bodies.keys().filter(|key| !used.contains(key));
+        let orphans = self.bodies.keys().filter(|key| !used.contains_key(key));
         findings.extend(orphans.map(|key| Finding::OrphanBody(*key)));
+        findings.extend(self.audit_shares(&used));
         findings
+    }
+
+    /// Counts that disagree with the number of rows per body, and bodies that should have one.
+    fn audit_shares(&self, used: &BTreeMap<NumberKey, u32>) -> Vec<Finding> {
+        let counted = self.shares.iter().map(|(body, copies)| {
+            let rows = used.get(body).copied().unwrap_or(0);
+            (*body, rows, Some(*copies))
+        });
+        let several = used.iter().filter(|(_, rows)| **rows > 1);
+        let uncounted = several
+            .filter(|(body, _)| !self.shares.contains_key(body))
+            .map(|(body, rows)| (*body, *rows, None));
+        counted
+            .filter(|(_, rows, copies)| Some(*rows) != *copies)
+            .chain(uncounted)
+            .map(|(body, rows, copies)| Finding::Misshared { body, rows, copies })
+            .collect()
     }
 
     /// Delivery counts and patches without messages, messages in two parts.

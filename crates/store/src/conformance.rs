@@ -11,6 +11,7 @@ mod entries;
 mod model;
 mod random;
 mod reads;
+mod shares;
 
 pub use random::random_log;
 
@@ -64,9 +65,17 @@ pub fn run(harness: &mut impl Harness) {
     commits::the_last_head_of_an_entity_holds(harness);
     commits::definitions_and_expiries_are_recovered(harness);
     commits::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);
+    commits::an_entity_may_come_fill_up_and_go_within_one_set(harness);
     commits::everything_is_there_after_reopening(harness);
     commits::what_was_durable_is_there_after_a_crash(harness);
     bodies::ten_thousand_settled_neighbours_leave_the_others_alone(harness);
+    shares::a_shared_body_goes_with_its_last_copy(harness);
+    shares::the_count_of_copies_survives_reopening_and_crashes(harness);
+    shares::what_is_published_and_settled_at_once_leaves_nothing(harness);
+    shares::a_large_shared_body_leaves_nothing_behind(harness);
+    shares::copies_that_move_share_their_body_as_before(harness);
+    shares::shared_bodies_go_with_their_home(harness);
+    shares::thousands_of_neighbours_released_in_any_order_leave_the_others_alone(harness);
 }
 
 /// The entity that most behaviours use.
@@ -149,6 +158,37 @@ pub fn remove(set: &mut WriteSet, entity: EntityId, part: Part, number: u64) {
             number,
         },
     });
+}
+
+/// The writes that bring a message into `part` of several entities, with one body of `len` bytes
+/// that has its home elsewhere.
+pub fn publish(set: &mut WriteSet, pointer: BodyPointer, to: &[EntityId], part: Part, len: usize) {
+    set.push(Write::PutBody {
+        pointer,
+        body: body_of(pointer, len),
+    });
+    let copies = u32::try_from(to.len()).unwrap_or(u32::MAX);
+    set.push(Write::ShareBody { pointer, copies });
+    for &entity in to {
+        let mut row = row_of(entity, pointer.number, len);
+        row.body = pointer;
+        set.push(Write::PutMessage {
+            entity,
+            part,
+            number: pointer.number,
+            row,
+        });
+    }
+}
+
+/// The writes that take one of those copies away.
+pub fn release(set: &mut WriteSet, pointer: BodyPointer, entity: EntityId, part: Part) {
+    set.push(Write::RemoveMessage {
+        entity,
+        part,
+        number: pointer.number,
+    });
+    set.push(Write::ReleaseBody { pointer });
 }
 
 /// A definition under a path made of its id.

@@ -25,16 +25,19 @@ pub enum Index {
     DuplicateId = 3,
     /// The same by when they stop being so.
     DuplicateTime = 4,
+    /// A subscription's rules, by name; all of them are read at a start.
+    Rule = 5,
 }
 
 impl Index {
     /// Every index, by its number.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Schedule,
         Self::Session,
         Self::SessionState,
         Self::DuplicateId,
         Self::DuplicateTime,
+        Self::Rule,
     ];
 }
 

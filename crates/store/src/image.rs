@@ -18,6 +18,7 @@ use crate::record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, Recover
 use crate::write::Write;
 
 mod entries;
+mod shares;
 
 /// Where a message's row lies.
 pub type MessageKey = (EntityId, Part, SequenceNumber);
@@ -41,6 +42,8 @@ pub struct Image {
     pub messages: BTreeMap<MessageKey, MessageRow>,
     /// Bodies, by the home and number they arrived at.
     pub bodies: BTreeMap<NumberKey, Bytes>,
+    /// How many copies are left of each shared body.
+    pub shares: BTreeMap<NumberKey, u32>,
     /// Delivery counts of messages delivered more than once.
     pub delivery_counts: BTreeMap<NumberKey, u32>,
     /// Properties changed since arrival.
@@ -63,6 +66,12 @@ pub enum Breach {
     BodyPutTwice(BodyPointer),
     #[error("body {0:?} is removed, but is not there")]
     BodyNotThere(BodyPointer),
+    #[error("body {0:?} is shared by nobody, or twice, or before it is put")]
+    SharedWrongly(BodyPointer),
+    #[error("body {0:?} is released, but not shared")]
+    NotShared(BodyPointer),
+    #[error("body {0:?} is removed while others share it")]
+    SharedBodyRemoved(BodyPointer),
 }
 
 impl Image {
@@ -92,6 +101,8 @@ impl Image {
             }
             Write::PutBody { pointer, body } => return self.put_body(*pointer, body),
             Write::RemoveBody { pointer } => return self.remove_body(*pointer),
+            Write::ShareBody { pointer, copies } => return self.share_body(*pointer, *copies),
+            Write::ReleaseBody { pointer } => return self.release_body(*pointer),
             Write::PutDeliveryCount {
                 entity,
                 number,
@@ -204,6 +215,7 @@ impl Image {
                     due_ms,
                 })
                 .collect(),
+            rules: self.rules(),
             last_entity: self.last_entity,
         }
     }
@@ -299,6 +311,7 @@ impl Image {
             (parts.0, parts.1, first)..=(last.0, last.1, SequenceNumber::MAX),
         );
         remove_range(&mut self.bodies, numbers.clone());
+        remove_range(&mut self.shares, numbers.clone());
         remove_range(&mut self.delivery_counts, numbers.clone());
         remove_range(&mut self.patches, numbers);
         self.entries.retain(|(owner, _, _), _| *owner != entity);
@@ -333,7 +346,11 @@ impl Image {
     }
 
     fn remove_body(&mut self, pointer: BodyPointer) -> Result<(), Breach> {
-        let removed = self.bodies.remove(&(pointer.home, pointer.number));
+        let key = (pointer.home, pointer.number);
+        let removed = self.bodies.remove(&key);
+        if self.shares.contains_key(&key) {
+            return Err(Breach::SharedBodyRemoved(pointer));
+        }
         removed.map(drop).ok_or(Breach::BodyNotThere(pointer))
     }
 }

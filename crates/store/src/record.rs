@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use crate::entry::Entry;
 use crate::id::{EntityId, NamespaceId, Part, SequenceNumber};
 
 /// An entity's definition. `definition` belongs to the broker; the store does not look inside.
@@ -67,6 +68,8 @@ pub struct Head {
     pub schedule_from: (u64, SequenceNumber),
     /// What the states of all its sessions take.
     pub session_state_bytes: u64,
+    /// When it was used last, to within a minute; 0 is never.
+    pub accessed_ms: u64,
     /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small ones.
     pub parts: Box<[PartHead; Part::ALL.len()]>,
 }
@@ -84,6 +87,7 @@ impl Head {
             duplicates_from_ms: 0,
             schedule_from: (0, SequenceNumber(0)),
             session_state_bytes: 0,
+            accessed_ms: 0,
             parts: Default::default(),
         }
     }
@@ -120,6 +124,8 @@ pub struct Recovery {
     /// For entities that ever had a message.
     pub heads: Vec<(EntityId, Head)>,
     pub expiries: Vec<ExpiryRow>,
+    /// The entries of the index [`Rule`](crate::Index::Rule), by entity and in their order.
+    pub rules: Vec<(EntityId, Entry)>,
     /// The greatest entity id ever given out.
     pub last_entity: Option<EntityId>,
 }

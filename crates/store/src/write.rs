@@ -13,7 +13,9 @@ use crate::record::{BodyPointer, EntityRow, Head, MessageRow};
 pub enum Write {
     /// Defines an entity or replaces its definition. Also raises the greatest entity id given out.
     PutEntity(EntityRow),
-    /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose home it is.
+    /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose home it is,
+    /// shared or not: no row elsewhere may point to one. Nothing is known of the bodies that its rows share
+    /// with others; an entity that goes alone releases them beforehand, in as many sets as that takes.
     RemoveEntity(EntityId),
     /// Of several heads of one entity in a group of sets only the last needs to be written.
     PutHead { entity: EntityId, head: Head },
@@ -31,8 +33,13 @@ pub enum Write {
     },
     /// A body is put once, in the set that first puts a row which points to it.
     PutBody { pointer: BodyPointer, body: Bytes },
-    /// When the last pointer is gone.
+    /// When the only pointer is gone. Never for a shared body.
     RemoveBody { pointer: BodyPointer },
+    /// So many rows point to this body, one or more. Once, in the set of its `PutBody` or a later one, for it never
+    /// gets more; a body without it has one pointer.
+    ShareBody { pointer: BodyPointer, copies: u32 },
+    /// One of the rows that shared this body is gone. The body and its count go with the last of them.
+    ReleaseBody { pointer: BodyPointer },
     PutDeliveryCount {
         entity: EntityId,
         number: SequenceNumber,

@@ -1,12 +1,17 @@
 //! The memory store keeps the contract, and its disk does what a simulator tells it.
 
 use proptest::prelude::*;
-use store::conformance::{self, Harness, put, range, remove};
+use store::audit::Finding;
+use store::conformance::{self, Harness, publish, put, range, release, remove};
 use store::image::Breach;
-use store::{CommitId, EntityId, Image, MemoryDisk, MemoryStore, Part, SequenceNumber};
-use store::{Store, StoreError, WriteSet};
+use store::{BodyPointer, CommitId, EntityId, Image, MemoryDisk, MemoryStore, Part};
+use store::{SequenceNumber, Store, StoreError, Write, WriteSet};
 
 const QUEUE: EntityId = EntityId(1);
+const SHARED: BodyPointer = BodyPointer {
+    home: EntityId(9),
+    number: SequenceNumber(5),
+};
 
 struct Memory;
 
@@ -172,4 +177,131 @@ fn the_audit_finds_orphans_and_dangling_pointers() {
     let found = store.disk().with_current(Image::audit_bodies);
     assert_eq!(found.len(), 1);
     assert!(found[0].to_string().contains("has no row"), "{}", found[0]);
+}
+
+fn submit(store: &mut MemoryStore, fill: impl FnOnce(&mut WriteSet)) {
+    let mut set = WriteSet::default();
+    fill(&mut set);
+    store.submit(set);
+}
+
+#[test]
+fn sharing_and_releasing_out_of_turn_is_reported_and_removes_no_body() {
+    let mut store = MemoryStore::new();
+    let pointer = SHARED;
+    let own = BodyPointer {
+        home: QUEUE,
+        number: SequenceNumber(1),
+    };
+    submit(&mut store, |set| {
+        set.push(Write::ShareBody { pointer, copies: 2 });
+    });
+    submit(&mut store, |set| {
+        publish(set, pointer, &[QUEUE], Part::Active, 10);
+    });
+    store.submit(send(1));
+    submit(&mut store, |set| {
+        set.push(Write::ReleaseBody { pointer: own });
+        set.push(Write::ShareBody {
+            pointer: own,
+            copies: 0,
+        });
+    });
+    let expected = [
+        Breach::SharedWrongly(pointer),
+        Breach::SharedWrongly(pointer),
+        Breach::NotShared(own),
+        Breach::SharedWrongly(own),
+    ];
+    assert_eq!(store.disk().breaches(), expected);
+    assert_eq!(store.disk().with_current(|image| image.bodies.len()), 2);
+    assert_eq!(store.disk().with_current(Image::audit_bodies), []);
+}
+
+#[test]
+fn more_releases_than_copies_and_removing_what_others_share_is_reported() {
+    let mut store = MemoryStore::new();
+    let pointer = SHARED;
+    submit(&mut store, |set| {
+        publish(set, pointer, &[QUEUE], Part::Active, 10);
+        release(set, pointer, QUEUE, Part::Active);
+        set.push(Write::ReleaseBody { pointer });
+    });
+    assert_eq!(store.disk().breaches(), [Breach::NotShared(pointer)]);
+    assert!(
+        store
+            .disk()
+            .with_current(|image| *image == Image::default())
+    );
+    submit(&mut store, |set| {
+        publish(set, pointer, &[QUEUE], Part::Active, 10);
+        set.push(Write::RemoveBody { pointer });
+    });
+    assert_eq!(
+        store.disk().breaches()[1..],
+        [Breach::SharedBodyRemoved(pointer)]
+    );
+}
+
+#[test]
+fn the_audit_compares_counts_of_copies_with_the_rows() {
+    let check = |fill: &dyn Fn(&mut WriteSet), rows, copies| {
+        let mut store = MemoryStore::new();
+        submit(&mut store, |set| {
+            publish(set, SHARED, &[QUEUE, EntityId(2)], Part::Active, 10);
+        });
+        assert_eq!(store.disk().with_current(Image::audit_bodies), []);
+        submit(&mut store, fill);
+        let body = (SHARED.home, SHARED.number);
+        let finding = Finding::Misshared { body, rows, copies };
+        let found = store.disk().with_current(Image::audit_bodies);
+        assert!(found.contains(&finding), "{found:?}");
+    };
+    let pointer = SHARED;
+    check(&|set| set.push(Write::ReleaseBody { pointer }), 2, Some(1));
+    check(
+        &|set| {
+            set.push(Write::RemoveMessage {
+                entity: QUEUE,
+                part: Part::Active,
+                number: pointer.number,
+            });
+        },
+        1,
+        Some(2),
+    );
+    check(
+        &|set| {
+            release(set, pointer, QUEUE, Part::Active);
+            set.push(Write::RemoveMessage {
+                entity: EntityId(2),
+                part: Part::Active,
+                number: pointer.number,
+            });
+            set.push(Write::RemoveBody { pointer });
+        },
+        0,
+        Some(1),
+    );
+}
+
+#[test]
+fn the_audit_finds_a_body_with_several_rows_and_no_count() {
+    let mut store = MemoryStore::new();
+    store.submit(send(1));
+    let row = conformance::row_of(QUEUE, SequenceNumber(1), 10);
+    submit(&mut store, |set| {
+        set.push(Write::PutMessage {
+            entity: EntityId(2),
+            part: Part::Active,
+            number: SequenceNumber(1),
+            row,
+        });
+    });
+    let finding = Finding::Misshared {
+        body: (QUEUE, SequenceNumber(1)),
+        rows: 2,
+        copies: None,
+    };
+    assert_eq!(store.disk().with_current(Image::audit_bodies), [finding]);
 }

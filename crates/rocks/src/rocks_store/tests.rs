@@ -14,6 +14,7 @@ use crate::log::Sync;
 use crate::options::Durability;
 
 mod damage;
+mod shares;
 
 const QUEUE: EntityId = EntityId(1);
 const MIB: usize = 1 << 20;

@@ -31,8 +31,11 @@ fn full_head() -> Head {
     let mut head = Head {
         next_number: SequenceNumber(1 << 40),
         last_enqueued_ms: 77,
+        duplicates_from_ms: 78,
         schedule_from: (1 << 41, SequenceNumber(u64::MAX)),
-        ..Head::empty()
+        session_state_bytes: 1 << 42,
+        accessed_ms: 79,
+        parts: Head::empty().parts,
     };
     for (step, part) in (1..).zip(Part::ALL) {
         let part = head.part_mut(part);
@@ -174,6 +177,36 @@ pub(super) fn a_removed_entity_leaves_nothing_and_its_id_is_remembered<H: Harnes
     let mut store = harness.reopen(store);
     assert!(harness.image(&mut store) == expected, "nothing comes back");
     assert_eq!(store.recover().expect("readable").last_entity, Some(B));
+}
+
+pub(super) fn an_entity_may_come_fill_up_and_go_within_one_set<H: Harness>(harness: &mut H) {
+    let mut store = harness.create();
+    submit(&mut store, |set| put(set, A, Part::Active, 1, 10));
+    let last = submit(&mut store, |set| {
+        set.push(Write::PutEntity(entity_row(B)));
+        put(set, B, Part::Active, 1, 2 * MIB);
+        put(set, B, Part::Active, 2, 10);
+        put(set, B, Part::Scheduled, 3, 10);
+        remove(set, B, Part::Active, 2);
+        set.push(Write::PutHead {
+            entity: B,
+            head: full_head(),
+        });
+        set.push(Write::RemoveEntity(B));
+    });
+    for part in Part::ALL {
+        assert_eq!(numbers(&read(&store, last, &range(B, part, 0, 10))), []);
+    }
+    let mut expected = Image::default();
+    for write in set(|set| put(set, A, Part::Active, 1, 10)).as_slice() {
+        expected.apply(write).expect("the writes keep the contract");
+    }
+    expected.last_entity = Some(B);
+    let mut store = harness.reopen(store);
+    assert!(
+        harness.image(&mut store) == expected,
+        "only the other entity is left"
+    );
 }
 
 pub(super) fn everything_is_there_after_reopening<H: Harness>(harness: &mut H) {

@@ -19,6 +19,8 @@ use crate::write::{Write, WriteSet};
 struct Message {
     part: Part,
     row: MessageRow,
+    /// Whether it was sent as one of several copies.
+    shares: bool,
     count: u32,
     patch: Option<Bytes>,
 }
@@ -79,6 +81,32 @@ impl Model {
     }
 
     pub fn send(&mut self, entity: u64, part: Part, len: usize, set: &mut WriteSet) {
+        let message = self.arrive(entity, part, len, set);
+        self.insert(entity, message.row.body.number, message, set);
+        self.write_head(entity, set);
+    }
+
+    /// One body, and a copy of its message in each of `to`, where an entity may stand repeatedly.
+    pub fn publish(&mut self, home: u64, to: &[u64], len: usize, set: &mut WriteSet) {
+        let message = self.arrive(home, Part::Active, len, set);
+        set.push(Write::ShareBody {
+            pointer: message.row.body,
+            copies: u32::try_from(to.len()).expect("a test has few copies"),
+        });
+        self.write_head(home, set);
+        for &entity in to {
+            let number = self.next_number(entity);
+            let copy = Message {
+                shares: true,
+                ..message.clone()
+            };
+            self.insert(entity, number, copy, set);
+            self.write_head(entity, set);
+        }
+    }
+
+    /// A body under the next number, and a message of it that is nowhere yet.
+    fn arrive(&mut self, entity: u64, part: Part, len: usize, set: &mut WriteSet) -> Message {
         let number = self.next_number(entity);
         let pointer = BodyPointer {
             home: EntityId(entity),
@@ -99,18 +127,13 @@ impl Model {
             pointer,
             body: body_of(pointer, len),
         });
-        self.insert(
-            entity,
-            number,
-            Message {
-                part,
-                row,
-                count: 0,
-                patch: None,
-            },
-            set,
-        );
-        self.write_head(entity, set);
+        Message {
+            part,
+            row,
+            shares: false,
+            count: 0,
+            patch: None,
+        }
     }
 
     /// Moves a message to another part under its own number.
@@ -172,9 +195,7 @@ impl Model {
     /// The end of a message.
     pub fn complete(&mut self, entity: u64, number: u64, set: &mut WriteSet) {
         let message = self.take(entity, number, set);
-        set.push(Write::RemoveBody {
-            pointer: message.row.body,
-        });
+        message.drop_body(set);
         self.write_head(entity, set);
     }
 
@@ -238,9 +259,7 @@ impl Model {
             .values()
             .filter(|message| message.row.body.home.0 != entity)
         {
-            set.push(Write::RemoveBody {
-                pointer: message.row.body,
-            });
+            message.drop_body(set);
         }
     }
 
@@ -373,6 +392,16 @@ impl Entity {
 }
 
 impl Message {
+    /// Its row is gone.
+    fn drop_body(&self, set: &mut WriteSet) {
+        let pointer = self.row.body;
+        set.push(if self.shares {
+            Write::ReleaseBody { pointer }
+        } else {
+            Write::RemoveBody { pointer }
+        });
+    }
+
     fn add_to(&self, image: &mut Image, entity: EntityId, number: SequenceNumber) {
         let pointer = self.row.body;
         let len = usize::try_from(self.row.size).expect("sizes fit");
@@ -380,6 +409,10 @@ impl Message {
         image
             .bodies
             .insert((pointer.home, pointer.number), body_of(pointer, len));
+        if self.shares {
+            let copies = image.shares.entry((pointer.home, pointer.number));
+            *copies.or_default() += 1;
+        }
         if self.count > 0 {
             image.delivery_counts.insert((entity, number), self.count);
         }
@@ -390,7 +423,7 @@ impl Message {
 }
 
 fn entry_place(choice: u64) -> (Index, EntryKey) {
-    let index = Index::ALL[usize::try_from(choice % 5).expect("below five")];
-    let group = vec![b'g'; usize::try_from(choice / 5 % 3).expect("below three")];
-    (index, EntryKey::new(group, SequenceNumber(choice / 15 % 3)))
+    let index = Index::ALL[usize::try_from(choice % 6).expect("below six")];
+    let group = vec![b'g'; usize::try_from(choice / 6 % 3).expect("below three")];
+    (index, EntryKey::new(group, SequenceNumber(choice / 18 % 3)))
 }

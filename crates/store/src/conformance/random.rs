@@ -79,6 +79,8 @@ impl<H: Harness> Log<'_, H> {
             (12, _) => model.set_expiry(entity, choice % 4, None, set),
             (47..=52, _) => model.put_entry(entity, choice, set),
             (53..=54, _) => model.remove_entry(entity, choice, set),
+            (55..=58, _) => publish(model, entity, choice, body_len(choice / 64), set),
+            (59, _) => publish(model, entity, choice, MIB + 1, set),
             (13..=20, Some(number)) => {
                 let part = moved(model.part_of(entity, number), choice);
                 if part != model.part_of(entity, number) {
@@ -182,6 +184,14 @@ impl<H: Harness> Log<'_, H> {
             .as_mut()
             .expect("the store is open between steps")
     }
+}
+
+/// Up to four copies, in any entities: in the same one twice, or in none but the home.
+fn publish(model: &mut Model, home: u64, choice: u64, len: usize, set: &mut WriteSet) {
+    let copies = 1 + choice % 4;
+    let to = (0..copies).filter_map(|copy| model.pick_entity(choice / 4 + copy * (choice % 3)));
+    let to: Vec<u64> = to.collect();
+    model.publish(home, &to, len, set);
 }
 
 /// Where a message may go from `part` under its own number.

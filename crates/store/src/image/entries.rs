@@ -4,12 +4,23 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
-use super::Image;
+use super::{EntryPlace, Image};
 use crate::entry::{Entry, EntryKey, Index};
 use crate::id::{EntityId, SequenceNumber};
 use crate::query::Query;
 
 impl Image {
+    /// The rules of all entities.
+    pub(super) fn rules(&self) -> Vec<(EntityId, Entry)> {
+        let rules = self.entries.iter();
+        let rules = rules.filter(|((_, index, _), _)| *index == Index::Rule);
+        let entry = |(place, value): (&EntryPlace, &Bytes)| Entry {
+            key: place.2.clone(),
+            value: value.clone(),
+        };
+        rules.map(|rule| (rule.0.0, entry(rule))).collect()
+    }
+
     /// Answers a query about entries; any other finds none.
     pub(super) fn read_entries(&self, query: &Query) -> Vec<Entry> {
         match query {

@@ -1,0 +1,173 @@
+//! Shares: how many copies of each shared body are left, and which bodies go with their last one.
+//!
+//! Counts stand in pages of neighbours, one row each, so what costs is a page and not a release:
+//! bodies are shared and released in about the order of their numbers. What a group does is summed
+//! up per body first; a page that is not among those last in use is read as the group before left
+//! it. A body that is shared and released to the end within one group leaves no trace. A group that
+//! does neither costs nothing here.
+//! Invariant: a page in memory is what the database holds once the group is written.
+
+use rocksdb::{ColumnFamily, WriteBatch};
+use store::{BodyPointer, EntityId, StoreError};
+
+use crate::database::Database;
+use crate::key;
+use page::Place;
+use recent::Recent;
+
+pub(crate) use page::Page;
+
+mod page;
+mod recent;
+
+/// The pages last in use, and what one group changes in them.
+pub(crate) struct Shares {
+    recent: Recent,
+    changes: Vec<Change>,
+    /// Where the changes are, ascending.
+    places: Vec<Place>,
+    scratch: Vec<u8>,
+}
+
+/// What one group does to a shared body.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Change {
+    pointer: BodyPointer,
+    /// How many there are before anything is released; 0 while that is unknown.
+    copies: u32,
+    released: u32,
+}
+
+impl Change {
+    fn left(&self) -> u32 {
+        self.copies.saturating_sub(self.released)
+    }
+}
+
+impl Shares {
+    pub fn new() -> Self {
+        Self {
+            recent: Recent::new(),
+            changes: Vec::new(),
+            places: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.changes.clear();
+        self.places.clear();
+    }
+
+    pub fn share(&mut self, pointer: BodyPointer, copies: u32) {
+        // None at all breaks the contract, which the memory store reports.
+        if copies > 0 {
+            self.changes.push(Change {
+                pointer,
+                copies,
+                released: 0,
+            });
+        }
+    }
+
+    pub fn release(&mut self, pointer: BodyPointer) {
+        self.changes.push(Change {
+            pointer,
+            copies: 0,
+            released: 1,
+        });
+    }
+
+    /// Works out what is left of each body. To be called when the group is known and before
+    /// anything of it is in the database.
+    pub fn settle(&mut self, database: &Database) -> Result<(), StoreError> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        self.sum_up();
+        let places = self.changes.iter().map(|change| Place::of(change.pointer));
+        self.places.extend(places);
+        self.places.dedup();
+        self.recent.load(&self.places, database)?;
+        self.subtract();
+        self.drop_unknown();
+        Ok(())
+    }
+
+    /// The bodies whose last copy this group releases.
+    pub fn gone(&self) -> impl Iterator<Item = BodyPointer> {
+        let gone = self.changes.iter().filter(|change| change.left() == 0);
+        gone.map(|change| change.pointer)
+    }
+
+    /// Adds the pages that have changed to the group's batch.
+    pub fn write(&mut self, state: &ColumnFamily, batch: &mut WriteBatch) {
+        for place in &self.places {
+            let Some(kept) = self.recent.get_mut(*place) else {
+                continue;
+            };
+            let key = key::share(place.home, place.page);
+            let empty = kept.page.is_empty();
+            if kept.changed && !empty {
+                kept.page.encode(&mut self.scratch);
+                batch.put_cf(state, key, &self.scratch);
+            } else if empty && kept.on_disk {
+                batch.delete_cf(state, key);
+            }
+            kept.changed = false;
+            kept.on_disk = !empty;
+            if empty {
+                self.recent.remove(*place);
+            }
+        }
+        self.recent.keep_to_the_bound();
+    }
+
+    /// Forgets the bodies of a removed entity.
+    pub fn forget(&mut self, home: EntityId) {
+        self.recent.forget(home);
+    }
+
+    /// One change per body, in the order of their keys.
+    fn sum_up(&mut self) {
+        self.changes
+            .sort_unstable_by_key(|change| (change.pointer, change.released));
+        self.changes.dedup_by(|next, first| {
+            let same = next.pointer == first.pointer;
+            if same {
+                first.released = first.released.saturating_add(next.released);
+            }
+            same
+        });
+    }
+
+    fn subtract(&mut self) {
+        let neighbours =
+            |one: &Change, two: &Change| Place::of(one.pointer) == Place::of(two.pointer);
+        for changes in self.changes.chunk_by_mut(neighbours) {
+            let Some(kept) = self.recent.get_mut(Place::of(changes[0].pointer)) else {
+                continue;
+            };
+            for change in changes {
+                let before = kept.page.copies(change.pointer);
+                if change.copies == 0 {
+                    change.copies = before;
+                }
+                if change.left() != before {
+                    kept.page.set(change.pointer, change.left());
+                    kept.changed = true;
+                }
+            }
+        }
+    }
+
+    /// Rather a body too many than one too few: what has no count is nobody's to remove.
+    fn drop_unknown(&mut self) {
+        let all = self.changes.len();
+        self.changes.retain(|change| change.copies > 0);
+        let unknown = all - self.changes.len();
+        if unknown > 0 {
+            tracing::warn!(unknown, "bodies were released that nobody shares");
+        }
+    }
+}
