@@ -9,7 +9,7 @@ use crate::clients::{Place, Receiver, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
 use crate::directory::Directory;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
-use crate::output::Output;
+use crate::output::{Eviction, Output};
 use crate::queue::Queue;
 use crate::sessions::Seat;
 use crate::settings::LocksOnDisconnect;
@@ -26,11 +26,14 @@ pub(crate) fn attach(
 ) {
     // A link that attaches again starts anew.
     detach(directory, receiver, cx);
-    // A queue with sessions has no receivers without one.
-    let takes = |queue: &&mut Queue| place.subqueue != Subqueue::Main || queue.sessions.is_none();
-    let Some(queue) = directory.get_mut(place.entity).filter(takes) else {
-        cx.say(Output::Evicted { receiver });
-        return;
+    let queue = match directory.admit(place) {
+        // A queue with sessions has no receivers without one.
+        Ok(queue) if place.subqueue == Subqueue::Main && queue.sessions.is_some() => {
+            let reason = Eviction::SessionRequired;
+            return cx.say(Output::Evicted { receiver, reason });
+        }
+        Ok(queue) => queue,
+        Err(reason) => return cx.say(Output::Evicted { receiver, reason }),
     };
     cx.shared.clients.attach(receiver, place, mode);
     queue.sub_mut(place.subqueue).attached += 1;
@@ -47,6 +50,10 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
         return;
     };
     if let Some(queue) = directory.get_mut(receiver.place.entity) {
+        if receiver.waits() {
+            // It has waited until now.
+            queue.note_access(cx);
+        }
         if receiver.seat != Seat::None {
             queue.leave_session(&receiver, cx);
             return queue.run(cx);
@@ -73,11 +80,17 @@ pub(crate) fn credit(
     let Some(receiver) = cx.shared.clients.get_mut(slot) else {
         return;
     };
+    let waited = receiver.waits();
     receiver.set_limit(limit);
     receiver.draining = drain;
+    let waits = waited || receiver.waits();
     let has_seat = receiver.seat != Seat::None;
-    if let Some(queue) = directory.get_mut(receiver.place.entity) {
-        let sub = queue.sub_mut(receiver.place.subqueue);
+    let place = receiver.place;
+    if let Some(queue) = directory.get_mut(place.entity) {
+        if waits {
+            queue.note_access(cx);
+        }
+        let sub = queue.sub_mut(place.subqueue);
         sub.draining.retain(|other| *other != slot);
         if drain && !has_seat {
             sub.draining.push(slot);

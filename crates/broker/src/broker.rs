@@ -9,14 +9,15 @@ use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::Directory;
 use crate::id::{ReadId, Subqueue};
+use crate::kind::EntityKind;
 use crate::output::Output;
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
-use crate::time::Now;
+use crate::time::{Now, Wall};
 use crate::{
-    attach, cancel, deferred, expire, forward, peek, read, renew, send, sessions, settle,
-    transaction,
+    attach, cancel, deferred, delete, expire, forward, idle, peek, read, remove, renew, send,
+    sessions, settle, topic, transaction,
 };
 
 /// What one or several steps caused.
@@ -44,14 +45,22 @@ impl Broker {
     pub fn new(settings: BrokerSettings, recovery: Recovery, now: Now) -> Result<Self, StoreError> {
         let mut directory = Directory::recover(&settings, recovery)?;
         let mut shared = Shared::new(settings);
+        for queue in directory.iter() {
+            if let Some(topic) = queue.kind.topic() {
+                let bytes = i64::try_from(queue.message_bytes()).unwrap_or(i64::MAX);
+                shared.topics.weigh(topic, bytes);
+            }
+        }
         let mut effects = Effects::default();
         let cx = &mut Context {
             now,
             shared: &mut shared,
             effects: &mut effects,
         };
+        directory.wake_graves(cx);
         // Sets the alarms; there is nobody yet who could want anything else.
         directory.iter_mut().for_each(|queue| {
+            queue.start_idle(now);
             queue.wake_pumps();
             queue.set_alarm(cx);
         });
@@ -78,6 +87,7 @@ impl Broker {
                 .iter_mut()
                 .for_each(|queue| queue.clock_went_back(cx));
         }
+        idle::note_command(directory, &command, cx);
         dispatch(directory, command, cx);
         forward::pump(directory, cx);
         cx.shared.bodies.trim();
@@ -116,7 +126,7 @@ impl Broker {
     pub fn is_due(&self, now: Now) -> bool {
         let transaction = self.shared.transactions.deadline();
         now.wall < self.now.wall
-            || self.shared.alarms.due(now).is_some()
+            || self.shared.alarms.is_due(now)
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
@@ -140,6 +150,12 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             path,
             settings,
         } => directory.ensure(request, namespace, path, settings, cx),
+        Command::EnsureTopic { .. }
+        | Command::EnsureSubscription { .. }
+        | Command::AddRule { .. }
+        | Command::RemoveRule { .. }
+        | Command::ListRules { .. } => topic::command::dispatch(directory, command, cx),
+        Command::RemoveEntity { request, entity } => remove::remove(directory, request, entity, cx),
         Command::Send {
             request,
             entity,
@@ -210,6 +226,22 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             entity,
             numbers,
         } => cancel::cancel(directory, request, entity, numbers, cx),
+        Command::DeleteMessages {
+            request,
+            entity,
+            subqueue,
+            session,
+            enqueued_before,
+            count,
+        } => {
+            let wanted = delete::Wanted {
+                place: Place { entity, subqueue },
+                session,
+                before: enqueued_before,
+                count,
+            };
+            delete::delete(directory, request, &wanted, cx);
+        }
         Command::AcceptSession { .. }
         | Command::RenewSession { .. }
         | Command::GetSessionState { .. }
@@ -255,7 +287,7 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct Deadline {
     pub mono: Option<crate::time::Mono>,
-    pub wall: Option<crate::time::Wall>,
+    pub wall: Option<Wall>,
 }
 
 /// A queue's definition and counters at one moment.
@@ -265,6 +297,7 @@ pub struct QueueInfo {
     pub id: EntityId,
     pub namespace: NamespaceId,
     pub path: String,
+    pub kind: EntityKind,
     pub settings: QueueSettings,
     pub active: u64,
     pub dead_letter: u64,
@@ -273,6 +306,14 @@ pub struct QueueInfo {
     /// How long ago the next scheduled message was due, by the clock of the last step.
     pub schedule_lag_ms: u64,
     pub bytes: u64,
+    /// Of the active ones, how many wait to be forwarded.
+    pub transfer: u64,
+    pub transfer_dead_letter: u64,
+    pub created: Wall,
+    /// The last change of its settings.
+    pub updated: Wall,
+    /// When it was used last, if it ever was.
+    pub accessed: Option<Wall>,
 }
 
 fn info(queue: &Queue, now: Now) -> QueueInfo {
@@ -281,6 +322,7 @@ fn info(queue: &Queue, now: Now) -> QueueInfo {
         id: queue.id,
         namespace: queue.namespace,
         path: queue.path.clone(),
+        kind: queue.kind.seen(),
         settings: queue.settings.clone(),
         active: count(Subqueue::Main.part()),
         dead_letter: count(Subqueue::DeadLetter.part())
@@ -289,5 +331,15 @@ fn info(queue: &Queue, now: Now) -> QueueInfo {
         scheduled: count(Part::Scheduled),
         schedule_lag_ms: queue.schedule_lag(now.wall),
         bytes: queue.bytes(),
+        transfer: if queue.forwards(Subqueue::Main) {
+            count(Subqueue::Main.part())
+        } else {
+            0
+        },
+        transfer_dead_letter: count(Subqueue::TransferDeadLetter.part())
+            + count(Subqueue::TransferDeadLetter.deferred_part()),
+        created: queue.times.created,
+        updated: queue.times.updated,
+        accessed: (queue.head.accessed_ms > 0).then_some(Wall(queue.head.accessed_ms)),
     }
 }

@@ -41,10 +41,14 @@ pub(crate) fn cancel(
     };
     match directory.get_mut(entity) {
         Some(queue) => queue.start_cancellation(cancellation, cx),
-        None => cx.say(Output::Cancelled {
-            request,
-            result: Err(RequestError::NotFound),
-        }),
+        None => cancellation.refuse(RequestError::NotFound, cx),
+    }
+}
+
+impl Cancellation {
+    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        let (request, result) = (self.request, Err(error));
+        cx.say(Output::Cancelled { request, result });
     }
 }
 

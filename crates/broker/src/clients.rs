@@ -13,7 +13,7 @@ use crate::id::{ConnectionId, ReceiverId, Subqueue};
 use crate::sessions::Seat;
 
 /// A receiver's place in memory; used again after it has gone.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct ReceiverSlot(usize);
 
 /// One subqueue of one entity.
@@ -61,6 +61,15 @@ impl Receiver {
         self.limit = limit;
     }
 
+    /// Whether it waits for messages: it has credit, or would like to have a session.
+    pub(crate) fn waits(&self) -> bool {
+        self.credit() > 0 || matches!(self.seat, Seat::Waiting(_))
+    }
+
+    pub(crate) fn holds_session(&self) -> bool {
+        matches!(self.seat, Seat::Holding(_))
+    }
+
     /// Its credit is used up without deliveries.
     pub(crate) fn finish_drain(&mut self) {
         self.draining = false;
@@ -98,6 +107,7 @@ pub(crate) enum Readiness {
 pub(crate) struct Clients {
     by_connection: BTreeMap<ConnectionId, usize>,
     by_receiver: BTreeMap<ReceiverId, ReceiverSlot>,
+    by_entity: BTreeSet<(EntityId, ReceiverSlot)>,
     connections: Vec<Connection>,
     vacant_connections: Vec<usize>,
     receivers: Vec<Option<Receiver>>,
@@ -147,6 +157,7 @@ impl Clients {
             }
         };
         self.by_receiver.insert(id, slot);
+        self.by_entity.insert((place.entity, slot));
         let connection = &mut self.connections[connection];
         connection.receivers.push(slot);
         connection.places.insert(place);
@@ -157,11 +168,18 @@ impl Clients {
     pub(crate) fn detach(&mut self, slot: ReceiverSlot) -> Option<Receiver> {
         let receiver = self.receivers.get_mut(slot.0)?.take()?;
         self.by_receiver.remove(&receiver.id);
+        self.by_entity.remove(&(receiver.place.entity, slot));
         self.vacant_receivers.push(slot);
         let connection = &mut self.connections[receiver.connection];
         connection.receivers.retain(|other| *other != slot);
         connection.blocked.retain(|other| *other != slot);
         Some(receiver)
+    }
+
+    /// The receivers of an entity, with those that wait for one of its sessions.
+    pub(crate) fn receivers_at(&self, entity: EntityId) -> impl Iterator<Item = ReceiverSlot> {
+        let all = (entity, ReceiverSlot(0))..=(entity, ReceiverSlot(usize::MAX));
+        self.by_entity.range(all).map(|(_, slot)| *slot)
     }
 
     /// The receivers of a connection.

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
-use crate::settings::QueueSettings;
+use crate::rules::RuleDescription;
+use crate::settings::{QueueSettings, SubscriptionSettings};
 use crate::time::Wall;
 
 /// A message on its way in. The payload is stored as it is.
@@ -101,6 +102,12 @@ pub enum Operation {
         entity: EntityId,
         numbers: Vec<SequenceNumber>,
     },
+    /// As `Command::SetSessionState`. Answered by `Output::SessionStateSet`.
+    SetSessionState {
+        entity: EntityId,
+        session: Bytes,
+        state: Option<Bytes>,
+    },
 }
 
 /// What the broker is told. A command about something unknown (a detached receiver, a closed
@@ -114,6 +121,50 @@ pub enum Command {
         namespace: NamespaceId,
         path: String,
         settings: QueueSettings,
+    },
+    /// Creates the topic, or takes over the changed settings of an existing one. Answered by
+    /// `Output::Ensured`.
+    EnsureTopic {
+        request: RequestId,
+        namespace: NamespaceId,
+        path: String,
+        settings: QueueSettings,
+    },
+    /// Creates the subscription, or takes over the changed settings of an existing one. A new one
+    /// has these `rules`, or selects everything if none are given; one that is there keeps its
+    /// rules and gets these besides. Answered by `Output::Ensured`.
+    EnsureSubscription {
+        request: RequestId,
+        namespace: NamespaceId,
+        topic: String,
+        name: String,
+        settings: Box<SubscriptionSettings>,
+        rules: Option<Vec<RuleDescription>>,
+    },
+    /// Adds a rule to a subscription. Answered by `Output::RuleChanged`.
+    AddRule {
+        request: RequestId,
+        entity: EntityId,
+        rule: Box<RuleDescription>,
+    },
+    /// Answered by `Output::RuleChanged`.
+    RemoveRule {
+        request: RequestId,
+        entity: EntityId,
+        name: String,
+    },
+    /// Lists rules in the order of their names. Answered by `Output::Rules`.
+    ListRules {
+        request: RequestId,
+        entity: EntityId,
+        skip: usize,
+        top: usize,
+    },
+    /// Deletes an entity with all that is in it. Its receivers are told, and whoever waits for an
+    /// answer of it. Answered by `Output::Removed`.
+    RemoveEntity {
+        request: RequestId,
+        entity: EntityId,
     },
     /// Enqueues all messages or none. Answered by `Output::Sent`.
     Send {
@@ -233,6 +284,16 @@ pub enum Command {
         request: RequestId,
         entity: EntityId,
         numbers: Vec<SequenceNumber>,
+    },
+    /// Deletes the oldest available messages, at most `count`, of those enqueued before a moment
+    /// (of one session, if one is named). Answered by `Output::Deleted`.
+    DeleteMessages {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        session: Option<Bytes>,
+        enqueued_before: Wall,
+        count: usize,
     },
     /// A transaction begins. It ends with `coordinator`, a link of the connection's own numbering.
     /// Answered by `Output::Declared`.

@@ -52,19 +52,23 @@ pub(crate) fn receive(
         mode,
         max_bytes,
     };
-    let started = match directory.get_mut(place.entity) {
-        Some(queue) => queue.start_retrieval(retrieval, cx),
-        None => Err(RequestError::NotFound),
-    };
+    let queue = directory.receivable(place.entity);
+    let started = queue.and_then(|queue| queue.start_retrieval(retrieval, cx));
     if let Err(error) = started {
-        cx.say(Output::Deferred {
-            request,
-            result: Err(error),
-        });
+        refuse(request, error, cx);
     }
 }
 
+fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
+    let result = Err(error);
+    cx.say(Output::Deferred { request, result });
+}
+
 impl Retrieval {
+    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        refuse(self.request, error, cx);
+    }
+
     /// Nothing is taken that could not be answered: one message always can be. A read that was
     /// cut short has reached the bound.
     fn check_size(&self, rows: &[StoredMessage]) -> Result<(), RequestError> {

@@ -4,28 +4,25 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use store::{EntityId, EntityRow, NamespaceId, Recovery, StoreError, Write};
+use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
+use crate::definition::{self, Definition};
+use crate::grave::Grave;
 use crate::id::RequestId;
-use crate::output::{Output, RequestError};
-use crate::queue::Queue;
+use crate::kind::{EntityKind, Kind};
+use crate::output::{EntityChange, Output, RequestError};
+use crate::queue::{Queue, Times};
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::Context;
-
-/// What an entity is, as the store keeps it.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Definition {
-    Queue(QueueSettings),
-}
+use crate::{eviction, forward};
 
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     queues: BTreeMap<EntityId, Box<Queue>>,
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    /// Nobody finds these any more.
+    graves: BTreeMap<EntityId, Grave>,
     last: u64,
 }
 
@@ -41,18 +38,29 @@ impl Directory {
         };
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
         for row in recovery.entities {
-            let queue_settings = decode(&row)?;
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
-            let queue = Queue::new(
+            let (kind, queue_settings, times) = match Definition::decode(&row)? {
+                Definition::Entity(kind, settings, times) => (kind, *settings, times),
+                Definition::Grave { topic } => {
+                    let grave = Grave::new(row.id, topic, head);
+                    directory.last = directory.last.max(row.id.0);
+                    directory.graves.insert(row.id, grave);
+                    continue;
+                }
+            };
+            let mut queue = Queue::new(
                 row.id,
                 row.namespace,
                 row.path,
                 queue_settings,
+                times,
                 head,
                 settings.window,
             );
+            queue.kind = kind;
             directory.insert(queue);
         }
+        directory.recover_rules(&recovery.rules)?;
         for row in recovery.expiries {
             if let Some(queue) = directory.get_mut(row.entity)
                 && row.part == store::Part::Active
@@ -73,8 +81,14 @@ impl Directory {
 
     /// The entity of a path.
     pub(crate) fn find(&self, namespace: NamespaceId, path: &str) -> Option<EntityId> {
-        let key = (namespace, path.to_lowercase());
-        self.by_path.get(&key).copied()
+        self.by_path.get(&key_of(namespace, path)).copied()
+    }
+
+    /// Takes an entity out: from now on there is none of its id, and its path is free.
+    pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
+        let queue = self.queues.remove(&id)?;
+        self.by_path.remove(&key_of(queue.namespace, &queue.path));
+        Some(queue)
     }
 
     /// Every entity, in the order of their creation.
@@ -96,32 +110,61 @@ impl Directory {
         settings: QueueSettings,
         cx: &mut Context<'_>,
     ) {
-        let key = (namespace, path.to_lowercase());
-        let result = match self.by_path.get(&key).copied() {
-            Some(id) => self.update(id, settings, cx),
-            None => Ok(self.create(namespace, path, settings, cx)),
-        };
+        let settings = settled(settings);
+        let result = check_forwarding(&path, &settings).and_then(|()| {
+            match self.find_kind(namespace, &path, EntityKind::Queue)? {
+                Some(id) => self.update(id, settings, cx),
+                None => Ok(self.create(namespace, path, Kind::Queue, settings, cx)),
+            }
+        });
         cx.say(Output::Ensured { request, result });
     }
 
-    fn create(
+    /// The entity of a path, if it is what it should be. (Entities contract 1)
+    pub(crate) fn find_kind(
+        &self,
+        namespace: NamespaceId,
+        path: &str,
+        kind: EntityKind,
+    ) -> Result<Option<EntityId>, RequestError> {
+        let Some(id) = self.find(namespace, path) else {
+            return Ok(None);
+        };
+        match self.get(id).map(|queue| queue.kind.seen()) {
+            Some(found) if found == kind => Ok(Some(id)),
+            _ => {
+                let text = format!("'{path}' is something else already");
+                Err(RequestError::Invalid(text))
+            }
+        }
+    }
+
+    pub(crate) fn create(
         &mut self,
         namespace: NamespaceId,
         path: String,
+        kind: Kind,
         settings: QueueSettings,
         cx: &mut Context<'_>,
     ) -> EntityId {
         self.last += 1;
         let id = EntityId(self.last);
+        let times = Times {
+            created: cx.now.wall,
+            updated: cx.now.wall,
+        };
         let head = store::Head::empty();
         let window = cx.shared.settings.window;
-        let queue = Queue::new(id, namespace, path, settings, head, window);
-        cx.write(Write::PutEntity(row_of(&queue)));
+        let mut queue = Queue::new(id, namespace, path, settings, times, head, window);
+        queue.kind = kind;
+        queue.start_idle(cx.now);
+        queue.set_alarm(cx);
+        publish(&queue, cx);
         self.insert(queue);
         id
     }
 
-    fn update(
+    pub(crate) fn update(
         &mut self,
         id: EntityId,
         settings: QueueSettings,
@@ -129,21 +172,135 @@ impl Directory {
     ) -> Result<EntityId, RequestError> {
         let queue = self.get_mut(id).ok_or(RequestError::NotFound)?;
         check_unchanged(&queue.settings, &settings)?;
-        if queue.settings != settings {
-            queue.settings = settings;
-            cx.write(Write::PutEntity(row_of(queue)));
+        if queue.settings == settings {
+            return Ok(id);
+        }
+        queue.settings = settings;
+        queue.times.updated = cx.now.wall;
+        queue.note_access(cx);
+        publish(queue, cx);
+        eviction::enforce(self, id, cx);
+        if let Some(queue) = self.get_mut(id) {
             queue.wake_pumps();
             queue.run(cx);
         }
         Ok(id)
     }
 
+    /// As [`update`](Self::update), of a subscription.
+    pub(crate) fn update_subscription(
+        &mut self,
+        id: EntityId,
+        settings: QueueSettings,
+        dead_lettering: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<EntityId, RequestError> {
+        let queue = self.get_mut(id).ok_or(RequestError::NotFound)?;
+        if let Kind::Subscription(subscription) = &mut queue.kind {
+            let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
+            if *flag != dead_lettering {
+                *flag = dead_lettering;
+                publish(queue, cx);
+            }
+        }
+        self.update(id, settings, cx)
+    }
+
+    /// A subscription is not its topic's any more.
+    pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
+        if let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind) {
+            topic.remove_subscription(subscription);
+        }
+    }
+
+    /// A deleted subscription leaves what it shares with others.
+    pub(crate) fn dig_grave(&mut self, queue: &Queue, topic: EntityId, cx: &mut Context<'_>) {
+        let mut grave = Grave::new(queue.id, topic, queue.head.clone());
+        grave.take_alarm(queue.alarm);
+        grave.mark(definition::grave_of(queue, topic), cx);
+        grave.set_alarm(0, cx);
+        self.graves.insert(queue.id, grave);
+    }
+
+    /// Goes on with a grave, which may be over then.
+    pub(crate) fn dig_on(
+        &mut self,
+        id: EntityId,
+        dig: impl FnOnce(&mut Grave, &mut Context<'_>) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(grave) = self.graves.get_mut(&id) else {
+            return;
+        };
+        if dig(grave, cx)
+            && let Some(grave) = self.graves.remove(&id)
+        {
+            grave.end(cx);
+        }
+    }
+
+    /// The graves of a topic that goes have nothing left to release.
+    pub(crate) fn end_graves(&mut self, topic: EntityId, cx: &mut Context<'_>) {
+        let graves = self.graves.values().filter(|grave| grave.topic == topic);
+        let ids: Vec<_> = graves.map(|grave| grave.id).collect();
+        for id in ids {
+            if let Some(grave) = self.graves.remove(&id) {
+                grave.end(cx);
+            }
+        }
+    }
+
+    /// Every grave is to be dug on with after a restart.
+    pub(crate) fn wake_graves(&mut self, cx: &mut Context<'_>) {
+        for grave in self.graves.values_mut() {
+            grave.set_alarm(0, cx);
+        }
+    }
+
     fn insert(&mut self, queue: Queue) {
-        let key = (queue.namespace, queue.path.to_lowercase());
+        let key = key_of(queue.namespace, &queue.path);
         self.last = self.last.max(queue.id.0);
+        if let Some(topic) = queue.kind.topic()
+            && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
+        {
+            topic.subscriptions.insert(queue.id);
+        }
         self.by_path.insert(key, queue.id);
         self.queues.insert(queue.id, Box::new(queue));
     }
+}
+
+fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
+    (namespace, path.to_lowercase())
+}
+
+/// The settings as they take effect: what forwards is never idle. (Entities contract 14.1)
+pub(crate) fn settled(settings: QueueSettings) -> QueueSettings {
+    let forwards = settings.forward_to.is_some();
+    let forwards = forwards || settings.forward_dead_lettered_messages_to.is_some();
+    QueueSettings {
+        auto_delete_on_idle: if forwards {
+            u64::MAX
+        } else {
+            settings.auto_delete_on_idle
+        },
+        ..settings
+    }
+}
+
+/// (Entities contract 14.1)
+pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(), RequestError> {
+    let dead = settings.forward_dead_lettered_messages_to.iter();
+    let mut targets = settings.forward_to.iter().chain(dead);
+    let key = path.to_lowercase();
+    let fault = if targets.any(|target| forward::path_of(target).to_lowercase() == key) {
+        "a queue can not forward to itself"
+    } else if settings.requires_session && settings.forward_to.is_some() {
+        "a queue with sessions can not forward"
+    } else {
+        return Ok(());
+    };
+    Err(RequestError::Invalid(fault.to_owned()))
 }
 
 /// What a queue has become by its creation can not be changed. (Entities contract 2.1)
@@ -161,23 +318,14 @@ fn check_unchanged(old: &QueueSettings, new: &QueueSettings) -> Result<(), Reque
     Ok(())
 }
 
-fn row_of(queue: &Queue) -> EntityRow {
-    let definition = Definition::Queue(queue.settings.clone());
-    let definition = serde_json::to_vec(&definition).expect("settings are plain data");
-    EntityRow {
+/// Writes an entity's definition, and tells the server.
+fn publish(queue: &Queue, cx: &mut Context<'_>) {
+    cx.write(Write::PutEntity(definition::row_of(queue)));
+    cx.say(Output::EntityChanged(Box::new(EntityChange {
         id: queue.id,
         namespace: queue.namespace,
         path: queue.path.clone(),
-        definition: Bytes::from(definition),
-    }
-}
-
-fn decode(row: &EntityRow) -> Result<QueueSettings, StoreError> {
-    match serde_json::from_slice(&row.definition) {
-        Ok(Definition::Queue(settings)) => Ok(settings),
-        Err(error) => Err(StoreError::Corrupt {
-            what: format!("the definition of {}", row.path),
-            detail: error.to_string(),
-        }),
-    }
+        kind: queue.kind.seen(),
+        settings: Some(queue.settings.clone()),
+    })));
 }

@@ -110,6 +110,7 @@ impl Queue {
         payload: Bytes,
         cx: &mut Context<'_>,
     ) {
+        self.note_access(cx);
         let receiver = taker.id;
         let token = cx.shared.tokens.next(message.number);
         let shown = message.shown(MessageState::Active, payload);

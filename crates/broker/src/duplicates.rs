@@ -273,6 +273,13 @@ impl Queue {
         self.trim_recent(cx);
     }
 
+    /// The queue is gone: sends that wait for their turn never get it.
+    pub(crate) fn refuse_waiting_sends(&mut self, cx: &mut Context<'_>) {
+        for waiting in std::mem::take(&mut self.duplicates.waiting) {
+            crate::send::answer_refusal(waiting.request, Err(SendError::NotFound), cx);
+        }
+    }
+
     /// After a send is dealt with as a whole: lets go of ids that nobody waits for.
     pub(crate) fn trim_recent(&mut self, cx: &Context<'_>) {
         let duplicates = &mut self.duplicates;
@@ -369,7 +376,7 @@ impl Queue {
         duplicates.recent.insert(id, acceptance);
         duplicates.filter.insert(id, at);
         duplicates.load.limit(&duplicates.filter);
-        duplicates.sweep.note_accepted(id, at);
+        duplicates.sweep.note_accepted(id, acceptance);
     }
 }
 

@@ -6,9 +6,13 @@
 use store::SequenceNumber;
 
 use crate::directory::Directory;
+use crate::grave::Grave;
 use crate::id::Subqueue;
+use crate::idle;
+use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::queue::{Message, Queue};
+use crate::remove;
 use crate::shared::Context;
 use crate::transaction;
 use crate::window::Entry;
@@ -17,11 +21,26 @@ use crate::window::Entry;
 pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     transaction::time_out_due(directory, cx);
     while cx.shared.work_left > 0
-        && let Some(entity) = cx.shared.alarms.due(cx.now)
-        && let Some(queue) = directory.get_mut(entity)
+        && let Some(entity) = cx.shared.alarms.next_due(cx.now)
     {
         let work_left = cx.shared.work_left;
-        queue.tick(cx);
+        let Some(queue) = directory.get_mut(entity) else {
+            directory.dig_on(entity, Grave::dig, cx);
+            cx.take_work();
+            continue;
+        };
+        let topic = matches!(queue.kind, Kind::Topic(_)).then_some(entity);
+        if let Some(topic) = topic {
+            idle::note_uses_below(directory, topic);
+        }
+        let Some(queue) = directory.get_mut(entity) else {
+            continue;
+        };
+        if queue.is_idle_for_too_long(cx) {
+            remove::remove_idle(directory, entity, cx);
+        } else {
+            queue.tick(cx);
+        }
         if cx.shared.work_left == work_left {
             // Looking in vain costs something too, so that a tick ends.
             cx.take_work();

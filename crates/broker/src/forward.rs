@@ -17,11 +17,13 @@ use crate::clients::Place;
 use crate::directory::Directory;
 use crate::duplicates::{IdHash, Known};
 use crate::id::{ReadId, Subqueue};
+use crate::kind::Kind;
 use crate::properties::Properties;
 use crate::refill::RETRY_MS;
 use crate::row;
 use crate::shared::Context;
 use crate::time::Mono;
+use crate::topic::fan_out;
 use crate::window::Entry;
 
 /// More often than this a message does not go on. (Entities contract 14.3)
@@ -80,10 +82,10 @@ impl Pump {
 /// A message on its way, still in its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
-    number: SequenceNumber,
-    entry: Entry,
-    body: Body,
-    properties: Properties,
+    pub number: SequenceNumber,
+    pub entry: Entry,
+    pub body: Body,
+    pub properties: Properties,
 }
 
 /// Why a message can not go on.
@@ -138,6 +140,9 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
     let Some(source) = directory.get_mut(place.entity) else {
         return false;
     };
+    if matches!(source.kind, Kind::Topic(_)) {
+        return fan_out::publish_one(directory, place.entity, cx);
+    }
     let Some(path) = source.destination(place.subqueue) else {
         return false;
     };
@@ -284,7 +289,7 @@ pub(crate) fn looked_up(
 }
 
 /// The path of a target that may be written as a URI. (Entities contract 14.1)
-fn path_of(target: &str) -> &str {
+pub(crate) fn path_of(target: &str) -> &str {
     let path = match target.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => target,

@@ -10,6 +10,11 @@ use store::Part;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u64);
 
+impl ConnectionId {
+    /// The server itself; no client's connection is called so.
+    pub const SERVER: Self = Self(0);
+}
+
 /// A receiver: one link of one connection.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ReceiverId {

@@ -18,14 +18,20 @@ mod cancel;
 mod clients;
 mod dead_letter;
 mod deferred;
+mod definition;
+mod delete;
 mod directory;
 mod dispatch;
 mod duplicates;
+mod eviction;
 mod expire;
 mod expiry;
 mod forward;
+mod grave;
 mod head;
+mod idle;
 mod journal;
+mod kind;
 mod lock;
 mod outbox;
 mod patch;
@@ -34,29 +40,38 @@ mod properties;
 mod queue;
 mod read;
 mod refill;
+mod remove;
 mod renew;
 mod row;
+mod rules;
 mod schedule;
 mod send;
 mod sessions;
 mod settle;
 mod shared;
 mod sub;
+mod subscription;
 mod sweep;
 mod timetable;
 mod token;
+mod topic;
 mod transaction;
 mod window;
 
+pub use amqp::Value;
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
 pub use command::{Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
+pub use filter::Correlation;
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
+pub use kind::EntityKind;
 pub use output::{
-    Browsed, Delivery, MessageState, Output, RequestError, SendError, SessionError, SessionPage,
-    SettleError, TransactionError,
+    Browsed, Delivery, EntityChange, Eviction, MessageState, Output, RequestError, SendError,
+    SessionError, SessionPage, SettleError, TransactionError,
 };
+pub use rules::{FilterDescription, RuleDescription, RuleError};
 pub use settings::{
-    BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings, TransactionSettings,
+    BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings, Status,
+    SubscriptionSettings, TransactionSettings,
 };
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};

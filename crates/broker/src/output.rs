@@ -6,9 +6,12 @@
 )]
 
 use bytes::Bytes;
-use store::{EntityId, SequenceNumber};
+use store::{EntityId, NamespaceId, SequenceNumber};
 
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
+use crate::kind::EntityKind;
+use crate::rules::{RuleDescription, RuleError};
+use crate::settings::QueueSettings;
 use crate::time::Wall;
 
 /// A message's state as the wire shows it. (Entities contract 5)
@@ -60,11 +63,40 @@ impl Delivery {
     }
 }
 
+/// Why the broker ends a receiver, or does not let it in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Eviction {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
+    #[error("messages are forwarded from here")]
+    Forwarding,
+    #[error("the entity requires sessions")]
+    SessionRequired,
+}
+
+/// What is to be known of an entity that was created or changed, or that is gone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EntityChange {
+    pub id: EntityId,
+    pub namespace: NamespaceId,
+    /// In the case used at creation.
+    pub path: String,
+    pub kind: EntityKind,
+    /// `None` when it is gone.
+    pub settings: Option<QueueSettings>,
+}
+
 /// Why a send was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SendError {
     #[error("the entity does not exist")]
     NotFound,
+    #[error("the entity is disabled for sending")]
+    Disabled,
+    #[error("only its topic writes to a subscription")]
+    Subscription,
     #[error("the entity holds {size} bytes of {limit}")]
     QuotaExceeded { size: u64, limit: u64 },
     #[error("a message of {size} bytes is larger than {limit}")]
@@ -137,6 +169,8 @@ pub struct SessionPage {
 pub enum RequestError {
     #[error("the entity does not exist")]
     NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
     #[error("the lock is not held")]
     LockLost,
     #[error("the session is not held")]
@@ -164,6 +198,20 @@ pub enum Output {
         request: RequestId,
         result: Result<EntityId, RequestError>,
     },
+    Removed {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
+    RuleChanged {
+        request: RequestId,
+        result: Result<(), RuleError>,
+    },
+    Rules {
+        request: RequestId,
+        result: Result<Vec<RuleDescription>, RuleError>,
+    },
+    /// For the server, whoever caused it: what its directory of entities is kept by.
+    EntityChanged(Box<EntityChange>),
     /// Sequence numbers are consecutive from the first, without those that were duplicates: of
     /// each its place is told and the number of the message that was accepted before.
     Sent {
@@ -198,6 +246,11 @@ pub enum Output {
         request: RequestId,
         result: Result<(), RequestError>,
     },
+    /// How many messages went.
+    Deleted {
+        request: RequestId,
+        result: Result<usize, RequestError>,
+    },
     Declared {
         request: RequestId,
         result: Result<TransactionId, TransactionError>,
@@ -212,8 +265,12 @@ pub enum Output {
         connection: ConnectionId,
         transaction: TransactionId,
     },
-    /// The broker ends the receiver: its entity is gone.
-    Evicted { receiver: ReceiverId },
+    /// The broker ends the receiver, or has not let it in. Its locks hold on, unless its entity is
+    /// gone or they were lent with a session.
+    Evicted {
+        receiver: ReceiverId,
+        reason: Eviction,
+    },
     /// The receiver holds the session for so long. Credit it has named before counts.
     SessionAccepted {
         receiver: ReceiverId,
@@ -251,13 +308,18 @@ impl Output {
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
         match self {
+            Self::EntityChanged(_) => ConnectionId::SERVER,
             Self::Ensured { request, .. }
+            | Self::Removed { request, .. }
+            | Self::RuleChanged { request, .. }
+            | Self::Rules { request, .. }
             | Self::Sent { request, .. }
             | Self::Settled { request, .. }
             | Self::Renewed { request, .. }
             | Self::Browsed { request, .. }
             | Self::Deferred { request, .. }
             | Self::Cancelled { request, .. }
+            | Self::Deleted { request, .. }
             | Self::Declared { request, .. }
             | Self::Discharged { request, .. }
             | Self::SessionRenewed { request, .. }
@@ -266,7 +328,7 @@ impl Output {
             | Self::Sessions { request, .. } => request.connection,
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
-            | Self::Evicted { receiver }
+            | Self::Evicted { receiver, .. }
             | Self::SessionAccepted { receiver, .. }
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,

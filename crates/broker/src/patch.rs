@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use amqp::encode;
+use amqp::message::{Sections, descriptor, encode_map_section};
+use amqp::{Value, decode, encode};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// Properties to add or overwrite: key and encoded AMQP value.
@@ -97,6 +98,39 @@ impl Patch {
     /// The changes as a receiver is told.
     pub(crate) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    /// `payload` with these changes made to its application properties.
+    pub(crate) fn applied(&self, payload: &Bytes) -> Bytes {
+        self.apply(payload).unwrap_or_else(|| payload.clone())
+    }
+
+    fn apply(&self, payload: &Bytes) -> Option<Bytes> {
+        let sections = Sections::scan(payload).ok()?;
+        let range = sections.application_properties;
+        let mut properties = match payload.get(range.clone())? {
+            [] => Vec::new(),
+            section => match decode::value(&payload.slice_ref(section)).ok()? {
+                Value::Described(described) => match described.1 {
+                    Value::Map(map) => map,
+                    _ => return None,
+                },
+                _ => return None,
+            },
+        };
+        for (key, value) in &self.changes {
+            let value = decode::value(value).ok()?;
+            let key = Value::String(key.clone());
+            match properties.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => *known = value,
+                None => properties.push((key, value)),
+            }
+        }
+        let mut out = BytesMut::with_capacity(payload.len() + self.bytes());
+        out.extend_from_slice(&payload[..range.start]);
+        encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
+        out.extend_from_slice(&payload[range.end..]);
+        Some(out.freeze())
     }
 
     /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's

@@ -59,9 +59,9 @@ pub(crate) fn peek(
     max_bytes: usize,
     cx: &mut Context<'_>,
 ) {
-    let Some(queue) = directory.get_mut(place.entity) else {
-        let result = Err(RequestError::NotFound);
-        return cx.say(Output::Browsed { request, result });
+    let queue = match directory.receivable(place.entity) {
+        Ok(queue) => queue,
+        Err(error) => return refuse(request, error, cx),
     };
     let peek = Peek {
         place,
@@ -77,6 +77,11 @@ pub(crate) fn peek(
         scheduled: Vec::new(),
     };
     queue.peek_on(peek, cx);
+}
+
+fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
+    let result = Err(error);
+    cx.say(Output::Browsed { request, result });
 }
 
 impl Queue {
@@ -193,13 +198,7 @@ impl Queue {
         let touched = self.journal.finish(read);
         let rows = match rows {
             Ok(rows) => rows,
-            Err(error) => {
-                let result = Err(RequestError::Invalid(error.to_string()));
-                return cx.say(Output::Browsed {
-                    request: peek.request,
-                    result,
-                });
-            }
+            Err(error) => return peek.refuse(RequestError::Invalid(error.to_string()), cx),
         };
         match peek.stage {
             Stage::Scheduled => {
@@ -238,6 +237,10 @@ impl Queue {
 }
 
 impl Peek {
+    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        refuse(self.request, error, cx);
+    }
+
     fn has_room(&self) -> bool {
         self.found.len() < self.count && (self.bytes < self.max_bytes || self.found.is_empty())
     }

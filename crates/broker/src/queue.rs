@@ -9,12 +9,18 @@ use store::{
     BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, PartHead, SequenceNumber, Write,
 };
 
+use std::collections::VecDeque;
+
 use crate::clients::Place;
+use crate::delete::Deletion;
 use crate::duplicates::Duplicates;
 use crate::expiry::ExpiryIndex;
 use crate::id::Subqueue;
+use crate::idle::Idle;
 use crate::journal::Journal;
+use crate::kind::Kind;
 use crate::patch::Patch;
+use crate::row;
 use crate::schedule::Schedule;
 use crate::sessions::Sessions;
 use crate::settings::{Expiry, QueueSettings};
@@ -30,7 +36,10 @@ pub(crate) struct Queue {
     pub id: EntityId,
     pub namespace: NamespaceId,
     pub path: String,
+    pub kind: Kind,
     pub settings: QueueSettings,
+    pub times: Times,
+    pub idle: Idle,
     pub head: Head,
     pub subs: [Sub; 3],
     pub schedule: Schedule,
@@ -39,10 +48,20 @@ pub(crate) struct Queue {
     /// Of a queue with sessions; its main window knows no messages.
     pub sessions: Option<Box<Sessions>>,
     pub sweep: Option<Sweep>,
+    /// In the order in which they were asked for.
+    pub deletions: VecDeque<Deletion>,
     pub journal: Journal,
     /// Whether the head has to be written at the end of the turn.
     pub touched: bool,
     pub alarm: Alarm,
+}
+
+/// When an entity was made what it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub created: Wall,
+    /// The last change of its settings.
+    pub updated: Wall,
 }
 
 /// A message that is to move or to go, with what the store knows of it.
@@ -62,6 +81,7 @@ impl Queue {
         namespace: NamespaceId,
         path: String,
         settings: QueueSettings,
+        times: Times,
         head: Head,
         window: usize,
     ) -> Self {
@@ -76,7 +96,10 @@ impl Queue {
             id,
             namespace,
             path,
+            kind: Kind::Queue,
             settings,
+            times,
+            idle: Idle::default(),
             head,
             subs,
             schedule,
@@ -84,6 +107,7 @@ impl Queue {
             duplicates: Duplicates::default(),
             sessions,
             sweep: None,
+            deletions: VecDeque::new(),
             journal: Journal::default(),
             touched: false,
             alarm: Alarm::default(),
@@ -107,9 +131,14 @@ impl Queue {
 
     /// Bytes of all messages, subqueues included, and of sessions' states.
     pub(crate) fn bytes(&self) -> u64 {
-        let parts = self.head.parts.iter();
         let states = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
-        parts.fold(states, |sum, part| part.bytes.saturating_add(sum))
+        self.message_bytes().saturating_add(states)
+    }
+
+    /// Bytes of all messages, subqueues included.
+    pub(crate) fn message_bytes(&self) -> u64 {
+        let parts = self.head.parts.iter();
+        parts.fold(0, |sum, part| part.bytes.saturating_add(sum))
     }
 
     /// How many of a subqueue's messages its window does not account for.
@@ -209,6 +238,9 @@ impl Queue {
         }
         head.count = head.count.saturating_add(1);
         head.bytes = head.bytes.saturating_add(u64::from(row.size));
+        if let Some(topic) = self.kind.topic() {
+            cx.shared.topics.weigh(topic, i64::from(row.size));
+        }
         cx.write(Write::PutMessage {
             entity: self.id,
             part,
@@ -231,6 +263,9 @@ impl Queue {
         // Saturating, since a head comes from the disk and this must not bring the broker down.
         head.count = head.count.saturating_sub(1);
         head.bytes = head.bytes.saturating_sub(u64::from(row.size));
+        if let Some(topic) = self.kind.topic() {
+            cx.shared.topics.weigh(topic, -i64::from(row.size));
+        }
         cx.write(Write::RemoveMessage {
             entity: self.id,
             part,
@@ -245,10 +280,18 @@ impl Queue {
 
     /// Removes a message and all that belongs to it. `patched` tells whether it may have a patch.
     pub(crate) fn erase(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
-        self.remove_row(message.part, message.number, &message.row, cx);
-        cx.write(Write::RemoveBody {
-            pointer: message.row.body,
+        self.erase_row(message, patched, cx);
+        let pointer = message.row.body;
+        cx.write(if row::is_shared(&message.row) {
+            Write::ReleaseBody { pointer }
+        } else {
+            Write::RemoveBody { pointer }
         });
+    }
+
+    /// Removes a message and all that belongs to it but its body.
+    pub(crate) fn erase_row(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+        self.remove_row(message.part, message.number, &message.row, cx);
         let (entity, number) = (self.id, message.number);
         if message.delivery_count > 0 {
             cx.write(Write::RemoveDeliveryCount { entity, number });
@@ -276,6 +319,7 @@ impl Queue {
 
     /// The end of a step: delivers what can be delivered and sets the alarm.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
+        self.go_on_deleting(cx);
         // Ascending, for the main queue stirs the dead-letter queue and not the other way round.
         for subqueue in Subqueue::ALL {
             if std::mem::take(&mut self.sub_mut(subqueue).stirred) {
@@ -304,7 +348,8 @@ impl Queue {
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
         let subs = self.subs.iter().filter_map(Sub::deadline);
-        let wanted = subs.chain(self.schedule.retry_at).chain(sessions).min();
+        let others = [sessions, self.schedule.retry_at, self.idle_alarm()];
+        let wanted = subs.chain(others.into_iter().flatten()).min();
         // An alarm that is too early costs less than moving it with every lock.
         match self.alarm.mono {
             Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
@@ -319,6 +364,7 @@ impl Queue {
             self.expiry_alarm(cx),
             self.history_alarm(),
             self.schedule_alarm(),
+            self.deletion_alarm(cx),
         ];
         alarms.into_iter().flatten().min()
     }

@@ -10,6 +10,7 @@ use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::forward;
 use crate::id::{ReadId, TransactionId};
+use crate::output::RequestError;
 use crate::patch::Patch;
 use crate::peek::Peek;
 use crate::sessions::read::SessionRead;
@@ -44,9 +45,13 @@ pub(crate) enum Purpose {
     Transaction(EntityId, TransactionId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
+    /// What is left of a deleted subscription.
+    Grave(EntityId),
     /// What is scheduled next.
     Schedule(EntityId),
     Cancel(Box<Cancellation>),
+    /// Messages of a queue with sessions that may be deleted.
+    Delete(EntityId),
 }
 
 impl Purpose {
@@ -61,11 +66,38 @@ impl Purpose {
             | Self::DuplicateLoad(entity)
             | Self::DuplicateSweep(entity)
             | Self::Transaction(entity, _)
+            | Self::Grave(entity)
             | Self::Schedule(entity)
+            | Self::Delete(entity)
             | Self::Session(entity, _) => *entity,
             Self::Cancel(cancellation) => cancellation.entity,
             Self::Peek(peek) => peek.place.entity,
             Self::Deferred(retrieval) => retrieval.place.entity,
+        }
+    }
+}
+
+impl Purpose {
+    /// Its entity is gone: whoever waits for an answer is told.
+    fn refuse(self, cx: &mut Context<'_>) {
+        match self {
+            Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
+            Self::Deferred(retrieval) => retrieval.refuse(RequestError::NotFound, cx),
+            Self::Cancel(cancellation) => cancellation.refuse(RequestError::NotFound, cx),
+            Self::Session(_, read) => read.refuse(cx),
+            // Nobody waits for these, or was told when the entity went.
+            Self::Refill(_)
+            | Self::Fetch(..)
+            | Self::Sweep(_)
+            | Self::SweepPatches(..)
+            | Self::DuplicateLookup(_)
+            | Self::DuplicateLoad(_)
+            | Self::DuplicateSweep(_)
+            | Self::TransferLookup(..)
+            | Self::Transaction(..)
+            | Self::Grave(_)
+            | Self::Delete(_)
+            | Self::Schedule(_) => {}
         }
     }
 }
@@ -89,8 +121,12 @@ pub(crate) fn loaded(
         // It is about other entities too, and has to be decided even if this one is gone.
         return transaction::loaded(directory, id, read, found, cx);
     }
+    if let Purpose::Grave(entity) = purpose {
+        let rows = found.and_then(Found::into_messages);
+        return directory.dig_on(entity, |grave, cx| grave.loaded(rows, cx), cx);
+    }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
-        return;
+        return purpose.refuse(cx);
     };
     let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
     let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
@@ -106,9 +142,10 @@ pub(crate) fn loaded(
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
         Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
-        Purpose::Transaction(..) => {}
+        Purpose::Transaction(..) | Purpose::Grave(_) => {}
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
+        Purpose::Delete(_) => queue.deletion_loaded(read, found, cx),
         Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
         Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
     }

@@ -8,6 +8,8 @@ const HOPS: u32 = 0b0111;
 pub(crate) const STUCK: u32 = 0b1000;
 /// It came with changed properties, so it has a patch though it was never delivered.
 const PATCHED: u32 = 0b1_0000;
+/// Its body belongs to several messages.
+const SHARED: u32 = 0b10_0000;
 
 /// How often a message was forwarded.
 pub(crate) fn hops(row: &MessageRow) -> u32 {
@@ -28,4 +30,16 @@ pub(crate) fn came_patched(row: &MessageRow) -> bool {
 pub(crate) fn moved_on(row: &MessageRow, patched: bool) -> u32 {
     let hops = (hops(row) + 1).min(HOPS);
     if patched { hops | PATCHED } else { hops }
+}
+
+/// Whether a message's body belongs to others too, or did.
+pub(crate) fn is_shared(row: &MessageRow) -> bool {
+    row.flags & SHARED != 0
+}
+
+/// The flags of a subscription's copy, which has gone no further than its topic.
+pub(crate) fn copied(row: &MessageRow, patched: bool, shared: bool) -> u32 {
+    let patched = if patched { PATCHED } else { 0 };
+    let shared = if shared { SHARED } else { 0 };
+    hops(row) | patched | shared
 }

@@ -1,8 +1,8 @@
 //! Send: messages enter a queue, all or none.
 //!
 //! Each gets the next number and its deadline. Enqueued time never decreases within an entity,
-//! whatever the clock does. Sends are refused before anything is written when the disk is nearly
-//! full, the entity is full, or a message is too large.
+//! whatever the clock does. Sends are refused before anything is written when the entity is
+//! disabled, the disk is nearly full, the entity is full, or a message is too large.
 
 use bytes::Bytes;
 use store::{EntityId, MessageRow, SequenceNumber, Write};
@@ -12,6 +12,7 @@ use crate::command::Incoming;
 use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::id::{RequestId, Subqueue};
+use crate::kind::Kind;
 use crate::output::{Output, SendError};
 use crate::queue::Queue;
 use crate::shared::Context;
@@ -86,6 +87,7 @@ impl Queue {
         promised: Option<SequenceNumber>,
         cx: &mut Context<'_>,
     ) -> (SequenceNumber, Vec<(usize, SequenceNumber)>) {
+        self.note_access(cx);
         let first = self.head.next_number;
         let enqueued = self.take_enqueued_time(cx);
         let mut duplicates = Vec::new();
@@ -112,6 +114,12 @@ impl Queue {
         held: u64,
         cx: &Context<'_>,
     ) -> Result<(), SendError> {
+        if matches!(self.kind, Kind::Subscription(_)) {
+            return Err(SendError::Subscription);
+        }
+        if !self.settings.status.allows_send() {
+            return Err(SendError::Disabled);
+        }
         if cx.shared.nearly_full {
             return Err(SendError::DiskNearlyFull);
         }
@@ -119,7 +127,15 @@ impl Queue {
             return Err(SendError::SessionRequired);
         }
         let sizes = messages.iter().map(|message| message.payload.len() as u64);
-        self.check_sizes(sizes, held)
+        self.check_sizes(sizes, held.saturating_add(self.below(cx)))
+    }
+
+    /// Bytes that count towards its size and lie elsewhere: a topic's in its subscriptions.
+    pub(crate) fn below(&self, cx: &Context<'_>) -> u64 {
+        match self.kind {
+            Kind::Topic(_) => cx.shared.topics.bytes_below(self.id),
+            Kind::Queue | Kind::Subscription(_) => 0,
+        }
     }
 
     /// Whether messages of these sizes fit, each and all of them together with `held` bytes more.
@@ -182,6 +198,19 @@ impl Queue {
             pointer: row.body,
             body: body.payload.clone(),
         });
+        self.take_in(subqueue, session, number, row, body, cx);
+    }
+
+    /// As [`settle_in`](Self::settle_in), for a body that the store has.
+    pub(crate) fn take_in(
+        &mut self,
+        subqueue: Subqueue,
+        session: Option<&Bytes>,
+        number: SequenceNumber,
+        row: MessageRow,
+        body: Body,
+        cx: &mut Context<'_>,
+    ) {
         if subqueue == Subqueue::Main {
             self.note_deadline(number, row.expires_ms, cx);
         }

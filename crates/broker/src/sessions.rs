@@ -20,6 +20,7 @@ use crate::window::Entry;
 
 pub(crate) mod accept;
 pub(crate) mod command;
+pub(crate) mod delete;
 pub(crate) mod doom;
 pub(crate) mod enter;
 pub(crate) mod hand_out;
@@ -98,6 +99,8 @@ pub(crate) struct Sessions {
     doomed: BTreeMap<u64, SequenceNumber>,
     dooming: Option<u64>,
     bookmarks: Vec<Bookmark>,
+    /// Where deletions have come to.
+    marks: delete::Marks,
     /// Listings that wait for the survey.
     listings: Vec<list::Listing>,
     /// Bytes of all sessions' states.
@@ -116,6 +119,11 @@ impl Sessions {
             state_bytes,
             ..Self::default()
         }
+    }
+
+    /// Whether somebody waits for a session.
+    pub(crate) fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty()
     }
 
     fn next_id(&mut self) -> u64 {

@@ -40,6 +40,33 @@ pub enum ForwardFailures {
     DeadLetter,
 }
 
+/// What an entity lets clients do. Settling what is lent, counting and managing work in all of them.
+/// (Entities contract 3)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    #[default]
+    Active,
+    /// Neither to be sent to nor received from.
+    Disabled,
+    SendDisabled,
+    ReceiveDisabled,
+}
+
+impl Status {
+    /// Whether messages may be sent, forwarded or scheduled here.
+    #[must_use]
+    pub fn allows_send(self) -> bool {
+        matches!(self, Self::Active | Self::ReceiveDisabled)
+    }
+
+    /// Whether messages may be received, browsed or forwarded from here.
+    #[must_use]
+    pub fn allows_receive(self) -> bool {
+        matches!(self, Self::Active | Self::SendDisabled)
+    }
+}
+
 /// A queue's properties that change what it does. (Entities contract 2.1)
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -60,6 +87,10 @@ pub struct QueueSettings {
     pub duplicate_detection_history_time_window: u64,
     pub forward_to: Option<String>,
     pub forward_dead_lettered_messages_to: Option<String>,
+    pub status: Status,
+    /// Deleted with all that is in it when nobody has used it for so long. Never, where messages
+    /// are forwarded from. (Entities contract 15)
+    pub auto_delete_on_idle: u64,
 }
 
 impl Default for QueueSettings {
@@ -77,6 +108,28 @@ impl Default for QueueSettings {
             duplicate_detection_history_time_window: 600_000,
             forward_to: None,
             forward_dead_lettered_messages_to: None,
+            status: Status::Active,
+            auto_delete_on_idle: u64::MAX,
+        }
+    }
+}
+
+/// A subscription's properties that change what it does. (Entities contract 2.3)
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SubscriptionSettings {
+    /// Those that it has in common with a queue. Size, size of a message and duplicates are its
+    /// topic's.
+    pub queue: QueueSettings,
+    /// Whether a message whose filters can not be evaluated is dead-lettered; otherwise it is not
+    /// selected. (Entities contract 17.9)
+    pub dead_lettering_on_filter_evaluation_exceptions: bool,
+}
+
+impl Default for SubscriptionSettings {
+    fn default() -> Self {
+        Self {
+            queue: QueueSettings::default(),
+            dead_lettering_on_filter_evaluation_exceptions: true,
         }
     }
 }

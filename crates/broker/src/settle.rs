@@ -68,6 +68,7 @@ impl Queue {
     ) -> Result<(), SettleError> {
         let (subqueue, number) = self.find_free_lock(token, asked, cx)?;
         check_allowed(subqueue, &outcome)?;
+        self.note_access(cx);
         if let Some(lock) = self.take_lock(subqueue, number, cx) {
             self.end_lock(subqueue, number, lock, outcome, cx);
         }
@@ -85,6 +86,7 @@ impl Queue {
             let (subqueue, _) = self.find_free_lock(token, asked, cx)?;
             check_allowed(subqueue, outcome)?;
         }
+        self.note_access(cx);
         for &token in tokens {
             // A token that was named twice finds nothing the second time.
             if let Some((subqueue, number)) = self.find_lock(token, cx)

@@ -14,6 +14,7 @@ use crate::read::Purpose;
 use crate::settings::BrokerSettings;
 use crate::time::{Mono, Now, Wall};
 use crate::token::Tokens;
+use crate::topic::Sizes;
 use crate::transaction::Transactions;
 
 /// What all entities have in common.
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub clients: Clients,
     pub alarms: Alarms,
     pub transactions: Transactions,
+    pub topics: Sizes,
     pub nearly_full: bool,
     /// Units of background work that this turn may still do.
     pub work_left: usize,
@@ -51,6 +53,7 @@ impl Shared {
             clients: Clients::default(),
             alarms: Alarms::default(),
             transactions: Transactions::default(),
+            topics: Sizes::default(),
             nearly_full: false,
             work_left: settings.turn_work,
             pumps: BTreeSet::new(),
@@ -137,6 +140,8 @@ pub(crate) struct Alarm {
 pub(crate) struct Alarms {
     mono: BTreeSet<(Mono, EntityId)>,
     wall: BTreeSet<(Wall, EntityId)>,
+    /// Whose turn it is.
+    wall_next: bool,
 }
 
 impl Alarms {
@@ -160,11 +165,28 @@ impl Alarms {
         }
     }
 
-    /// An entity whose alarm is due.
-    pub(crate) fn due(&self, now: Now) -> Option<EntityId> {
+    /// Whether an alarm is due.
+    pub(crate) fn is_due(&self, now: Now) -> bool {
+        let (mono, wall) = self.due(now);
+        mono.or(wall).is_some()
+    }
+
+    /// The next entity whose alarm is due. Both clocks have their turns, so that a flood of locks
+    /// that run out keeps nothing from its time, nor the other way round.
+    pub(crate) fn next_due(&mut self, now: Now) -> Option<EntityId> {
+        let (mono, wall) = self.due(now);
+        self.wall_next = !self.wall_next;
+        if self.wall_next {
+            mono.or(wall)
+        } else {
+            wall.or(mono)
+        }
+    }
+
+    /// By each clock the first entity whose alarm is due.
+    fn due(&self, now: Now) -> (Option<EntityId>, Option<EntityId>) {
         let mono = self.mono.first().filter(|(at, _)| *at <= now.mono);
         let wall = self.wall.first().filter(|(at, _)| *at <= now.wall);
-        let mono = mono.map(|(_, entity)| *entity);
-        mono.or(wall.map(|(_, entity)| *entity))
+        (mono.map(|due| due.1), wall.map(|due| due.1))
     }
 }

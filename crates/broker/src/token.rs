@@ -35,6 +35,12 @@ impl Tokens {
         TransactionId(upper | u128::from(self.random.next_u64()))
     }
 
+    /// What a rule makes its new ids of, for one message.
+    pub(crate) fn next_seed(&mut self) -> u128 {
+        let upper = u128::from(self.random.next_u64()) << 64;
+        upper | u128::from(self.random.next_u64())
+    }
+
     /// The number that a token of ours is about.
     pub(crate) fn number(&self, token: LockToken) -> SequenceNumber {
         let lower = u64::try_from(token.0 & u128::from(u64::MAX)).expect("64 bits are left");

@@ -12,15 +12,18 @@ mod discharge;
 mod enlist;
 mod locks;
 mod lookups;
+mod states;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use crate::command::Operation;
 use crate::directory::Directory;
 use crate::id::{ConnectionId, RequestId, TransactionId};
 use crate::output::{Output, TransactionError};
+use crate::sessions::HoldId;
 use crate::settings::TransactionSettings;
 use crate::shared::Context;
 use crate::time::Mono;
@@ -42,7 +45,9 @@ struct Transaction {
     held: Vec<Operation>,
     /// The first numbers of sends that schedule, by their place in `held`.
     promised: BTreeMap<usize, SequenceNumber>,
-    /// Messages that it sends and settles.
+    /// The sessions whose states it sets, by the place in `held`.
+    sessions: BTreeMap<usize, HoldId>,
+    /// Messages that it sends and settles, and states that it sets.
     operations: usize,
     bytes: usize,
     /// Why it can not be committed: something was refused and nobody heard of it.
@@ -92,6 +97,7 @@ impl Transactions {
             until: None,
             held: Vec::new(),
             promised: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             operations: 0,
             bytes: 0,
             doomed: None,
@@ -251,16 +257,18 @@ impl Operation {
         match self {
             Self::Send { entity, .. }
             | Self::Settle { entity, .. }
-            | Self::Cancel { entity, .. } => *entity,
+            | Self::Cancel { entity, .. }
+            | Self::SetSessionState { entity, .. } => *entity,
         }
     }
 
-    /// How many messages it sends or settles.
+    /// How many messages it sends or settles, or states it sets.
     fn len(&self) -> usize {
         match self {
             Self::Send { messages, .. } => messages.len(),
             Self::Settle { tokens, .. } => tokens.len(),
             Self::Cancel { numbers, .. } => numbers.len(),
+            Self::SetSessionState { .. } => 1,
         }
     }
 
@@ -275,6 +283,9 @@ impl Operation {
             }
             Self::Settle { outcome, .. } => outcome.size(),
             Self::Cancel { .. } => 0,
+            Self::SetSessionState { session, state, .. } => {
+                session.len() + state.as_ref().map_or(0, Bytes::len)
+            }
         };
         bytes.saturating_add(self.len().saturating_mul(OVERHEAD))
     }

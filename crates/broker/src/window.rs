@@ -16,6 +16,9 @@ use crate::bodies::BodyRef;
 use crate::id::ReadId;
 use crate::row;
 
+/// Most messages of one refill, so that taking them in does not keep others waiting.
+const MOST_AT_ONCE: usize = 4_096;
+
 /// An available message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Entry {
@@ -146,6 +149,11 @@ impl Window {
         })
     }
 
+    /// Whether there are messages that a restart left to be loaded.
+    pub(crate) fn has_stragglers(&self) -> bool {
+        !self.stragglers.is_empty()
+    }
+
     /// Whether the number is one of the stragglers.
     pub(crate) fn is_straggler(&self, number: SequenceNumber) -> bool {
         self.stragglers.binary_search(&number).is_ok()
@@ -201,7 +209,7 @@ impl Window {
             return Some(Ask::Stragglers(self.stragglers.clone()));
         }
         let more = beyond > 0 && self.end < next_number;
-        let room = self.limit - self.available.len();
+        let room = (self.limit - self.available.len()).min(MOST_AT_ONCE);
         (more && self.available.len() * 2 < self.limit).then_some(Ask::From(self.end, room))
     }
 

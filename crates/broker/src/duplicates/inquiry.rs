@@ -47,9 +47,15 @@ impl Inquiry {
 
     /// What is known of these messages.
     pub(crate) fn about(&self, messages: &[Incoming]) -> Known {
+        let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
+        let asked: BTreeSet<_> = ids.iter().flatten().collect();
+        let answers = asked.into_iter().filter_map(|id| {
+            let answer = self.answers.get(id)?;
+            Some((*id, *answer))
+        });
         Known {
-            ids: messages.iter().map(IdHash::of).collect(),
-            answers: self.answers.clone(),
+            answers: answers.collect(),
+            ids,
         }
     }
 }

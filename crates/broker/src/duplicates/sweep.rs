@@ -4,7 +4,7 @@
 //! be late; it is done in pieces that fit a turn, and not more often than worth it. Ids that were
 //! accepted again while a piece was being read are left alone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
@@ -24,7 +24,7 @@ pub(super) struct Sweep {
     next: Next,
     waiting: Option<ReadId>,
     /// Accepted while a piece was being read, and when the first of them was.
-    renewed: BTreeSet<IdHash>,
+    renewed: BTreeMap<IdHash, Acceptance>,
     renewed_from: Option<Wall>,
 }
 
@@ -43,13 +43,13 @@ enum Next {
 }
 
 impl Sweep {
-    pub(super) fn note_accepted(&mut self, id: IdHash, at: Wall) {
+    pub(super) fn note_accepted(&mut self, id: IdHash, acceptance: Acceptance) {
         if self.next == Next::Never {
-            self.next = Next::Oldest(at);
+            self.next = Next::Oldest(acceptance.at);
         }
         if self.waiting.is_some() {
-            self.renewed.insert(id);
-            self.renewed_from.get_or_insert(at);
+            self.renewed.insert(id, acceptance);
+            self.renewed_from.get_or_insert(acceptance.at);
         }
     }
 
@@ -122,7 +122,7 @@ impl Queue {
     fn sweep_entries(
         &mut self,
         entries: &[Entry],
-        renewed: &BTreeSet<IdHash>,
+        renewed: &BTreeMap<IdHash, Acceptance>,
         cx: &mut Context<'_>,
     ) {
         let window = self.settings.duplicate_detection_history_time_window;
@@ -156,18 +156,21 @@ impl Queue {
         &mut self,
         entry: &Entry,
         at: Wall,
-        renewed: &BTreeSet<IdHash>,
+        renewed: &BTreeMap<IdHash, Acceptance>,
         cx: &mut Context<'_>,
     ) {
         let entity = self.id;
         let (index, key) = (Index::DuplicateTime, entry.key.clone());
         cx.write(Write::RemoveEntry { entity, index, key });
-        let Some(id) = IdHash::parse(&entry.value).filter(|id| !renewed.contains(id)) else {
+        // What was read may be the renewed acceptance itself.
+        let number = entry.key.number;
+        let acceptance = Acceptance { at, number };
+        let is_last = |id: &IdHash| renewed.get(id).is_none_or(|last| *last == acceptance);
+        let Some(id) = IdHash::parse(&entry.value).filter(is_last) else {
             return;
         };
         let (index, key) = (Index::DuplicateId, id.key());
         cx.write(Write::RemoveEntry { entity, index, key });
-        let number = entry.key.number;
-        self.duplicates.recent.forget(id, Acceptance { at, number });
+        self.duplicates.recent.forget(id, acceptance);
     }
 }

@@ -8,6 +8,7 @@ use crate::bodies::Body;
 use crate::clients::Place;
 use crate::duplicates::{IdHash, Known};
 use crate::id::{ReadId, Subqueue};
+use crate::kind::Kind;
 use crate::output::SendError;
 use crate::patch::Patch;
 use crate::properties::Properties;
@@ -20,9 +21,12 @@ use crate::shared::Context;
 use crate::time::{Mono, Wall};
 
 impl Queue {
-    /// Where messages of a subqueue go by themselves.
+    /// Where messages of a subqueue go by themselves. They stay where nobody could receive them.
     pub(crate) fn destination(&self, subqueue: Subqueue) -> Option<String> {
         let settings = &self.settings;
+        if !settings.status.allows_receive() {
+            return None;
+        }
         let target = match subqueue {
             Subqueue::Main => settings.forward_to.as_ref(),
             Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.as_ref(),
@@ -42,7 +46,9 @@ impl Queue {
     /// Whether messages of a subqueue go on by themselves.
     pub(crate) fn forwards(&self, subqueue: Subqueue) -> bool {
         match subqueue {
-            Subqueue::Main => self.settings.forward_to.is_some(),
+            Subqueue::Main => {
+                matches!(self.kind, Kind::Topic(_)) || self.settings.forward_to.is_some()
+            }
             Subqueue::DeadLetter => self.settings.forward_dead_lettered_messages_to.is_some(),
             Subqueue::TransferDeadLetter => false,
         }
@@ -83,7 +89,7 @@ impl Queue {
     }
 
     /// The next message, with its body, if one can go now.
-    pub(super) fn next_transfer(
+    pub(crate) fn next_transfer(
         &mut self,
         subqueue: Subqueue,
         cx: &mut Context<'_>,
@@ -128,13 +134,27 @@ impl Queue {
         if cx.shared.nearly_full {
             return Verdict::Trouble(Trouble::Wait);
         }
+        if matches!(self.kind, Kind::Subscription(_)) {
+            let text = format!(
+                "'{}' is a subscription: only its topic writes to it.",
+                self.path
+            );
+            return Verdict::Trouble(Trouble::Refused("amqp:not-allowed", text));
+        }
+        if !self.settings.status.allows_send() {
+            let text = format!(
+                "The messaging entity '{}' is currently disabled.",
+                self.path
+            );
+            return Verdict::Trouble(Trouble::Refused("com.microsoft:entity-disabled", text));
+        }
         if self.settings.requires_session && transfer.properties.session_id.is_none() {
             return Verdict::NoSession;
         }
         let detects = self.settings.requires_duplicate_detection;
         let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
             let fits = Verdict::Take(Known::default());
-            return self.judge_size(transfer).unwrap_or(fits);
+            return self.judge_size(transfer, cx).unwrap_or(fits);
         };
         let looked = looked.filter(|looked| {
             let here = looked.destination == self.id;
@@ -144,14 +164,16 @@ impl Queue {
         match known.or_else(|| self.known_at_once(id, cx)) {
             None => Verdict::Ask(id),
             Some(known) if self.duplicate_of(id, &known, cx).is_some() => Verdict::Duplicate,
-            Some(known) => self.judge_size(transfer).unwrap_or(Verdict::Take(known)),
+            Some(known) => self
+                .judge_size(transfer, cx)
+                .unwrap_or(Verdict::Take(known)),
         }
     }
 
     /// Why there is no room for a message, if so.
-    fn judge_size(&self, transfer: &Transfer) -> Option<Verdict> {
+    fn judge_size(&self, transfer: &Transfer, cx: &Context<'_>) -> Option<Verdict> {
         let size = u64::from(transfer.entry.row.size);
-        let error = self.check_sizes([size].into_iter(), 0).err()?;
+        let error = self.check_sizes([size].into_iter(), self.below(cx)).err()?;
         let text = format!("'{}' does not take the message: {error}.", self.path);
         Some(Verdict::Trouble(match error {
             SendError::TooLarge { .. } => Trouble::Unfit("amqp:link:message-size-exceeded", text),
@@ -208,6 +230,7 @@ impl Queue {
         reason: Option<&str>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
+        self.note_access(cx);
         let number = self.take_number();
         let enqueued = self.take_enqueued_time(cx);
         let mut patch = transfer.body.patch.map(|patch| *patch);

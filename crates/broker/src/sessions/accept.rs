@@ -8,7 +8,7 @@ use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use crate::attach;
-use crate::clients::ReceiverSlot;
+use crate::clients::{Place, ReceiverSlot};
 use crate::command::{ReceiveMode, SessionFilter};
 use crate::directory::Directory;
 use crate::id::{ReceiverId, Subqueue};
@@ -31,8 +31,10 @@ pub(crate) fn accept(
 ) {
     // A link that attaches again starts anew.
     attach::detach(directory, receiver, cx);
-    let Some(queue) = directory.get_mut(entity) else {
-        return cx.say(Output::Evicted { receiver });
+    let subqueue = Subqueue::Main;
+    let queue = match directory.admit(Place { entity, subqueue }) {
+        Ok(queue) => queue,
+        Err(reason) => return cx.say(Output::Evicted { receiver, reason }),
     };
     if queue.sessions.is_none() {
         return refuse(receiver, SessionError::NotAllowed, cx);
@@ -143,6 +145,8 @@ impl Queue {
             cautious: false,
             resting: false,
             states: std::collections::VecDeque::new(),
+            state_cost: None,
+            state_meanwhile: None,
         });
         client.seat = Seat::Holding(id);
         self.sub_mut(Subqueue::Main).attached += 1;

@@ -83,6 +83,7 @@ impl Queue {
         self.note_deadline(number, entry.row.expires_ms, cx);
         if let Some(sessions) = &mut self.sessions {
             sessions.stir(id);
+            sessions.marks.lower(number);
             let hold = sessions.hold_mut(id);
             if let Some(spilled) = hold.and_then(|hold| hold.returned(number, entry)) {
                 drop(cx.shared.bodies.take(spilled.body));

@@ -106,6 +106,7 @@ impl Queue {
             return;
         };
         let (receiver, slot, mode) = (hold.receiver, hold.slot, hold.mode);
+        self.note_access(cx);
         let token = cx.shared.tokens.next(message.number);
         let message_shown = message.shown(MessageState::Active, payload);
         let lock_ms = match mode {

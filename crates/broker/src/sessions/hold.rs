@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use store::SequenceNumber;
 
 use crate::clients::ReceiverSlot;
@@ -47,6 +48,10 @@ pub(crate) struct Hold {
     pub resting: bool,
     /// What is to be done with its state, once that is read.
     pub states: VecDeque<StateRequest>,
+    /// What its state takes of the entity's size, once that is known. Only its holder changes it.
+    pub state_cost: Option<u64>,
+    /// The state that was set by a transaction while it was being read for others.
+    pub state_meanwhile: Option<Option<Bytes>>,
 }
 
 impl Hold {

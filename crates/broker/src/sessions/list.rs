@@ -83,7 +83,7 @@ pub(crate) fn list(
 }
 
 impl Listing {
-    fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
+    pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
         cx.say(Output::Sessions {
             request: self.request,
             result: Err(error),

@@ -32,6 +32,10 @@ pub(crate) struct SessionPeek {
     max_bytes: usize,
     /// Which messages are being read.
     part: Part,
+    /// From where on, of that part.
+    next: SequenceNumber,
+    /// Where its numbers were cut off, if they were.
+    cut: Option<SequenceNumber>,
     found: BTreeMap<SequenceNumber, StoredMessage>,
 }
 
@@ -47,8 +51,8 @@ pub(crate) fn peek(
     max_bytes: usize,
     cx: &mut Context<'_>,
 ) {
-    let refused = match directory.get_mut(entity) {
-        Some(queue) if queue.sessions.is_some() => {
+    let refused = match directory.receivable(entity) {
+        Ok(queue) if queue.sessions.is_some() => {
             let peek = SessionPeek {
                 request,
                 key: SessionKey::new(session),
@@ -57,12 +61,14 @@ pub(crate) fn peek(
                 count: count.min(MOST),
                 max_bytes,
                 part: Part::Scheduled,
+                next: from,
+                cut: None,
                 found: BTreeMap::new(),
             };
             return queue.ask_order(peek, cx);
         }
-        Some(_) => RequestError::SessionsNotSupported,
-        None => RequestError::NotFound,
+        Ok(_) => RequestError::SessionsNotSupported,
+        Err(error) => error,
     };
     refuse(request, refused, cx);
 }
@@ -76,7 +82,7 @@ impl Queue {
     /// Asks for the next numbers, of the part whose turn it is.
     fn ask_order(&mut self, peek: SessionPeek, cx: &mut Context<'_>) {
         let resume = SequenceNumber(self.head.part(peek.part).resume);
-        let from = peek.from.max(resume);
+        let from = peek.next.max(resume);
         let query = Query::Entries {
             entity: self.id,
             index: Index::Session,
@@ -104,13 +110,15 @@ impl Queue {
             Ok(Found::Entries(entries)) => self.peek_numbers(peek, &entries, cx),
             Ok(Found::Messages(rows)) => {
                 peek.take(rows);
-                self.peek_next_part(peek, cx);
+                self.session_peek_on(peek, cx);
             }
             Err(error) => refuse(peek.request, RequestError::Invalid(error.to_string()), cx),
         }
     }
 
-    fn peek_numbers(&mut self, peek: SessionPeek, entries: &[Entry], cx: &mut Context<'_>) {
+    fn peek_numbers(&mut self, mut peek: SessionPeek, entries: &[Entry], cx: &mut Context<'_>) {
+        let full = entries.len() >= peek.count;
+        peek.cut = entries.last().map(|last| last.key.number).filter(|_| full);
         // Only the entries of available and locked messages tell an id.
         let own = |entry: &&Entry| peek.part != Part::Active || **id_of(entry) == *peek.key.id;
         let numbers: Vec<_> = entries
@@ -119,7 +127,7 @@ impl Queue {
             .map(|entry| entry.key.number)
             .collect();
         if numbers.is_empty() {
-            return self.peek_next_part(peek, cx);
+            return self.session_peek_on(peek, cx);
         }
         let query = Query::Points {
             entity: self.id,
@@ -131,6 +139,17 @@ impl Queue {
         self.ask_peek(query, peek, cx);
     }
 
+    /// Messages may have gone while they were about to be read: then those behind them are wanted.
+    fn session_peek_on(&mut self, mut peek: SessionPeek, cx: &mut Context<'_>) {
+        match peek.cut.take() {
+            Some(cut) if peek.found.len() < peek.count && cut < peek.until => {
+                peek.next = cut.next();
+                self.ask_order(peek, cx);
+            }
+            _ => self.peek_next_part(peek, cx),
+        }
+    }
+
     fn peek_next_part(&mut self, mut peek: SessionPeek, cx: &mut Context<'_>) {
         let next = match peek.part {
             Part::Scheduled => Some(Part::Active),
@@ -139,6 +158,7 @@ impl Queue {
         };
         if let Some(part) = next.filter(|_| peek.count > 0) {
             peek.part = part;
+            peek.next = peek.from;
             return self.ask_order(peek, cx);
         }
         cx.say(Output::Browsed {
@@ -149,6 +169,10 @@ impl Queue {
 }
 
 impl SessionPeek {
+    pub(super) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        refuse(self.request, error, cx);
+    }
+
     fn shown(self) -> Result<Vec<Browsed>, RequestError> {
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();

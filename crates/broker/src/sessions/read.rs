@@ -3,6 +3,7 @@
 use store::{Found, SequenceNumber, StoreError};
 
 use crate::id::ReadId;
+use crate::output::RequestError;
 use crate::queue::Queue;
 use crate::sessions::HoldId;
 use crate::sessions::doom::Doom;
@@ -45,6 +46,25 @@ pub(crate) enum SessionRead {
     /// Sessions that have a state.
     List(Box<Listing>),
     Peek(Box<SessionPeek>),
+}
+
+impl SessionRead {
+    /// Its queue is gone: whoever waits for an answer is told.
+    pub(crate) fn refuse(self, cx: &mut Context<'_>) {
+        match self {
+            Self::List(listing) => listing.refuse(RequestError::NotFound, cx),
+            Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
+            // Nobody waits for these, or was told when the queue went.
+            Self::Survey
+            | Self::Check
+            | Self::Order { .. }
+            | Self::Rows { .. }
+            | Self::Bodies { .. }
+            | Self::State(_)
+            | Self::Doomed(_)
+            | Self::DoomedRows(..) => {}
+        }
+    }
 }
 
 impl Queue {

@@ -51,7 +51,7 @@ impl Queue {
     }
 
     /// The session that a connection holds under this id.
-    pub(super) fn held_session(
+    pub(crate) fn held_session(
         &self,
         connection: ConnectionId,
         session: &Bytes,
@@ -154,6 +154,7 @@ impl Queue {
         let sessions = self.sessions.as_mut()?;
         let hold = sessions.remove_hold(id)?;
         if let Some(record) = record_of(&hold) {
+            sessions.marks.lower(record.first);
             if !record.certain {
                 sessions.doubts.insert(hold.key.clone());
             }
@@ -163,16 +164,19 @@ impl Queue {
         sub.attached -= 1;
         sub.stirred = true;
         let slot = hold.slot;
-        Self::drop_hold(hold, cx);
+        hold.end(&RequestError::SessionLockLost, cx);
         Some(slot)
     }
+}
 
-    fn drop_hold(hold: Hold, cx: &mut Context<'_>) {
-        for request in hold.states {
-            request.refuse(RequestError::SessionLockLost, cx);
+impl Hold {
+    /// Whatever is still wanted of the session is refused, and nothing of it stays in memory.
+    fn end(self, error: &RequestError, cx: &mut Context<'_>) {
+        for request in self.states {
+            request.refuse(error.clone(), cx);
         }
         let all = store::SequenceNumber(0)..store::SequenceNumber::MAX;
-        for (_, entry) in hold.window.range(all) {
+        for (_, entry) in self.window.range(all) {
             drop(cx.shared.bodies.take(entry.body));
         }
     }
@@ -192,6 +196,16 @@ fn record_of(hold: &Hold) -> Option<Record> {
 }
 
 impl super::Sessions {
+    /// The queue is gone, and its receivers have been told.
+    pub(crate) fn end(self, cx: &mut Context<'_>) {
+        for listing in self.listings {
+            listing.refuse(RequestError::NotFound, cx);
+        }
+        for hold in self.held.into_values() {
+            hold.end(&RequestError::NotFound, cx);
+        }
+    }
+
     /// Whoever rested after a read that failed goes on.
     fn wake(&mut self) {
         for id in std::mem::take(&mut self.resting) {

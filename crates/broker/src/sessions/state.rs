@@ -63,7 +63,7 @@ pub(crate) fn ask(
     };
     let connection = wanted.request().connection;
     let held = queue.held_session(connection, session, cx);
-    match held.and_then(|id| queue.check_state(&wanted, cx).map(|()| id)) {
+    match held.and_then(|id| queue.check_wanted(&wanted, cx).map(|()| id)) {
         Ok(id) => queue.ask_state(id, wanted, cx),
         Err(error) => wanted.refuse(error, cx),
     }
@@ -71,8 +71,20 @@ pub(crate) fn ask(
 }
 
 impl Queue {
-    fn check_state(&self, wanted: &StateRequest, cx: &Context<'_>) -> Result<(), RequestError> {
-        let StateRequest::Set(_, Some(state)) = wanted else {
+    fn check_wanted(&self, wanted: &StateRequest, cx: &Context<'_>) -> Result<(), RequestError> {
+        match wanted {
+            StateRequest::Get(_) => Ok(()),
+            StateRequest::Set(_, state) => self.check_state(state.as_ref(), cx),
+        }
+    }
+
+    /// Whether a state could be set, its entity's size aside.
+    pub(crate) fn check_state(
+        &self,
+        state: Option<&Bytes>,
+        cx: &Context<'_>,
+    ) -> Result<(), RequestError> {
+        let Some(state) = state else {
             return Ok(());
         };
         let limit = self.settings.max_message_size.unwrap_or(u64::MAX);
@@ -95,11 +107,7 @@ impl Queue {
             // The first one's read serves them all.
             return;
         }
-        let query = Query::EntryPoints {
-            entity: self.id,
-            index: Index::SessionState,
-            keys: vec![hold.key.state()],
-        };
+        let query = query(self.id, &hold.key);
         let read = Box::new(SessionRead::State(id));
         cx.ask(query, Purpose::Session(self.id, read));
     }
@@ -116,10 +124,11 @@ impl Queue {
         };
         let (wanted, key) = (std::mem::take(&mut hold.states), hold.key.clone());
         let live = hold.is_live(cx.now.mono);
-        let mut state = match found {
+        let mut state = match (found, hold.state_meanwhile.take()) {
             _ if !live => Err(RequestError::SessionLockLost),
-            Ok(entries) => Ok(entries.into_iter().next().map(|entry| entry.value)),
-            Err(error) => Err(RequestError::Invalid(error.to_string())),
+            (_, Some(newer)) => Ok(newer),
+            (Ok(entries), None) => Ok(entries.into_iter().next().map(|entry| entry.value)),
+            (Err(error), None) => Err(RequestError::Invalid(error.to_string())),
         };
         for wanted in wanted {
             match (&mut state, wanted) {
@@ -134,6 +143,11 @@ impl Queue {
                 }
             }
         }
+        if let (Ok(state), Some(sessions)) = (&state, &mut self.sessions)
+            && let Some(hold) = sessions.hold_mut(id)
+        {
+            hold.state_cost = Some(cost(state.as_ref()));
+        }
     }
 
     fn set_state(
@@ -143,21 +157,77 @@ impl Queue {
         new: Option<Bytes>,
         cx: &mut Context<'_>,
     ) -> Result<(), RequestError> {
-        let (before, after) = (cost(old.as_ref()), cost(new.as_ref()));
-        let size = self.bytes();
+        let before = cost(old.as_ref());
+        let room = self.check_state_room(before, cost(new.as_ref()), 0);
+        room.map_err(RequestError::Refused)?;
+        self.put_state(key, before, new.clone(), cx);
+        *old = new;
+        Ok(())
+    }
+
+    /// Whether the entity has room for a state that takes `after` instead of `before`, beside
+    /// what is `held` for it.
+    pub(crate) fn check_state_room(
+        &self,
+        before: u64,
+        after: u64,
+        held: u64,
+    ) -> Result<(), SendError> {
+        let size = self.bytes().saturating_add(held);
         let limit = self.settings.max_size;
         if after > before && size.saturating_sub(before).saturating_add(after) > limit {
-            let error = SendError::QuotaExceeded { size, limit };
-            return Err(RequestError::Refused(error));
+            return Err(SendError::QuotaExceeded { size, limit });
         }
-        self.write_state(key, new.clone(), cx);
+        Ok(())
+    }
+
+    /// What there is to read before it is known what the state of a held session takes.
+    pub(crate) fn unknown_state(&self, id: HoldId) -> Option<Query> {
+        let hold = self.sessions.as_ref()?.hold(id)?;
+        hold.state_cost.is_none().then(|| query(self.id, &hold.key))
+    }
+
+    /// What the state of a held session took when it was read. It may have been set since.
+    pub(crate) fn learn_state(&mut self, id: HoldId, cost: u64) {
+        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+            hold.state_cost.get_or_insert(cost);
+        }
+    }
+
+    /// What the state of a session takes, if that is held.
+    pub(crate) fn state_cost(&self, id: HoldId, cx: &Context<'_>) -> Option<u64> {
+        let hold = self.sessions.as_ref()?.hold(id)?;
+        hold.state_cost.filter(|_| hold.is_live(cx.now.mono))
+    }
+
+    /// Sets a state whose session is held and which has room.
+    pub(crate) fn commit_state(&mut self, id: HoldId, state: Option<Bytes>, cx: &mut Context<'_>) {
+        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+            return;
+        };
+        let before = hold.state_cost.replace(cost(state.as_ref()));
+        if !hold.states.is_empty() {
+            // What is being read for them is the state before.
+            hold.state_meanwhile = Some(state.clone());
+        }
+        let key = hold.key.clone();
+        self.put_state(&key, before.unwrap_or_default(), state, cx);
+    }
+
+    fn put_state(
+        &mut self,
+        key: &SessionKey,
+        before: u64,
+        new: Option<Bytes>,
+        cx: &mut Context<'_>,
+    ) {
+        let after = cost(new.as_ref());
+        self.write_state(key, new, cx);
         if let Some(sessions) = &mut self.sessions {
             let left = sessions.state_bytes.saturating_sub(before);
             sessions.state_bytes = left.saturating_add(after);
         }
         self.touch(cx);
-        *old = new;
-        Ok(())
     }
 
     fn write_state(&self, key: &SessionKey, state: Option<Bytes>, cx: &mut Context<'_>) {
@@ -186,8 +256,16 @@ impl Queue {
     }
 }
 
+fn query(entity: EntityId, key: &SessionKey) -> Query {
+    Query::EntryPoints {
+        entity,
+        index: Index::SessionState,
+        keys: vec![key.state()],
+    }
+}
+
 /// What a state takes of its entity's size.
-fn cost(state: Option<&Bytes>) -> u64 {
+pub(crate) fn cost(state: Option<&Bytes>) -> u64 {
     state.map_or(0, |state| (state.len() as u64).saturating_add(OVERHEAD))
 }
 

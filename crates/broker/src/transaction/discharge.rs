@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{EntityId, Found, StoreError};
 
 use super::lookups::{Cancelled, Lookups};
+use super::states::Costs;
 use super::{roll_back, time_out_if_due};
 use crate::command::{Incoming, Operation};
 use crate::directory::Directory;
@@ -106,7 +107,8 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
         return Ok(());
     };
     let mut held: BTreeMap<EntityId, u64> = BTreeMap::new();
-    for operation in &transaction.held {
+    let mut states = Costs::default();
+    for (place, operation) in transaction.held.iter().enumerate() {
         let entity = operation.entity();
         let queue = directory.get(entity);
         let queue = queue.ok_or("an entity of it does not exist any more")?;
@@ -119,6 +121,12 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
             }
             Operation::Settle { tokens, .. } if !queue.holds_locks(tokens, cx) => {
                 return Err("a lock was lost before the commit".to_owned());
+            }
+            Operation::SetSessionState { state, .. } => {
+                if let Some(&session) = transaction.sessions.get(&place) {
+                    let held = held.entry(entity).or_default();
+                    states.add(queue, session, state.as_ref(), held, cx)?;
+                }
             }
             Operation::Settle { .. } | Operation::Cancel { .. } => {}
         }
@@ -155,6 +163,11 @@ fn commit(
             Operation::Settle {
                 tokens, outcome, ..
             } => queue.end_locks(&tokens, &outcome, cx),
+            Operation::SetSessionState { state, .. } => {
+                if let Some(&session) = transaction.sessions.get(&place) {
+                    queue.commit_state(session, state, cx);
+                }
+            }
             Operation::Cancel { .. } => {
                 for (number, row) in cancelled.remove(&place).unwrap_or_default() {
                     queue.erase_scheduled(number, row, cx);

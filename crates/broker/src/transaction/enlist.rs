@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use super::{Transaction, time_out_if_due};
+use super::{Transaction, states, time_out_if_due};
 use crate::command::{Incoming, Operation};
 use crate::directory::Directory;
 use crate::id::{ConnectionId, RequestId, TransactionId};
@@ -48,6 +48,11 @@ pub(crate) fn enlist(
             let result = enlist_cancel(directory, request, id, entity, numbers, cx);
             let refusal = result.as_ref().err().map(ToString::to_string);
             (Output::Cancelled { request, result }, refusal)
+        }
+        state @ Operation::SetSessionState { .. } => {
+            let result = states::enlist(directory, request, id, state, cx);
+            let refusal = result.as_ref().err().map(ToString::to_string);
+            (Output::SessionStateSet { request, result }, refusal)
         }
         settle @ Operation::Settle { .. } => {
             let result = enlist_settle(directory, request, id, settle, cx);
@@ -157,7 +162,7 @@ fn enlist_settle(
     Ok(())
 }
 
-fn check_bounds(
+pub(super) fn check_bounds(
     request: RequestId,
     id: TransactionId,
     operation: &Operation,
@@ -185,7 +190,7 @@ fn check_bounds(
 }
 
 /// Holds what was checked, and returns its place. The first operation starts the clock.
-fn hold(
+pub(super) fn hold(
     request: RequestId,
     id: TransactionId,
     operation: Operation,

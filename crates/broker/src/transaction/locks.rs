@@ -54,6 +54,7 @@ impl Queue {
         outcome: &Outcome,
         cx: &mut Context<'_>,
     ) {
+        self.note_access(cx);
         for &token in tokens {
             if let Some((subqueue, number)) = self.find_lock(token, cx)
                 && let Some(lock) = self.take_lock(subqueue, number, cx)

@@ -1,14 +1,14 @@
 //! Lookups: what has to be read before a transaction can be decided.
 //!
-//! Ids of messages for entities that detect duplicates, unless memory knows them, and the rows of
-//! scheduled messages that are to be cancelled. From the question to the decision the entities
+//! Ids of messages for entities that detect duplicates, unless memory knows them, the rows of
+//! scheduled messages that are to be cancelled, and states of sessions that are to be set. From the question to the decision the entities
 //! keep in mind what changes, so that both together are about the present.
 
 use std::collections::BTreeMap;
 
 use store::{EntityId, Found, MessageRow, SequenceNumber, StoreError};
 
-use super::Transaction;
+use super::{Transaction, states};
 use crate::cancel;
 use crate::command::Operation;
 use crate::directory::Directory;
@@ -32,6 +32,7 @@ struct Scheduled {
 pub(super) struct Lookups {
     inquiries: BTreeMap<EntityId, Inquiry>,
     scheduled: Vec<Scheduled>,
+    states: Vec<states::Asked>,
 }
 
 /// The rows of scheduled messages, by the place of the operation that cancels them.
@@ -71,6 +72,12 @@ impl Lookups {
                         rows: None,
                     });
                 }
+                Operation::SetSessionState { .. } => {
+                    let session = transaction.sessions.get(&place);
+                    let asked =
+                        session.and_then(|&session| states::Asked::ask(queue, session, id, cx));
+                    lookups.states.extend(asked);
+                }
                 Operation::Send { .. } | Operation::Settle { .. } => {}
             }
         }
@@ -90,6 +97,10 @@ impl Lookups {
             asked.rows = Some(found.and_then(Found::into_messages));
             return;
         }
+        if let Some(asked) = self.states.iter_mut().find(|asked| asked.read == read) {
+            asked.found = Some(found);
+            return;
+        }
         let asked = self
             .inquiries
             .values_mut()
@@ -101,7 +112,8 @@ impl Lookups {
 
     pub(super) fn are_answered(&self) -> bool {
         let inquired = self.inquiries.values().all(Inquiry::is_answered);
-        inquired && self.scheduled.iter().all(|asked| asked.rows.is_some())
+        let scheduled = self.scheduled.iter().all(|asked| asked.rows.is_some());
+        inquired && scheduled && self.states.iter().all(|asked| asked.found.is_some())
     }
 
     /// The decision is being made: what was found, if all of it is still so.
@@ -120,6 +132,10 @@ impl Lookups {
                 (Ok(_), Err(error)) => result = Err(error.to_string()),
                 (Err(_), _) => {}
             }
+        }
+        for asked in self.states.drain(..) {
+            let learnt = asked.conclude(directory);
+            result = result.and_then(|cancelled| learnt.map(|()| cancelled));
         }
         if self.inquiries.values().any(Inquiry::has_failed) {
             return Err("the history of message ids can not be read".to_owned());

@@ -150,7 +150,7 @@ fn sends_that_wait_for_the_store_keep_their_order() {
         expect![[r#"
             0s sent from #1
             2s active 1 dead 0 deferred 0 bytes 1
-            3s asked for 65536 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"?\xfc\xabq\xa0\x13Em[\xee=\xd6=2\x16[", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }]
+            3s asked for 4096 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"?\xfc\xabq\xa0\x13Em[\xee=\xd6=2\x16[", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }]
             3s sent from #2, known as #1
             3s sent from #2
             3s sent from #3, known as #2
@@ -292,6 +292,31 @@ fn an_id_that_is_accepted_again_outlives_the_sweep_of_its_first_acceptance() {
             17s history of 1 ids and 1 times
             18s sent from #3, known as #2
             18s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+}
+
+#[test]
+fn an_id_whose_window_ends_while_the_history_is_read_leaves_the_store() {
+    check(
+        "
+        0s queue window=16s
+        0s send a@1
+        1s reads fresh
+        17s send b@2
+        17s history
+        18s jump +1h
+        18s answer
+        18s reads early
+        18s history
+        30s history
+        ",
+        expect![[r#"
+            0s sent from #1
+            17s sent from #2
+            17s history of 2 ids and 2 times
+            18s history of 0 ids and 0 times
+            30s history of 0 ids and 0 times
         "#]],
     );
 }

@@ -3,11 +3,11 @@
 //! Everything is durable at once here, so what the shard says is said in the turn in which it was
 //! decided, and the model can follow exactly; reads are late and come back in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     BrokerSettings, Browsed, Command, Delivery, Incoming, LockToken, MessageState, Outcome, Output,
-    QueueSettings, ReceiveMode, SettleError, Subqueue,
+    QueueSettings, ReceiveMode, SettleError, Subqueue, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -47,6 +47,12 @@ enum Op {
     AnswerAll,
     Wait(u64),
     Peek(u64),
+    /// Deletes so many, of what was enqueued so long ago.
+    Delete {
+        count: usize,
+        dead: bool,
+        ago: u64,
+    },
     Restart,
 }
 
@@ -67,6 +73,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::AnswerAll),
         4 => (1..1_500_u64).prop_map(Op::Wait),
         2 => (0..20_u64).prop_map(Op::Peek),
+        4 => (1..12_usize, any::<bool>(), prop_oneof![Just(0), 0..1_500_u64])
+            .prop_map(|(count, dead, ago)| Op::Delete { count, dead, ago }),
         1 => Just(Op::Restart),
     ]
 }
@@ -98,6 +106,11 @@ struct Model {
     takers: Vec<Taker>,
     given: Vec<(u64, LockToken)>,
     tokens: u64,
+    /// Deletions that were not answered yet.
+    deleting: usize,
+    /// Messages that went by deletions, and how many of them were told.
+    deleted: usize,
+    told: usize,
 }
 
 impl Model {
@@ -118,6 +131,9 @@ impl Model {
             takers: vec![Taker::default(); usize::try_from(RECEIVERS).unwrap()],
             given: Vec::new(),
             tokens: 0,
+            deleting: 0,
+            deleted: 0,
+            told: 0,
         }
     }
 
@@ -163,8 +179,10 @@ impl Model {
             Op::AnswerAll => self.answer_all(),
             Op::Wait(ms) => self.wait(ms),
             Op::Peek(from) => self.peek(from),
+            Op::Delete { count, dead, ago } => self.delete(count, dead, ago),
             Op::Restart => {
                 self.world.restart();
+                (self.deleting, self.told) = (0, self.deleted);
                 self.messages.values_mut().for_each(|m| m.lock = None);
                 self.takers.fill(Taker::default());
             }
@@ -400,6 +418,50 @@ impl Model {
         });
     }
 
+    fn delete(&mut self, count: usize, dead: bool, ago: u64) {
+        self.deleting += 1;
+        let now = self.world.now().wall.0;
+        let subqueue = if dead {
+            Subqueue::DeadLetter
+        } else {
+            Subqueue::Main
+        };
+        self.hear_turn(Command::DeleteMessages {
+            request: request(4),
+            entity: QUEUE,
+            subqueue,
+            session: None,
+            enqueued_before: Wall(now - ago + 1),
+            count,
+        });
+    }
+
+    /// What has left the store without being handed out was deleted, or has expired.
+    fn take_deleted(&mut self, handed_out: &BTreeSet<u64>) {
+        let there: BTreeSet<u64> = self.world.disk.with_current(|image| {
+            let numbers = image.messages.keys().map(|(_, _, number)| number.0);
+            numbers.collect()
+        });
+        let gone = self.messages.keys();
+        let gone = gone.filter(|n| !there.contains(n) && !handed_out.contains(n));
+        for number in gone.copied().collect::<Vec<_>>() {
+            let message = self.messages.remove(&number).unwrap();
+            assert_eq!(message.lock, None, "{number} is held by somebody");
+            let available = matches!(message.part, Part::Active | Part::DeadLetter);
+            assert!(available, "{number} was put aside");
+            let expired = message.part == Part::Active && message.expires <= self.now();
+            // One that has expired has gone before, unless it went on as a dead letter.
+            self.deleted += usize::from(!expired || self.dead_letter_expired);
+        }
+    }
+
+    fn count_deleted(&self) {
+        assert!(self.told <= self.deleted);
+        if self.deleting == 0 {
+            assert_eq!(self.told, self.deleted, "all that went was told");
+        }
+    }
+
     fn answer_all(&mut self) {
         while let Some(command) = self.world.answer(0) {
             self.hear_turn(command);
@@ -437,6 +499,7 @@ impl Model {
     }
 
     fn hear(&mut self, said: Vec<Output>) {
+        self.take_deleted(&handed_out(&said));
         for output in said {
             match output {
                 Output::Deliver { receiver, delivery } => {
@@ -452,9 +515,14 @@ impl Model {
                 }
                 Output::Drained { receiver } => self.drained(receiver.connection.0),
                 Output::Browsed { result, .. } => self.browsed(&result.unwrap()),
+                Output::Deleted { result, .. } => {
+                    self.deleting -= 1;
+                    self.told += result.unwrap();
+                }
                 _ => {}
             }
         }
+        self.count_deleted();
         self.world.audit();
     }
 
@@ -561,6 +629,7 @@ impl Model {
             self.answer_all();
             self.wait(0);
         }
+        assert_eq!(self.deleting, 0, "every deletion is answered");
         let numbers: Vec<_> = self.messages.keys().copied().collect();
         numbers
             .into_iter()
@@ -619,6 +688,22 @@ impl Model {
             );
         }
     }
+}
+
+/// The messages that somebody was given.
+pub fn handed_out(said: &[Output]) -> BTreeSet<u64> {
+    let mut numbers = BTreeSet::new();
+    for output in said {
+        match output {
+            Output::Deliver { delivery, .. } => drop(numbers.insert(delivery.message.number.0)),
+            Output::Deferred {
+                result: Ok(deliveries),
+                ..
+            } => numbers.extend(deliveries.iter().map(|d| d.message.number.0)),
+            _ => {}
+        }
+    }
+    numbers
 }
 
 fn is_dead(part: Part) -> bool {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use broker::{
     BrokerSettings, Command, Delivery, Incoming, LockToken, Outcome, Output, QueueSettings,
-    ReceiveMode, SessionError, SessionFilter, SettleError, Subqueue,
+    ReceiveMode, SessionError, SessionFilter, SettleError, Subqueue, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -48,6 +48,12 @@ enum Op {
     GetState(u64, usize),
     List,
     Peek(usize),
+    /// Deletes so many messages, of one session or of all; the last one who asks holds nothing.
+    Delete {
+        who: u64,
+        session: Option<usize>,
+        count: usize,
+    },
     Answer(usize),
     AnswerAll,
     Wait(u64),
@@ -75,6 +81,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (who(), which()).prop_map(|(who, session)| Op::GetState(who, session)),
         1 => Just(Op::List),
         1 => which().prop_map(Op::Peek),
+        4 => (0..=RECEIVERS, proptest::option::of(which()), 1..9_usize)
+            .prop_map(|(who, session, count)| Op::Delete { who, session, count }),
         10 => any::<usize>().prop_map(Op::Answer),
         4 => Just(Op::AnswerAll),
         4 => (1..1_200_u64).prop_map(Op::Wait),
@@ -126,6 +134,13 @@ struct Model {
     requests: u64,
     /// Whether anything ever expired without a word, so that order can not be told exactly.
     with_ttl: bool,
+    /// Deletions that were not answered yet: who asked, and of which session.
+    deleting: BTreeMap<u64, (u64, Option<usize>)>,
+    /// Messages that went by deletions, and how many of them were told.
+    deleted: usize,
+    told: usize,
+    /// Who held each session after the last turn.
+    held: Vec<Option<usize>>,
 }
 
 fn id(session: usize) -> Bytes {
@@ -160,6 +175,10 @@ impl Model {
             sets: BTreeMap::new(),
             requests: 0,
             with_ttl: false,
+            deleting: BTreeMap::new(),
+            deleted: 0,
+            told: 0,
+            held: vec![None; SESSIONS],
         }
     }
 
@@ -215,6 +234,11 @@ impl Model {
                 count: 3,
                 max_bytes: 1 << 20,
             }),
+            Op::Delete {
+                who,
+                session,
+                count,
+            } => self.delete(who, session, count),
             Op::Answer(which) => {
                 if let Some(command) = self.world.answer(which) {
                     self.turn(command);
@@ -227,6 +251,8 @@ impl Model {
                 self.messages.values_mut().for_each(|m| m.lock = None);
                 self.takers.fill(Taker::default());
                 self.waiting.clear();
+                self.deleting.clear();
+                self.told = self.deleted;
             }
         }
     }
@@ -469,6 +495,53 @@ impl Model {
         });
     }
 
+    fn delete(&mut self, who: u64, session: Option<usize>, count: usize) {
+        let request = self.request(who);
+        self.deleting.insert(request.token, (who, session));
+        self.turn(Command::DeleteMessages {
+            request,
+            entity: QUEUE,
+            subqueue: Subqueue::Main,
+            session: session.map(id),
+            enqueued_before: Wall(u64::MAX),
+            count,
+        });
+    }
+
+    /// What has left the store without being handed out was deleted by one of `asked`, or has expired.
+    fn take_deleted(&mut self, asked: &[(u64, Option<usize>)], handed_out: &BTreeSet<u64>) {
+        let there: BTreeSet<u64> = self.world.disk.with_current(|image| {
+            let numbers = image.messages.keys().map(|(_, _, number)| number.0);
+            numbers.collect()
+        });
+        let gone = self.messages.keys();
+        let gone = gone.filter(|n| !there.contains(n) && !handed_out.contains(n));
+        for number in gone.copied().collect::<Vec<_>>() {
+            let message = self.messages.remove(&number).unwrap();
+            assert_eq!(message.lock, None, "{number} is held by somebody");
+            assert_eq!(message.part, Part::Active, "{number} was put aside");
+            if self.now() >= message.expires {
+                continue;
+            }
+            self.deleted += 1;
+            let session = message.session;
+            if let Some(holder) = self.holder(session)
+                && self.held[session] == Some(holder)
+            {
+                let own = (holder as u64, Some(session));
+                assert!(asked.contains(&own), "{number} is r{holder}'s");
+            }
+        }
+    }
+
+    fn count_deleted(&mut self) {
+        assert!(self.told <= self.deleted);
+        if self.deleting.is_empty() {
+            assert_eq!(self.told, self.deleted, "all that went was told");
+        }
+        self.held = (0..SESSIONS).map(|session| self.holder(session)).collect();
+    }
+
     fn answer_all(&mut self) {
         while let Some(command) = self.world.answer(0) {
             self.turn(command);
@@ -502,6 +575,8 @@ impl Model {
     }
 
     fn hear(&mut self, said: Vec<Output>) {
+        let asked: Vec<_> = self.deleting.values().copied().collect();
+        self.take_deleted(&asked, &crate::random::handed_out(&said));
         for output in said {
             match output {
                 Output::Deliver { receiver, delivery } => {
@@ -563,9 +638,14 @@ impl Model {
                     assert_eq!(state.map(|state| state[0]), known.copied());
                 }
                 Output::Drained { receiver } => self.drained(index(receiver.connection.0)),
+                Output::Deleted { request, result } => {
+                    self.deleting.remove(&request.token).unwrap();
+                    self.told += result.unwrap();
+                }
                 _ => {}
             }
         }
+        self.count_deleted();
         self.world.audit();
     }
 
@@ -646,8 +726,9 @@ impl Model {
         }
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, purge: bool) {
         self.settle_down();
+        assert!(self.deleting.is_empty(), "every deletion is answered");
         let numbers: Vec<_> = self.messages.keys().copied().collect();
         numbers.into_iter().for_each(|n| self.expire_if_due(n));
         if let Some(session) = self.oldest() {
@@ -658,7 +739,26 @@ impl Model {
         }
         self.compare_with_store();
         self.compare_with_list();
+        if purge {
+            self.purge();
+        }
         self.take_everything();
+    }
+
+    /// When nobody holds a session, deletions leave nothing, whatever was passed over before.
+    fn purge(&mut self) {
+        for who in 0..RECEIVERS {
+            self.apply(&Op::Disconnect(who));
+        }
+        let sessions = (0..SESSIONS - 1).map(Some).chain([None]);
+        for session in sessions {
+            self.delete(RECEIVERS, session, 1_000);
+            self.settle_down();
+            let of_session = |m: &Message| session.is_none_or(|session| session == m.session);
+            let left = self.messages.values().filter(|m| self.is_available(m));
+            let left = left.filter(|m| of_session(m)).count();
+            assert_eq!(left, 0, "nothing is left of {session:?}");
+        }
     }
 
     fn compare_with_store(&self) {
@@ -744,11 +844,12 @@ proptest! {
     fn sessions_are_held_by_one_and_come_in_order(
         settings in settings(),
         ops in proptest::collection::vec(op(), 1..150),
+        purge in any::<bool>(),
     ) {
         let mut model = Model::new(settings);
         for op in &ops {
             model.apply(op);
         }
-        model.finish();
+        model.finish(purge);
     }
 }

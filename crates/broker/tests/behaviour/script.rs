@@ -2,15 +2,16 @@
 //!
 //! Each line is a time and a command; what the shard says comes out as lines. A time with a `!`
 //! comes before the shard has noticed it. Reads are made at once and answered at once, unless the
-//! script says `reads late`. At the end the store must be in good order.
+//! script says `reads late` (or `reads fresh`, if they see what was written meanwhile). At the end
+//! the store must be in good order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, Mono,
-    Now, Operation, Outcome, Output, QueueSettings, ReadRequest, ReceiveMode, ReceiverId,
-    RequestId, Shard, Subqueue, TransactionId, Wall,
+    Now, Operation, Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard,
+    Subqueue, TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -23,8 +24,12 @@ pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 const NOWHERE: EntityId = EntityId(99);
 
+mod deleting;
+mod entities;
 mod sessions;
+mod topics;
 
+use entities::queue_settings;
 pub use sessions::audit_sessions;
 
 /// Runs a script with the default settings.
@@ -72,7 +77,11 @@ struct Stage {
     shard: Shard,
     mono: u64,
     wall_offset: i64,
+    /// Whether there has been a line: a script that makes no queue gets one.
+    has_begun: bool,
     late_reads: bool,
+    /// Late reads see what was written until they are answered.
+    fresh_reads: bool,
     /// Reads that were made and not answered.
     waiting: Vec<(Query, Command)>,
     tokens: BTreeMap<(String, u64), LockToken>,
@@ -97,7 +106,9 @@ impl Stage {
             shard,
             mono: 0,
             wall_offset: 0,
+            has_begun: false,
             late_reads: false,
+            fresh_reads: false,
             waiting: Vec::new(),
             tokens: BTreeMap::new(),
             transactions: BTreeMap::new(),
@@ -121,7 +132,8 @@ impl Stage {
             None => self.advance(millis(at)),
         }
         let words: Vec<&str> = words.collect();
-        if self.shard.broker.queues().next().is_none() && words[0] != "queue" {
+        if !std::mem::replace(&mut self.has_begun, true) && !["queue", "topic"].contains(&words[0])
+        {
             self.ensure(&[]);
         }
         self.command(words[0], &words[1..]);
@@ -155,7 +167,15 @@ impl Stage {
         match verb {
             "wait" => {}
             "queue" => self.ensure(args),
+            "remove" => self.remove(args),
+            "info" => self.info(args),
+            "queues" => self.queues(),
             "send" => self.send(args),
+            "topic" => self.topic(args),
+            "subscription" => self.subscription(args),
+            "rule" => self.rule(args),
+            "remove-rule" => self.remove_rule(args),
+            "rules" => self.rules(args),
             "attach" => self.attach(args),
             "limit" => self.limit(args),
             "detach" => self.turn(vec![Command::Detach {
@@ -175,6 +195,7 @@ impl Stage {
             "peek" => self.peek(args),
             "fetch" => self.fetch(args),
             "cancel" => self.cancel(args),
+            "delete" => self.delete(args),
             "declare" => self.declare(args),
             "in" => self.enlist(args),
             "doom" => self.doom(args),
@@ -185,7 +206,10 @@ impl Stage {
             }]),
             "counters" => self.counters(args),
             "jump" => self.wall_offset += signed_millis(args[0]),
-            "reads" => self.late_reads = args == ["late"],
+            "reads" => {
+                self.late_reads = args == ["late"] || args == ["fresh"];
+                self.fresh_reads = args == ["fresh"];
+            }
             "answer" => self.answer(args),
             "asked" => self.asked(),
             "blocks" => self.blocks(),
@@ -269,6 +293,12 @@ impl Stage {
             Operation::Send {
                 entity: self.entity(rest),
                 messages: messages(rest),
+            }
+        } else if verb == "set-state" {
+            Operation::SetSessionState {
+                entity: self.entity(rest),
+                session: rest[0].to_owned().into(),
+                state: sessions::state_of(rest.get(1).filter(|arg| !arg.contains('='))),
             }
         } else if verb == "cancel" {
             Operation::Cancel {
@@ -463,7 +493,14 @@ impl Stage {
 
     fn answers(&mut self) -> Vec<Command> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
-        waiting.map(|(_, answer)| answer).collect()
+        let (store, fresh) = (self.shard.store(), self.fresh_reads);
+        let again = |(query, mut answer)| {
+            if let (Command::Loaded { found, .. }, true) = (&mut answer, fresh) {
+                *found = store.reader().read(store.durable(), &query);
+            }
+            answer
+        };
+        waiting.map(again).collect()
     }
 
     /// Answers the reads that wait, and not those which that causes.
@@ -614,8 +651,23 @@ impl Stage {
                 Ok(()) => format!("{}: done", self.what(request)),
                 Err(error) => format!("{}: {error}", self.what(request)),
             },
-            Output::Evicted { receiver } => format!("{} evicted", name_of(receiver)),
-            about_sessions => self.hear_session(about_sessions),
+            Output::Deleted { request, result } => match result {
+                Ok(count) => format!("{}: {count}", self.what(request)),
+                Err(error) => format!("{}: {error}", self.what(request)),
+            },
+            Output::Evicted { receiver, reason } => {
+                format!("{} evicted: {reason}", name_of(receiver))
+            }
+            Output::Removed { result, .. } => match result {
+                Ok(()) => "removed".to_owned(),
+                Err(error) => format!("not removed: {error}"),
+            },
+            Output::EntityChanged(change) if change.settings.is_some() => return,
+            Output::EntityChanged(change) => format!("{} is gone", change.path),
+            other => match self.hear_rules(&other) {
+                Some(text) => text,
+                None => self.hear_session(other),
+            },
         };
         self.tell(&text);
     }
@@ -751,11 +803,7 @@ fn place(key: &EntryKey) -> String {
 }
 
 fn browsed(message: &Browsed) -> String {
-    let mut text = format!(
-        "{} {}",
-        message.number,
-        String::from_utf8_lossy(&message.payload)
-    );
+    let mut text = format!("{} {}", message.number, topics::shown(&message.payload));
     if message.delivery_count > 0 {
         write!(text, " count {}", message.delivery_count).unwrap();
     }
@@ -783,37 +831,6 @@ fn text_of(value: &Bytes) -> String {
     String::from_utf8_lossy(&value[2..]).into_owned()
 }
 
-fn queue_settings(args: &[&str]) -> QueueSettings {
-    let mut settings = QueueSettings {
-        lock_duration: 30_000,
-        ..QueueSettings::default()
-    };
-    for arg in args {
-        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
-        match key {
-            "lock" => settings.lock_duration = millis(value),
-            "max-delivery" => settings.max_delivery_count = value.parse().unwrap(),
-            "ttl" => settings.default_message_time_to_live = millis(value),
-            "dead-letter-expired" => settings.dead_lettering_on_message_expiration = true,
-            "max-size" => settings.max_size = value.parse().unwrap(),
-            "max-message" => settings.max_message_size = Some(value.parse().unwrap()),
-            "cloud" => settings.expiry = Some(broker::Expiry::Cloud),
-            "name" => {}
-            "forward" => settings.forward_to = Some(value.to_owned()),
-            "forward-dead" => {
-                settings.forward_dead_lettered_messages_to = Some(value.to_owned());
-            }
-            "sessions" => settings.requires_session = true,
-            "window" => {
-                settings.requires_duplicate_detection = true;
-                settings.duplicate_detection_history_time_window = millis(value);
-            }
-            other => panic!("unknown setting {other}"),
-        }
-    }
-    settings
-}
-
 /// Messages as a script writes them: `text`, `text*times`, `text@id`, `text+due`,
 /// `text:session`.
 fn messages(args: &[&str]) -> Vec<Incoming> {
@@ -832,7 +849,7 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
             let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
             let message_id = (!id.is_empty()).then(|| encoded_text(id));
             let payload = if encoded {
-                encoded_message(text, id, session)
+                encoded_message(text, id, session, args)
             } else {
                 Bytes::from(text.to_owned())
             };
@@ -915,14 +932,19 @@ fn encoded_text(text: &str) -> Bytes {
 }
 
 /// A message with an id and its text as data.
-fn encoded_message(text: &str, id: &str, session: &str) -> Bytes {
+fn encoded_message(text: &str, id: &str, session: &str, args: &[&str]) -> Bytes {
     let mut out = BytesMut::new();
     let properties = amqp::message::Properties {
         message_id: (!id.is_empty()).then(|| amqp::Value::String(id.into())),
         group_id: (!session.is_empty()).then(|| session.to_owned()),
+        subject: named(args, "label=").map(str::to_owned),
         ..Default::default()
     };
     properties.encode(&mut out);
+    if let Some(n) = named(args, "n=") {
+        let n = n.parse().map_or(amqp::Value::from(n), amqp::Value::Long);
+        amqp::message::encode_map_section(&mut out, 0x74, &[(amqp::Value::from("n"), n)]);
+    }
     amqp::encode::descriptor(&mut out, 0x75);
     amqp::encode::binary(&mut out, text.as_bytes());
     out.freeze()

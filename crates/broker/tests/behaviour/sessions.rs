@@ -276,7 +276,7 @@ fn a_queue_with_sessions_takes_no_message_and_no_receiver_without_one() {
         expect![[r#"
             0s send refused: the entity requires sessions, and the message has none
             0s send refused: the entity requires sessions, and the message has none
-            0s r1 evicted
+            0s r1 evicted: the entity requires sessions
             0s active 0 dead 0 deferred 0 bytes 0
         "#]],
     );
@@ -925,6 +925,35 @@ fn forwarded_messages_enter_their_session_where_they_arrive() {
             0s active 2 dead 1 deferred 0 bytes 85
             0s r2 holds B until 30s
             0s list 0 10 in=b: A B then skip 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_peek_shows_what_is_behind_messages_that_go_while_it_is_read() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:A c:A
+        0s accept r1 A
+        0s limit r1 2
+        0s reads fresh
+        0s peek-session A 0 1
+        0s answer
+        0s answer
+        0s complete r1 #1 #2
+        0s answer
+        0s answer
+        0s answer
+        0s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s complete r1 #1 #2: done
+            0s peek A: #3 c
         "#]],
     );
 }

@@ -28,16 +28,7 @@ pub struct World {
 impl World {
     /// A world with one queue, on a disk where everything is durable at once.
     pub fn new(settings: BrokerSettings, queue: QueueSettings) -> Self {
-        let disk = MemoryDisk::new();
-        disk.set_automatic(true);
-        let mut world = Self {
-            shard: open(&settings, &disk, now(0, 0)),
-            disk,
-            mono: 0,
-            jumped: 0,
-            waiting: Vec::new(),
-            settings,
-        };
+        let mut world = Self::empty(settings);
         world.turn(Command::EnsureQueue {
             request: request(0),
             namespace: NamespaceId(0),
@@ -45,6 +36,20 @@ impl World {
             settings: queue,
         });
         world
+    }
+
+    /// A world without queues, on a disk where everything is durable at once.
+    pub fn empty(settings: BrokerSettings) -> Self {
+        let disk = MemoryDisk::new();
+        disk.set_automatic(true);
+        Self {
+            shard: open(&settings, &disk, now(0, 0)),
+            disk,
+            mono: 0,
+            jumped: 0,
+            waiting: Vec::new(),
+            settings,
+        }
     }
 
     /// One turn with one command.

@@ -38,10 +38,7 @@ impl Stage {
                 request: self.request_of(args[0], &format!("set state of {}", args[1])),
                 entity,
                 session: session(1),
-                state: args.get(2).map(|state| {
-                    let (text, times) = state.split_once('*').unwrap_or((state, "1"));
-                    Bytes::from(text.repeat(times.parse().unwrap()))
-                }),
+                state: state_of(args.get(2)),
             },
             "list" => {
                 let after = args.iter().find_map(|a| a.strip_prefix("after="));
@@ -112,6 +109,12 @@ impl Stage {
             other => format!("{other:?}"),
         }
     }
+}
+
+/// What a line says about a state: its text, perhaps repeated, or nothing.
+pub(super) fn state_of(state: Option<&&str>) -> Option<Bytes> {
+    let (text, times) = state.map(|state| state.split_once('*').unwrap_or((state, "1")))?;
+    Some(Bytes::from(text.repeat(times.parse().unwrap())))
 }
 
 fn text_of(bytes: &Bytes) -> String {

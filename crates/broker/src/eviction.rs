@@ -1,0 +1,69 @@
+//! Eviction: receivers that an entity does not let in, or does not keep when its settings change.
+//!
+//! Whoever is evicted is told why, and given nothing more. What it holds stays lent to it, as when
+//! it goes by itself. (Entities contract 3, 14.1)
+
+use store::EntityId;
+
+use crate::attach;
+use crate::clients::Place;
+use crate::directory::Directory;
+use crate::id::Subqueue;
+use crate::output::{Eviction, Output, RequestError};
+use crate::queue::Queue;
+use crate::shared::Context;
+
+impl Queue {
+    /// Why nobody may receive from a subqueue, if so.
+    pub(crate) fn objection(&self, subqueue: Subqueue) -> Option<Eviction> {
+        if !self.settings.status.allows_receive() {
+            return Some(Eviction::Disabled);
+        }
+        self.forwards(subqueue).then_some(Eviction::Forwarding)
+    }
+}
+
+impl Directory {
+    /// The queue of a place where a receiver would be let in.
+    pub(crate) fn admit(&mut self, place: Place) -> Result<&mut Queue, Eviction> {
+        let queue = self.get_mut(place.entity).ok_or(Eviction::NotFound)?;
+        match queue.objection(place.subqueue) {
+            Some(reason) => Err(reason),
+            None => Ok(queue),
+        }
+    }
+
+    /// A queue whose messages may be looked at or taken by request.
+    pub(crate) fn receivable(&mut self, entity: EntityId) -> Result<&mut Queue, RequestError> {
+        let queue = self.get_mut(entity).ok_or(RequestError::NotFound)?;
+        if queue.settings.status.allows_receive() {
+            Ok(queue)
+        } else {
+            Err(RequestError::Disabled)
+        }
+    }
+}
+
+/// The settings of an entity have changed: receivers that would not be let in now have to go.
+pub(crate) fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+    let Some(queue) = directory.get(entity) else {
+        return;
+    };
+    let clients = &cx.shared.clients;
+    let receivers = clients
+        .receivers_at(entity)
+        .filter_map(|slot| clients.get(slot));
+    let evicted = receivers.filter_map(|receiver| {
+        let reason = queue.objection(receiver.place.subqueue)?;
+        Some((receiver, reason))
+    });
+    let mut evicted: Vec<_> = evicted
+        .map(|(receiver, reason)| (receiver.holds_session(), receiver.id, reason))
+        .collect();
+    // Holders last, or others would be given what they leave.
+    evicted.sort_by_key(|(holds, ..)| *holds);
+    for (_, receiver, reason) in evicted {
+        attach::detach(directory, receiver, cx);
+        cx.say(Output::Evicted { receiver, reason });
+    }
+}

@@ -1,0 +1,152 @@
+//! Idle: when an entity was used last, and when it has not been used for too long.
+//!
+//! Within a process idle time is monotonic, so a wall clock that jumps deletes nothing and keeps
+//! nothing alive; it only bridges a restart, by the time that the head keeps. That is written
+//! with the head's other changes, or once a minute for its own sake, and what may be missing of it
+//! is given to the entity. Uses that last are looked for: a receiver that waits every 30 seconds, so
+//! that the head keeps it, and a message that is scheduled when its time would be up. An entity
+//! that is not to be deleted costs nothing. (Entities contract 15)
+
+use store::{EntityId, Part};
+
+use crate::command::Command;
+use crate::directory::Directory;
+use crate::kind::Kind;
+use crate::queue::Queue;
+use crate::shared::Context;
+use crate::time::{Mono, Now, Wall};
+
+/// How often receivers that wait are looked for.
+const LOOK_MS: u64 = 30_000;
+/// A head is not written more often than this when nothing but its last use has changed.
+const WRITE_MS: u64 = 60_000;
+/// After a restart clients have so long to come back, however long the broker was away.
+const RETURN_MS: u64 = 60_000;
+
+/// Since when nobody has used an entity.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    /// Its last use, or the start of the process.
+    since: Mono,
+    /// How long it had not been used before that.
+    before_ms: u64,
+    /// When uses that last were looked for.
+    looked: Mono,
+    /// Its last use as the stored head has it.
+    written: Wall,
+}
+
+impl Queue {
+    /// The time of an entity that is new or recovered begins to run.
+    pub(crate) fn start_idle(&mut self, now: Now) {
+        let used = self.times.created.0.max(self.head.accessed_ms);
+        let unused = now.wall.0.saturating_sub(used.saturating_add(WRITE_MS));
+        let most = self.settings.auto_delete_on_idle.saturating_sub(RETURN_MS);
+        self.idle = Idle {
+            since: now.mono,
+            before_ms: unused.min(most),
+            looked: now.mono,
+            written: Wall(self.head.accessed_ms),
+        };
+    }
+
+    /// Somebody uses the entity.
+    pub(crate) fn note_access(&mut self, cx: &mut Context<'_>) {
+        let Now { wall, mono } = cx.now;
+        self.idle.since = mono;
+        self.idle.before_ms = 0;
+        self.head.accessed_ms = wall.0;
+        if wall.0.abs_diff(self.idle.written.0) >= WRITE_MS {
+            self.touch(cx);
+        }
+    }
+
+    /// The head is written as it is.
+    pub(crate) fn access_is_written(&mut self) {
+        self.idle.written = Wall(self.head.accessed_ms);
+    }
+
+    /// When nobody will have used it for too long.
+    fn idle_until(&self) -> Option<Mono> {
+        let allowed = self.settings.auto_delete_on_idle;
+        let left = allowed.saturating_sub(self.idle.before_ms);
+        (allowed != u64::MAX).then_some(Mono(self.idle.since.0.saturating_add(left)))
+    }
+
+    /// When it is to be looked at.
+    pub(crate) fn idle_alarm(&self) -> Option<Mono> {
+        let until = self.idle_until()?;
+        let last = self.idle.since.max(self.idle.looked);
+        let look = Mono(last.0.saturating_add(LOOK_MS));
+        Some(if self.has_receivers() {
+            until.min(look)
+        } else {
+            until
+        })
+    }
+
+    fn has_receivers(&self) -> bool {
+        let attached = self.subs.iter().any(|sub| sub.attached > 0);
+        let sessions = self.sessions.as_ref();
+        attached || sessions.is_some_and(|sessions| sessions.has_waiters())
+    }
+
+    fn is_in_use(&self, cx: &Context<'_>) -> bool {
+        let clients = &cx.shared.clients;
+        let waits = |slot| clients.get(slot).is_some_and(|receiver| receiver.waits());
+        self.head.part(Part::Scheduled).count > 0 || clients.receivers_at(self.id).any(waits)
+    }
+
+    /// Whether nobody has used it for too long.
+    pub(crate) fn is_idle_for_too_long(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(until) = self.idle_until() else {
+            return false;
+        };
+        self.idle.looked = cx.now.mono;
+        if self.is_in_use(cx) {
+            self.note_access(cx);
+            return false;
+        }
+        until <= cx.now.mono
+    }
+}
+
+/// A command that uses an entity without changing what is in it.
+pub(crate) fn note_command(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) {
+    let entity = match command {
+        Command::AcceptSession { entity, .. }
+        | Command::RenewSession { entity, .. }
+        | Command::GetSessionState { entity, .. }
+        | Command::SetSessionState { entity, .. }
+        | Command::ListSessions { entity, .. }
+        | Command::PeekSession { entity, .. }
+        | Command::Peek { entity, .. }
+        | Command::ReceiveDeferred { entity, .. }
+        | Command::CancelScheduled { entity, .. }
+        | Command::Renew { entity, .. } => *entity,
+        _ => return,
+    };
+    if let Some(queue) = directory.get_mut(entity) {
+        queue.note_access(cx);
+    }
+}
+
+/// Whoever uses a subscription uses its topic. (Entities contract 15)
+pub(crate) fn note_uses_below(directory: &mut Directory, topic: EntityId) {
+    let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
+        return;
+    };
+    let below = of_topic.subscriptions.iter();
+    let used = below
+        .filter_map(|id| directory.get(*id))
+        .map(|queue| queue.idle.since);
+    let Some(used) = used.max() else {
+        return;
+    };
+    if let Some(queue) = directory.get_mut(topic)
+        && used > queue.idle.since
+    {
+        queue.idle.since = used;
+        queue.idle.before_ms = 0;
+    }
+}

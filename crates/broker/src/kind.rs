@@ -1,0 +1,53 @@
+//! Kind: what tells queues, topics and subscriptions apart. Everything else they have in common.
+//!
+//! A topic keeps nothing that anybody could receive: what arrives goes on to its subscriptions.
+//! A subscription is a queue that only its topic can write to. (Entities contract 1)
+
+use store::EntityId;
+
+use crate::subscription::Subscription;
+use crate::topic::Topic;
+
+/// What an entity is, as others see it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum EntityKind {
+    #[default]
+    Queue,
+    Topic,
+    Subscription,
+}
+
+/// What an entity is, with what only its kind has.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Queue,
+    Topic(Topic),
+    Subscription(Box<Subscription>),
+}
+
+impl Kind {
+    pub(crate) fn seen(&self) -> EntityKind {
+        match self {
+            Self::Queue => EntityKind::Queue,
+            Self::Topic(_) => EntityKind::Topic,
+            Self::Subscription(_) => EntityKind::Subscription,
+        }
+    }
+
+    /// How many subscriptions a topic has.
+    pub(crate) fn subscriptions(&self) -> usize {
+        match self {
+            Self::Topic(topic) => topic.subscriptions.len(),
+            Self::Queue | Self::Subscription(_) => 0,
+        }
+    }
+
+    /// The topic of a subscription.
+    pub(crate) fn topic(&self) -> Option<EntityId> {
+        match self {
+            Self::Subscription(subscription) => Some(subscription.topic),
+            Self::Queue | Self::Topic(_) => None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Rules: how clients describe them, and how the store keeps them. (Entities contract 17.1)
+//!
+//! A rule is compiled when it is made, and refused then if it makes no sense. The rules of all
+//! subscriptions of a topic are evaluated together, by the topic (`topic/rules.rs`). Names are
+//! compared without regard to case; a subscription without rules selects nothing.
+
+mod stored;
+
+use std::sync::Arc;
+
+use filter::{Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter};
+
+use crate::time::Wall;
+
+pub(crate) use stored::{decode, encode, key_of};
+
+/// The rule of a subscription that was created without one.
+const DEFAULT: &str = "$Default";
+/// (Entities contract 1.1)
+const MAX_NAME: usize = 50;
+/// A message has no more properties than this, so a rule that takes more could match none.
+const MAX_BYTES: usize = 64 << 10;
+
+/// A rule as clients describe it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct RuleDescription {
+    pub name: String,
+    pub filter: FilterDescription,
+    /// In SQL.
+    pub action: Option<String>,
+    /// Set by the broker.
+    pub created: Wall,
+    /// Its place among the rules of its topic, by creation. Set by the broker.
+    pub place: u64,
+}
+
+/// What a rule selects. (Entities contract 17.3)
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum FilterDescription {
+    #[default]
+    True,
+    False,
+    Sql(String),
+    Correlation(Box<Correlation>),
+}
+
+/// Why something about rules was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum RuleError {
+    #[error("the entity is not a subscription")]
+    NoSubscription,
+    #[error("the rule '{0}' exists already")]
+    Exists(String),
+    #[error("the rule '{0}' does not exist")]
+    NotFound(String),
+    #[error("the name of a rule has 1 to {MAX_NAME} characters and none of / \\ @ ? # *")]
+    Name,
+    #[error("a topic can have {limit} {what}")]
+    TooMany { limit: usize, what: &'static str },
+    #[error("the rules of a topic can take {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the rule '{name}': {fault}")]
+    Invalid { name: String, fault: String },
+}
+
+impl RuleDescription {
+    /// The rule of a new subscription that is given none: it selects everything.
+    pub(crate) fn default_rule() -> Self {
+        Self {
+            name: DEFAULT.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The rule as it was described.
+    pub(crate) fn of(rule: &Rule, created: Wall) -> Self {
+        let filter = match &rule.filter {
+            Filter::True => FilterDescription::True,
+            Filter::False => FilterDescription::False,
+            Filter::Sql(filter) => FilterDescription::Sql(filter.text().to_owned()),
+            Filter::Correlation(filter) => {
+                FilterDescription::Correlation(Box::new(filter.fields().clone()))
+            }
+        };
+        Self {
+            name: rule.name.clone(),
+            filter,
+            action: rule.action.as_ref().map(|action| action.text().to_owned()),
+            created,
+            place: 0,
+        }
+    }
+
+    /// What its texts and values take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let filter = match &self.filter {
+            FilterDescription::True | FilterDescription::False => 0,
+            FilterDescription::Sql(text) => text.len(),
+            FilterDescription::Correlation(fields) => stored::bytes_of(fields),
+        };
+        self.name.len() + filter + self.action.as_ref().map_or(0, String::len)
+    }
+
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// When a name, an expression or an action is not possible; says where and why.
+    pub fn check(&self) -> Result<(), RuleError> {
+        self.compile().map(drop)
+    }
+
+    /// The rule ready for use, if it makes sense.
+    pub(crate) fn compile(&self) -> Result<Rule, RuleError> {
+        check_name(&self.name)?;
+        let invalid = |fault: String| RuleError::Invalid {
+            name: self.name.clone(),
+            fault,
+        };
+        if self.bytes() > MAX_BYTES {
+            return Err(invalid(format!("it takes more than {MAX_BYTES} bytes")));
+        }
+        let parameters = Parameters::default();
+        let filter = match &self.filter {
+            FilterDescription::True => Filter::True,
+            FilterDescription::False => Filter::False,
+            FilterDescription::Sql(text) => {
+                let filter = SqlFilter::parse(text, &parameters);
+                Filter::Sql(filter.map_err(|error| invalid(error.to_string()))?)
+            }
+            FilterDescription::Correlation(fields) => {
+                let filter = CorrelationFilter::new((**fields).clone());
+                let filter = filter.map_err(|error| invalid(error.to_string()))?;
+                Filter::Correlation(Arc::new(filter))
+            }
+        };
+        let action = self.action.as_deref();
+        let action = action.map(|text| Action::parse(text, &parameters));
+        Ok(Rule {
+            name: self.name.clone(),
+            filter,
+            action: action
+                .transpose()
+                .map_err(|error| invalid(error.to_string()))?,
+        })
+    }
+}
+
+fn check_name(name: &str) -> Result<(), RuleError> {
+    let odd = |character: char| "/\\@?#*".contains(character) || character.is_control();
+    let reserved = name.starts_with('$') && !name.eq_ignore_ascii_case(DEFAULT);
+    let fits = (1..=MAX_NAME).contains(&name.chars().count());
+    if fits && !reserved && !name.contains(odd) {
+        Ok(())
+    } else {
+        Err(RuleError::Name)
+    }
+}

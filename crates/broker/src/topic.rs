@@ -1,0 +1,56 @@
+//! Topic: where publishers send to, and the subscriptions that take copies.
+//!
+//! What arrives at a topic is a message of its own, with a number, a time to live and a history of
+//! ids; at the end of the step it goes to all subscriptions that select it, in one write set.
+//! Scheduled messages wait here. A topic counts towards its size what its subscriptions hold.
+//! (Entities contract 2.2, 17)
+
+pub(crate) mod command;
+pub(crate) mod fan_out;
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use filter::TopicRules;
+use store::EntityId;
+
+use crate::time::Wall;
+
+/// What only a topic has.
+#[derive(Debug, Default)]
+pub(crate) struct Topic {
+    /// In the order of their creation.
+    pub subscriptions: BTreeSet<EntityId>,
+    /// All of them, ready for use. Never changed while somebody evaluates them.
+    pub rules: Arc<TopicRules<EntityId>>,
+    /// What their texts and values take.
+    rule_bytes: usize,
+    /// How many of them are correlation filters.
+    correlation_filters: usize,
+    /// When each was created, by subscription and name in lower case.
+    created: BTreeMap<(EntityId, String), Wall>,
+    /// Tells the order of those that were created at the same time.
+    next_rule: u64,
+}
+
+/// What the subscriptions of each topic hold together, in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Sizes(BTreeMap<EntityId, u64>);
+
+impl Sizes {
+    /// A subscription of a topic has grown, or shrunk.
+    pub(crate) fn weigh(&mut self, topic: EntityId, bytes: i64) {
+        let size = self.0.entry(topic).or_default();
+        *size = size.saturating_add_signed(bytes);
+    }
+
+    pub(crate) fn bytes_below(&self, topic: EntityId) -> u64 {
+        self.0.get(&topic).copied().unwrap_or(0)
+    }
+
+    /// A topic is gone.
+    pub(crate) fn forget(&mut self, topic: EntityId) {
+        self.0.remove(&topic);
+    }
+}

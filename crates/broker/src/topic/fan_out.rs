@@ -1,0 +1,252 @@
+//! Fan-out: a message that has arrived at a topic goes to the subscriptions that select it.
+//!
+//! All copies are made in one step with the message's leaving the topic, so all of them are there
+//! or none. Copies that are as the message was sent share its body, which is stored once and goes
+//! with the last of them; what a rule's action has changed has a body of its own.
+//! (Entities contract 17.2)
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use filter::{Environment, Facts, Message, Outcome};
+use store::{EntityId, Write};
+
+use crate::bodies::Body;
+use crate::directory::Directory;
+use crate::forward::Transfer;
+use crate::id::Subqueue;
+use crate::kind::Kind;
+use crate::patch::Patch;
+use crate::properties::Properties;
+use crate::queue::{self, Queue};
+use crate::row;
+use crate::shared::Context;
+
+/// Why a copy is dead-lettered that an action has made too large. (Wire contract 4.7)
+const TOO_LARGE: &str = "HeaderSizeExceeded";
+/// The reason and the description of a dead letter without a session. (Wire contract 4.7)
+const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
+    Cow::Borrowed("Session id is null."),
+    Cow::Borrowed(
+        "Session enabled entity doesn't allow a message whose session identifier is null.",
+    ),
+);
+
+/// One message that a subscription gets.
+struct Copy {
+    subscription: EntityId,
+    content: Content,
+}
+
+/// What is in a copy.
+enum Content {
+    AsSent,
+    /// As a rule's action has made it.
+    Changed(Bytes),
+    /// As sent, and dead: reason and description.
+    Dead(Cow<'static, str>, Cow<'static, str>),
+}
+
+impl Content {
+    fn is_as_sent(&self) -> bool {
+        !matches!(self, Self::Changed(_))
+    }
+}
+
+/// Lets a topic's next message go on. Returns whether it is worth going on.
+pub(crate) fn publish_one(
+    directory: &mut Directory,
+    topic: EntityId,
+    cx: &mut Context<'_>,
+) -> bool {
+    let Some(source) = directory.get_mut(topic) else {
+        return false;
+    };
+    let Some(transfer) = source.next_transfer(Subqueue::Main, cx) else {
+        source.run(cx);
+        return false;
+    };
+    let copies = select(directory, topic, &transfer, cx);
+    let sharing = copies.iter().filter(|copy| copy.content.is_as_sent());
+    let sharing = u32::try_from(sharing.count()).unwrap_or(u32::MAX);
+    if let Some(source) = directory.get_mut(topic) {
+        source.pass_on(&transfer, sharing, cx);
+        source.run(cx);
+    }
+    for Copy {
+        subscription,
+        content,
+    } in copies
+    {
+        if let Some(queue) = directory.get_mut(subscription) {
+            queue.take_copy(&transfer, content, sharing > 1, cx);
+            queue.run(cx);
+        }
+    }
+    true
+}
+
+/// What goes to whom, in the order of the subscriptions' creation.
+fn select(
+    directory: &Directory,
+    topic: EntityId,
+    transfer: &Transfer,
+    cx: &mut Context<'_>,
+) -> Vec<Copy> {
+    let Some(Kind::Topic(topic)) = directory.get(topic).map(|queue| &queue.kind) else {
+        return Vec::new();
+    };
+    if topic.rules.is_empty() {
+        return Vec::new();
+    }
+    let payload = seen_by_filters(&transfer.body);
+    let Ok(message) = Message::read(&payload, facts(transfer)) else {
+        // It was checked when it came in; what can not be read now matches nothing.
+        return Vec::new();
+    };
+    let environment = Environment {
+        seed: cx.shared.tokens.next_seed(),
+        ..Environment::default()
+    };
+    let mut copies = Vec::new();
+    for (subscription, outcome) in topic.rules.evaluate(&message, environment) {
+        let contents = contents(directory, subscription, &outcome, &message);
+        copies.extend(contents.into_iter().map(|content| Copy {
+            subscription,
+            content,
+        }));
+    }
+    copies
+}
+
+/// The copies of one subscription. (Entities contract 17.2, 17.9)
+fn contents(
+    directory: &Directory,
+    subscription: EntityId,
+    outcome: &Outcome,
+    message: &Message<'_>,
+) -> Vec<Content> {
+    let mut contents = Vec::with_capacity(outcome.copies());
+    if outcome.plain {
+        contents.push(Content::AsSent);
+    }
+    let changed = outcome
+        .changed
+        .iter()
+        .map(|copy| copy.changes.apply(message));
+    contents.extend(changed.map(|changed| match changed {
+        Ok(payload) => Content::Changed(payload),
+        Err(error) => Content::Dead(Cow::Borrowed(TOO_LARGE), Cow::Owned(error.to_string())),
+    }));
+    let dead_letters = match directory.get(subscription).map(|queue| &queue.kind) {
+        Some(Kind::Subscription(it)) => it.dead_lettering_on_filter_evaluation_exceptions,
+        _ => false,
+    };
+    if let Some(failed) = outcome.dead_letter().filter(|_| dead_letters) {
+        let description = Cow::Owned(failed.description());
+        contents.push(Content::Dead(Cow::Borrowed(failed.reason()), description));
+    }
+    contents
+}
+
+/// A message that was changed on its way (a dead letter that was forwarded) is seen as it is now.
+fn seen_by_filters(body: &Body) -> Bytes {
+    match &body.patch {
+        Some(patch) => patch.applied(&body.payload),
+        None => body.payload.clone(),
+    }
+}
+
+fn facts(transfer: &Transfer) -> Facts<'_> {
+    let row = &transfer.entry.row;
+    let signed = |value: u64| i64::try_from(value).ok();
+    let number = signed(transfer.number.0);
+    let first = match row.enqueued_number {
+        0 => number,
+        first => signed(first),
+    };
+    Facts {
+        enqueued_time_ms: signed(row.enqueued_ms),
+        expires_at_ms: signed(row.expires_ms),
+        sequence_number: number,
+        enqueued_sequence_number: first,
+        delivery_count: Some(0),
+        state: Some(0),
+        dead_letter_source: transfer.body.patch.as_deref().and_then(Patch::source),
+        ..Facts::default()
+    }
+}
+
+impl Queue {
+    /// A message leaves its topic; its body stays for those that share it.
+    fn pass_on(&mut self, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
+        self.sub_mut(Subqueue::Main).window.take(transfer.number);
+        drop(cx.shared.bodies.take(transfer.entry.body));
+        let patch = transfer.body.patch.clone();
+        let part = Subqueue::Main.part();
+        let message = queue::Message::available(part, transfer.number, &transfer.entry, patch);
+        let patched = message.patch.is_some();
+        self.erase_row(&message, patched, cx);
+        let pointer = message.row.body;
+        match sharing {
+            0 => cx.write(Write::RemoveBody { pointer }),
+            1 => {}
+            copies => cx.write(Write::ShareBody { pointer, copies }),
+        }
+    }
+
+    /// A copy arrives here from the topic.
+    fn take_copy(
+        &mut self,
+        transfer: &Transfer,
+        content: Content,
+        shared: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let number = self.take_number();
+        let enqueued = self.take_enqueued_time(cx);
+        let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
+        let mut body = transfer.body.clone();
+        let mut properties = transfer.properties.clone();
+        let shares = content.is_as_sent() && shared;
+        let mut reason = None;
+        match content {
+            Content::Changed(payload) => {
+                row.size = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+                properties = Properties::of(&payload);
+                cx.write(Write::PutBody {
+                    pointer: row.body,
+                    body: payload.clone(),
+                });
+                // What the patch said is part of the message now.
+                body = Body {
+                    payload,
+                    patch: None,
+                };
+            }
+            Content::AsSent => row.body = transfer.entry.row.body,
+            Content::Dead(why, text) => {
+                row.body = transfer.entry.row.body;
+                reason = Some((why, text));
+            }
+        }
+        if self.settings.requires_session && properties.session_id.is_none() {
+            reason.get_or_insert(NO_SESSION);
+        }
+        if let Some((reason, description)) = &reason {
+            let patch = Patch::with_reason(body.patch.as_deref(), reason, description);
+            body.patch = Some(Box::new(patch));
+        }
+        row.flags = row::copied(&transfer.entry.row, body.patch.is_some(), shares);
+        row.session_hash = self.session_hash(properties.session_id.as_ref());
+        if let Some(patch) = &body.patch {
+            self.put_patch(number, patch, cx);
+        }
+        let subqueue = match reason {
+            Some(_) => Subqueue::DeadLetter,
+            None => Subqueue::Main,
+        };
+        let session = properties.session_id.as_ref();
+        self.take_in(subqueue, session, number, row, body, cx);
+    }
+}

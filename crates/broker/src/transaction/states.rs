@@ -1,0 +1,114 @@
+//! States of sessions within a transaction: set by its commit, if their sessions are held until then.
+//!
+//! A session that is lost and accepted again is another one to the transaction. What the state
+//! before takes of the entity's size has to be known at the commit; reading it is one of the
+//! lookups, unless the holder has read or set it before. (Wire contract 8; entities contract 18)
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use store::{EntityId, Found, StoreError};
+
+use super::enlist::{check_bounds, hold};
+use crate::command::Operation;
+use crate::directory::Directory;
+use crate::id::{ReadId, RequestId, TransactionId};
+use crate::output::RequestError;
+use crate::queue::Queue;
+use crate::read::Purpose;
+use crate::sessions::HoldId;
+use crate::sessions::state::cost;
+use crate::shared::Context;
+
+/// Takes the setting of a state into a transaction.
+pub(super) fn enlist(
+    directory: &Directory,
+    request: RequestId,
+    id: TransactionId,
+    operation: Operation,
+    cx: &mut Context<'_>,
+) -> Result<(), RequestError> {
+    check_bounds(request, id, &operation, cx)?;
+    let Operation::SetSessionState {
+        entity,
+        session,
+        state,
+    } = &operation
+    else {
+        return Ok(());
+    };
+    let queue = directory.get(*entity).ok_or(RequestError::NotFound)?;
+    let session = queue.held_session(request.connection, session, cx)?;
+    queue.check_state(state.as_ref(), cx)?;
+    let place = hold(request, id, operation, cx);
+    let transaction = cx.shared.transactions.open(id, request.connection)?;
+    transaction.sessions.insert(place, session);
+    Ok(())
+}
+
+/// A state that is being read for what it takes.
+#[derive(Debug)]
+pub(super) struct Asked {
+    entity: EntityId,
+    session: HoldId,
+    pub(super) read: ReadId,
+    pub(super) found: Option<Result<Found, StoreError>>,
+}
+
+impl Asked {
+    /// Asks, if it is not known.
+    pub(super) fn ask(
+        queue: &Queue,
+        session: HoldId,
+        id: TransactionId,
+        cx: &mut Context<'_>,
+    ) -> Option<Self> {
+        let query = queue.unknown_state(session)?;
+        let entity = queue.id;
+        Some(Self {
+            entity,
+            session,
+            read: cx.ask(query, Purpose::Transaction(entity, id)),
+            found: None,
+        })
+    }
+
+    /// The holder learns what its state takes.
+    pub(super) fn conclude(self, directory: &mut Directory) -> Result<(), String> {
+        let unreadable = |_| "the state of a session can not be read".to_owned();
+        let found = self.found.map(|found| found.and_then(Found::into_entries));
+        let entries = found.transpose().map_err(unreadable)?.unwrap_or_default();
+        if let Some(queue) = directory.get_mut(self.entity) {
+            let state = entries.first().map(|entry| &entry.value);
+            queue.learn_state(self.session, cost(state));
+        }
+        Ok(())
+    }
+}
+
+/// What the states that a transaction sets will take.
+#[derive(Debug, Default)]
+pub(super) struct Costs(BTreeMap<(EntityId, HoldId), u64>);
+
+impl Costs {
+    /// Checks that the session is held and that its new state has room beside what is `held` for
+    /// the entity, which grows by it.
+    pub(super) fn add(
+        &mut self,
+        queue: &Queue,
+        session: HoldId,
+        state: Option<&Bytes>,
+        held: &mut u64,
+        cx: &Context<'_>,
+    ) -> Result<(), String> {
+        let stored = queue.state_cost(session, cx);
+        let stored = stored.ok_or("a session was lost before the commit")?;
+        let known = self.0.entry((queue.id, session)).or_insert(stored);
+        let after = cost(state);
+        let room = queue.check_state_room(*known, after, *held);
+        room.map_err(|error| error.to_string())?;
+        *held = held.saturating_add(after.saturating_sub(*known));
+        *known = after;
+        Ok(())
+    }
+}

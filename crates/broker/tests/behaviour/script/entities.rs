@@ -1,0 +1,70 @@
+//! What scripts say and hear of whole entities.
+
+use broker::{Command, QueueSettings, Status, Wall};
+
+use super::{START, Stage, millis, time};
+
+impl Stage {
+    pub(super) fn remove(&mut self, args: &[&str]) {
+        let entity = self.entity(args);
+        let request = self.request("remove");
+        self.turn(vec![Command::RemoveEntity { request, entity }]);
+    }
+
+    /// What of a queue's counters is rarely of interest, and its times.
+    pub(super) fn info(&mut self, args: &[&str]) {
+        let info = self.shard.broker.queue(self.entity(args)).unwrap();
+        let since_start = |at: Wall| time(at.0 - START);
+        let text = format!(
+            "transfer {} dead in transfer {} created {} updated {} accessed {}",
+            info.transfer,
+            info.transfer_dead_letter,
+            since_start(info.created),
+            since_start(info.updated),
+            info.accessed.map_or("never".to_owned(), since_start),
+        );
+        self.tell(&text);
+    }
+
+    pub(super) fn queues(&mut self) {
+        let queues = self.shard.broker.queues();
+        let paths: Vec<_> = queues.map(|queue| queue.path).collect();
+        self.tell(&format!("queues: {}", paths.join(" ")));
+    }
+}
+
+/// The settings that a line names.
+pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
+    let mut settings = QueueSettings {
+        lock_duration: 30_000,
+        ..QueueSettings::default()
+    };
+    for arg in args {
+        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
+        match key {
+            "lock" => settings.lock_duration = millis(value),
+            "max-delivery" => settings.max_delivery_count = value.parse().unwrap(),
+            "ttl" => settings.default_message_time_to_live = millis(value),
+            "dead-letter-expired" => settings.dead_lettering_on_message_expiration = true,
+            "max-size" => settings.max_size = value.parse().unwrap(),
+            "max-message" => settings.max_message_size = Some(value.parse().unwrap()),
+            "cloud" => settings.expiry = Some(broker::Expiry::Cloud),
+            "name" => {}
+            "forward" => settings.forward_to = Some(value.to_owned()),
+            "forward-dead" => {
+                settings.forward_dead_lettered_messages_to = Some(value.to_owned());
+            }
+            "sessions" => settings.requires_session = true,
+            "idle" => settings.auto_delete_on_idle = millis(value),
+            "disabled" => settings.status = Status::Disabled,
+            "send-disabled" => settings.status = Status::SendDisabled,
+            "receive-disabled" => settings.status = Status::ReceiveDisabled,
+            "window" => {
+                settings.requires_duplicate_detection = true;
+                settings.duplicate_detection_history_time_window = millis(value);
+            }
+            other => panic!("unknown setting {other}"),
+        }
+    }
+    settings
+}
