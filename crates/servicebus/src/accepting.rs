@@ -204,24 +204,7 @@ impl Client {
         }
     }
 
-    /// Entities are gone: nobody waits for their sessions any more.
-    pub(crate) fn refuse_missing(&mut self) {
-        let is_gone = |standing: &Standing| {
-            let entity = self.directory.get(&standing.path);
-            entity.is_none_or(|entity| entity.id != standing.id)
-        };
-        let waiting = self.accepting.iter();
-        let gone = waiting.filter(|(_, accepting)| is_gone(&accepting.standing));
-        for link in gone.map(|(link, _)| *link).collect::<Vec<_>>() {
-            if let Some(accepting) = self.accepting.get(&link) {
-                let resource = self.resource(&accepting.path);
-                self.stop_waiting(link);
-                self.refuse_waiting(link, refusal::entity_missing(&resource));
-            }
-        }
-    }
-
-    fn refuse_waiting(&mut self, link: LinkId, error: Error) {
+    pub(crate) fn refuse_waiting(&mut self, link: LinkId, error: Error) {
         self.connection.refuse(link, error);
         self.note_linkless();
     }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
-use broker::{Command, QueueSettings, ReceiveMode, Subqueue};
+use broker::{Command, ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
 use crate::accepting::{Accepting, Wish};
 use crate::address::{Node, Place};
+use crate::admission;
 use crate::client::Client;
 use crate::coordinator;
 use crate::credit::Credit;
@@ -121,6 +122,10 @@ impl Client {
         if place.subqueue != Subqueue::Main {
             return Err(refusal::no_sends_to_subqueue(&self.resource(&place.path())));
         }
+        let resource = self.resource(&place.path());
+        if let Some(error) = admission::objection_to_sender(&entity, &resource) {
+            return Err(error);
+        }
         let max_message_size = self.max_message_size(&entity);
         let intake = Intake::new(self.settings.sender_credit);
         let kind = Kind::Sender(Sender {
@@ -143,8 +148,10 @@ impl Client {
 
     fn join_receiver(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
         let (standing, entity) = self.enter(Need::Listen, place)?;
-        if forwards(&entity.settings, place.subqueue) {
-            return Err(refusal::forwarding_source());
+        let resource = self.resource(&place.path());
+        let objection = admission::objection_to_receiver(&entity, place.subqueue, &resource);
+        if let Some(error) = objection {
+            return Err(error);
         }
         let wish = match (standing.sessions, Wish::of(&wanted.attach)) {
             (false, Some(_)) => return Err(refusal::sessionful_receiver()),
@@ -309,14 +316,5 @@ fn target_text(attach: &Attach) -> Option<&str> {
     match attach.target.as_deref()? {
         TargetTerminus::Node(target) => target.address.as_ref()?.as_text(),
         TargetTerminus::Coordinator(_) => None,
-    }
-}
-
-/// Whether messages of a subqueue go on by themselves.
-fn forwards(settings: &QueueSettings, subqueue: Subqueue) -> bool {
-    match subqueue {
-        Subqueue::Main => settings.forward_to.is_some(),
-        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_some(),
-        Subqueue::TransferDeadLetter => false,
     }
 }

@@ -16,7 +16,7 @@ use endpoint::{Connection, Event, LinkId, Mono, Side};
 use crate::accepting::Accepting;
 use crate::claims::Claims;
 use crate::directory::Directory;
-use crate::link::{Kind, Link};
+use crate::link::Kind;
 use crate::links::Links;
 use crate::moment::Moment;
 use crate::pending::{Pending, Question};
@@ -125,7 +125,8 @@ impl Client {
             Output::Browsed { request, result } => self.handle_browsed(request, result),
             Output::Deferred { request, result } => self.handle_deferred(request, result),
             Output::Cancelled { request, result } => self.handle_cancelled(request, result),
-            Output::Evicted { receiver } => self.handle_evicted(receiver),
+            Output::Deleted { request, result } => self.handle_deleted(request, result),
+            Output::Evicted { receiver, reason } => self.handle_evicted(receiver, reason),
             Output::SessionAccepted {
                 receiver,
                 session_id,
@@ -144,8 +145,10 @@ impl Client {
             Output::Declared { request, result } => self.handle_declared(request, result),
             Output::Discharged { request, result } => self.handle_discharged(request, result),
             Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
-            // Entities are created by the server, never by a connection.
-            Output::Ensured { .. } => {}
+            // Entities are the server's to create and remove, never a connection's.
+            Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
+            Output::Rules { request, result } => self.handle_rules(request, result),
+            Output::Ensured { .. } | Output::Removed { .. } | Output::EntityChanged(_) => {}
         }
         // What was said may have made room for more.
         self.handle_events();
@@ -253,22 +256,12 @@ impl Client {
         self.connection.is_finished()
     }
 
-    /// Entities changed: links of those that are gone are detached.
-    pub fn set_directory(&mut self, directory: Arc<Directory>) {
+    /// Entities changed: links of those that are gone, or that do not let them in any more, are
+    /// detached.
+    pub fn set_directory(&mut self, now: Moment, directory: Arc<Directory>) {
+        self.now = now;
         self.directory = directory;
-        let is_gone = |link: &Link| {
-            link.entity.as_ref().is_some_and(|standing| {
-                self.directory
-                    .get(&standing.path)
-                    .is_none_or(|entity| entity.id != standing.id)
-            })
-        };
-        let gone = self.links.iter().filter(|(_, link)| is_gone(link));
-        let gone: Vec<LinkId> = gone.map(|(id, _)| id).collect();
-        for link in gone {
-            self.detach_missing(link);
-        }
-        self.refuse_missing();
+        self.check_entities();
         self.handle_events();
     }
 

@@ -97,6 +97,15 @@ pub(crate) fn encode<'a>(
     ]
 }
 
+/// Takes body and footer off a message for those who do not want them; it goes out as one that came
+/// without a body.
+pub(crate) fn remove_body(message: &mut Browsed) {
+    if let Ok(sections) = Sections::scan(&message.payload) {
+        let end = Ends::of(&sections, message.payload.len()).application_properties;
+        message.payload.truncate(end);
+    }
+}
+
 /// Where the parts of the bare message end, absent ones included.
 struct Ends {
     annotations: usize,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use broker::QueueSettings;
+use broker::{EntityChange, EntityKind, QueueSettings};
 use store::EntityId;
 
 /// An entity as an attach needs to know it.
@@ -13,6 +13,8 @@ pub struct Entity {
     pub id: EntityId,
     /// In the case used at creation.
     pub path: String,
+    /// What it is; it never becomes anything else.
+    pub kind: EntityKind,
     /// What it was created with, or changed to.
     pub settings: QueueSettings,
 }
@@ -28,6 +30,29 @@ impl Directory {
     pub fn insert(&mut self, entity: Entity) {
         self.entities
             .insert(entity.path.to_lowercase(), Arc::new(entity));
+    }
+
+    /// Follows a change. That an entity is gone says nothing of another that has taken its path.
+    pub fn apply(&mut self, change: EntityChange) {
+        let EntityChange {
+            id,
+            path,
+            kind,
+            settings,
+            ..
+        } = change;
+        match settings {
+            Some(settings) => self.insert(Entity {
+                id,
+                path,
+                kind,
+                settings,
+            }),
+            None if self.get(&path).is_some_and(|entity| entity.id == id) => {
+                self.entities.remove(&path.to_lowercase());
+            }
+            None => {}
+        }
     }
 
     /// The entity at `path`, in any case.

@@ -4,28 +4,14 @@
 //! for it is given back. Invariant: `Disconnect` is given once, and nothing after it.
 
 use amqp::Error;
-use broker::{Command, ReceiverId};
+use broker::Command;
 use endpoint::{LinkId, Mono};
 
 use crate::client::Client;
 use crate::link::{Kind, Link};
 use crate::links::Links;
-use crate::refusal;
 
 impl Client {
-    /// The broker has ended a receiver, because its entity is gone.
-    pub(crate) fn handle_evicted(&mut self, receiver: ReceiverId) {
-        self.detach_missing(LinkId(receiver.link));
-        self.handle_events();
-    }
-
-    pub(crate) fn detach_missing(&mut self, link: LinkId) {
-        let resource = self.links.get(link).map(|link| link.resource.clone());
-        if let Some(resource) = resource {
-            self.detach(link, refusal::entity_missing(&resource));
-        }
-    }
-
     /// Detaches links whose right is gone, each with the error that `why` gives.
     pub(crate) fn check_links_again(&mut self, why: impl Fn(&Link) -> Error) {
         let lost = |link: &Link| !self.claims.lasting_rights(&link.path).meet(link.need);

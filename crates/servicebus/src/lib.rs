@@ -12,6 +12,7 @@ pub mod settings;
 
 mod accepting;
 mod address;
+mod admission;
 mod attach;
 mod cbs;
 mod claims;
@@ -22,7 +23,6 @@ mod disposition;
 mod echo;
 mod embedded;
 mod ending;
-mod fields;
 mod incoming;
 mod link;
 mod links;
@@ -38,6 +38,7 @@ mod stranger;
 mod token;
 mod transactions;
 
+use amqp::items as fields;
 pub use authorization::Unauthorized;
 pub use client::Client;
 pub use directory::{Directory, Entity};

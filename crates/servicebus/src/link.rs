@@ -80,6 +80,8 @@ pub(crate) struct Asked {
     pub(crate) resource: String,
     /// How many things the operation was asked for, where the answer needs it.
     pub(crate) count: usize,
+    /// Whether the messages of the answer are wanted without their bodies.
+    pub(crate) without_bodies: bool,
 }
 
 /// How many windows of deliveries may wait for answers on one link. Some clients go on sending

@@ -17,12 +17,14 @@ use crate::response::{self, Dialect, Status};
 use crate::rights::Need;
 use crate::transactions;
 
+mod batch_delete;
 mod cancel_scheduled;
 mod message_sessions;
 mod peek;
 mod receive_deferred;
 mod renew_lock;
 mod renew_session_lock;
+mod rules;
 mod schedule;
 mod session_state;
 mod update_disposition;
@@ -40,6 +42,8 @@ struct Operation {
     count: usize,
     /// Bytes that the answer may have; they count until it was given.
     answer: usize,
+    /// Whether the messages of the answer are wanted without their bodies.
+    without_bodies: bool,
 }
 
 /// Reads an operation's arguments.
@@ -62,6 +66,7 @@ impl Client {
             correlation: request.correlation,
             resource,
             count: result.as_ref().map_or(0, |operation| operation.count),
+            without_bodies: matches!(&result, Ok(operation) if operation.without_bodies),
         };
         match result {
             Err(error) => self.refuse_request(&asked, error),
@@ -85,10 +90,14 @@ impl Client {
             "com.microsoft:update-disposition" => (Need::Listen, update_disposition::read),
             "com.microsoft:schedule-message" => (Need::Send, schedule::read),
             "com.microsoft:cancel-scheduled-message" => (Need::Send, cancel_scheduled::read),
+            batch_delete::NAME => (Need::Listen, batch_delete::read),
             "com.microsoft:renew-session-lock" => (Need::Listen, renew_session_lock::read),
             "com.microsoft:get-session-state" => (Need::Listen, session_state::read_get),
             "com.microsoft:set-session-state" => (Need::Listen, session_state::read_set),
             "com.microsoft:get-message-sessions" => (Need::Listen, message_sessions::read),
+            "com.microsoft:add-rule" => (Need::Listen, rules::read_add),
+            "com.microsoft:remove-rule" => (Need::Listen, rules::read_remove),
+            "com.microsoft:enumerate-rules" => (Need::Listen, rules::read_list),
             unknown => return Err(refusal::unknown_operation(unknown)),
         };
         let Some(standing) = &link.entity else {
@@ -110,7 +119,11 @@ impl Client {
         {
             self.check_session(standing, session)?;
         }
-        read(standing, &body)
+        let operation = read(standing, &body)?;
+        if name == batch_delete::NAME {
+            batch_delete::check_count(operation.count, self.settings.batch_delete)?;
+        }
+        Ok(operation)
     }
 
     /// Takes the request that the broker has answered.
@@ -178,6 +191,28 @@ impl Body {
         }
     }
 
+    /// A yes or no; no if it is missing.
+    fn flag(&self, key: &str) -> Result<bool, Error> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(refusal::bad_argument(format!(
+                "The argument '{key}' must be a boolean."
+            ))),
+        }
+    }
+
+    /// A moment in milliseconds since 1970.
+    fn time(&self, key: &str) -> Result<Option<i64>, Error> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Timestamp(time)) => Ok(Some(*time)),
+            Some(_) => Err(refusal::bad_argument(format!(
+                "The argument '{key}' must be a timestamp."
+            ))),
+        }
+    }
+
     fn text(&self, key: &str) -> Result<Option<&str>, Error> {
         match self.get(key).map(crate::request_response::text) {
             None => Ok(None),
@@ -189,6 +224,16 @@ impl Body {
     }
 
     /// The elements of an array or list that has some, each read by `read`.
+    fn entries(&self, key: &str) -> Result<&[(Value, Value)], Error> {
+        match self.get(key).map(Value::as_map) {
+            None => Ok(&[]),
+            Some(Some(map)) => Ok(map),
+            Some(None) => Err(refusal::bad_argument(format!(
+                "The argument '{key}' must be a map."
+            ))),
+        }
+    }
+
     fn elements<T>(&self, key: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Error> {
         let elements = match self.get(key) {
             Some(Value::Array(elements) | Value::List(elements)) if !elements.is_empty() => {

@@ -6,7 +6,9 @@
 
 use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
-use broker::{RequestError, SendError, SessionError, SettleError, TransactionError};
+use broker::{
+    Eviction, RequestError, RuleError, SendError, SessionError, SettleError, TransactionError,
+};
 
 use crate::rights::Need;
 
@@ -21,6 +23,48 @@ pub(crate) fn missing_text(resource: &str) -> String {
         "The messaging entity '{resource}' could not be found. To know more visit \
          https://aka.ms/sbResourceMgrExceptions."
     )
+}
+
+/// An entity that nobody may receive from now. (Wire contract 3.6)
+pub(crate) fn disabled(resource: &str) -> Error {
+    Error::new(
+        condition::ENTITY_DISABLED,
+        format!("Messaging entity '{resource}' is currently disabled."),
+    )
+}
+
+/// An entity that nobody may send to now. (Wire contract 3.6)
+pub(crate) fn disabled_for_send(resource: &str) -> Error {
+    Error::new(
+        condition::ENTITY_DISABLED,
+        format!("Messaging entity '{resource}' is currently disabled for Send operations."),
+    )
+}
+
+/// Only a topic writes to a subscription. (Entities contract 1; wire contract 3.6)
+pub(crate) fn sender_to_subscription(resource: &str) -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("'{resource}' is a subscription: messages are sent to its topic."),
+    )
+}
+
+/// A topic keeps nothing to be received. (Wire contract 3.6)
+pub(crate) fn receiver_from_topic(resource: &str) -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("'{resource}' is a topic: messages are received from its subscriptions."),
+    )
+}
+
+/// Why the broker has ended a receiver, or has not let it in.
+pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
+    match reason {
+        Eviction::NotFound => entity_missing(resource),
+        Eviction::Disabled => disabled(resource),
+        Eviction::Forwarding => forwarding_source(),
+        Eviction::SessionRequired => sessionless_receiver(),
+    }
 }
 
 /// A right that the connection does not have. (Wire contract 2.6)
@@ -238,6 +282,14 @@ pub(crate) fn out_of_range(what: &str, limit: usize, unit: &str) -> Error {
     )
 }
 
+/// A number that is too small or too large.
+pub(crate) fn number_out_of_range(key: &str, most: usize) -> Error {
+    Error::new(
+        condition::ARGUMENT_OUT_OF_RANGE,
+        format!("The argument '{key}' must be between 0 and {most}."),
+    )
+}
+
 /// Two properties that must agree. (Wire contract 4.2)
 pub(crate) fn partition_key_differs() -> Error {
     Error::new(
@@ -295,6 +347,8 @@ pub(crate) fn lock_lost() -> Error {
 pub(crate) fn send(error: &SendError, entity: &str) -> Error {
     match *error {
         SendError::NotFound => entity_missing(entity),
+        SendError::Disabled => disabled_for_send(entity),
+        SendError::Subscription => sender_to_subscription(entity),
         SendError::QuotaExceeded { size, limit } => Error::new(
             condition::RESOURCE_LIMIT_EXCEEDED,
             format!(
@@ -337,6 +391,7 @@ pub(crate) fn settle(error: &SettleError) -> Error {
 pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
     match error {
         RequestError::NotFound => entity_missing(resource),
+        RequestError::Disabled => disabled(resource),
         RequestError::LockLost => lock_lost(),
         RequestError::SessionLockLost => session_lock_lost(),
         RequestError::SessionsNotSupported => sessionful_receiver(),
@@ -356,6 +411,28 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
         RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Transaction(error) => transaction(error),
         RequestError::Invalid(text) => bad_argument(text.clone()),
+    }
+}
+
+/// Why a rule was not added, removed or listed. (Wire contract 7.3)
+pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
+    match error {
+        RuleError::NoSubscription => Error::new(
+            condition::NOT_ALLOWED,
+            format!("'{resource}' is not a subscription, so it has no rules."),
+        ),
+        RuleError::Exists(name) => Error::new(
+            condition::ENTITY_ALREADY_EXISTS,
+            format!("The rule '{name}' of '{resource}' exists already."),
+        ),
+        RuleError::NotFound(name) => Error::new(
+            condition::NOT_FOUND,
+            format!("The messaging entity '{resource}/Rules/{name}' could not be found."),
+        ),
+        RuleError::TooMany { .. } | RuleError::TooLarge { .. } => {
+            Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
+        }
+        RuleError::Name | RuleError::Invalid { .. } => bad_argument(error.to_string()),
     }
 }
 

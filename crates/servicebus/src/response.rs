@@ -70,6 +70,7 @@ fn code(condition: &str) -> i32 {
         "amqp:resource-limit-exceeded" | "amqp:link:message-size-exceeded" => 403,
         "amqp:not-found" | "com.microsoft:message-not-found" => 404,
         "com.microsoft:timeout" => 408,
+        "com.microsoft:entity-already-exists" => 409,
         "com.microsoft:message-lock-lost"
         | "com.microsoft:session-lock-lost"
         | "com.microsoft:session-cannot-be-locked" => 410,

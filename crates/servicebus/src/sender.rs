@@ -120,11 +120,12 @@ impl Client {
             _ => return,
         };
         let result = result.map(|_| ()).map_err(|error| {
-            let entity = self
-                .links
-                .get(sent.link)
-                .and_then(|link| link.entity.as_ref());
-            refusal::send(&error, entity.map_or("", |standing| &standing.path))
+            let link = self.links.get(sent.link);
+            let name = match &error {
+                SendError::NotFound | SendError::Disabled => link.map(|link| &link.resource),
+                _ => link.and_then(|link| Some(&link.entity.as_ref()?.path)),
+            };
+            refusal::send(&error, name.map_or("", String::as_str))
         });
         self.answer_send(&sent, result);
     }

@@ -9,6 +9,8 @@ pub struct Settings {
     pub max_message_size: u64,
     /// Credit a client sender starts with; topped up at half.
     pub sender_credit: u32,
+    /// Most messages that one request may delete. (Entities contract 4)
+    pub batch_delete: usize,
     /// What a connection may do that did not authenticate. Empty by default.
     pub anonymous: Rights,
     /// How long a link outlives its token.
@@ -24,6 +26,7 @@ impl Default for Settings {
         Self {
             max_message_size: 262_144,
             sender_credit: 1_000,
+            batch_delete: 4_000,
             anonymous: Rights::NONE,
             token_grace: 60_000,
             idle_connection: None,

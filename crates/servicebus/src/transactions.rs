@@ -73,6 +73,19 @@ pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
             entity,
             numbers,
         } => (request, Operation::Cancel { entity, numbers }),
+        Command::SetSessionState {
+            request,
+            entity,
+            session,
+            state,
+        } => {
+            let operation = Operation::SetSessionState {
+                entity,
+                session,
+                state,
+            };
+            (request, operation)
+        }
         other => return other,
     };
     Command::Enlist {
@@ -117,9 +130,11 @@ impl Transactions {
         self.open.insert(id, open);
     }
 
-    /// A disposition is on its way to the broker.
+    /// A disposition is on its way to the broker. One that comes after the discharge is refused
+    /// there, so the commit does not settle it.
     pub(crate) fn enlist(&mut self, enlisted: Enlisted) {
         if let Some(open) = self.open.get_mut(&enlisted.transaction)
+            && !open.discharged
             && self.tokens.insert(enlisted.token)
         {
             open.enlisted.push(enlisted);

@@ -31,6 +31,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: count * OVERHEAD,
+        without_bodies: false,
     })
 }
 

@@ -42,6 +42,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count: top,
         answer: MAX_BYTES,
+        without_bodies: false,
     })
 }
 

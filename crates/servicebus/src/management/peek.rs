@@ -7,6 +7,7 @@ use store::SequenceNumber;
 
 use super::{Body, Operation};
 use crate::client::Client;
+use crate::delivery;
 use crate::embedded::{self, Embedded};
 use crate::link::Standing;
 use crate::refusal;
@@ -27,6 +28,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
             ));
         }
     };
+    let without_bodies = body.flag("omit-message-body")?;
     let (entity, subqueue, max_bytes) = (standing.id, standing.subqueue, MAX_BYTES);
     let session = body.session()?.filter(|_| standing.sessions);
     let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
@@ -52,6 +54,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: MAX_BYTES,
+        without_bodies,
     })
 }
 
@@ -70,7 +73,10 @@ impl Client {
             Ok(found) if found.is_empty() => {
                 self.answer_request(&asked, Status::no_content(), response::empty_map);
             }
-            Ok(found) => {
+            Ok(mut found) => {
+                if asked.without_bodies {
+                    found.iter_mut().for_each(delivery::remove_body);
+                }
                 let messages = found.iter().map(|message| Embedded {
                     message,
                     lock: None,

@@ -52,6 +52,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: count * USUAL_BYTES,
+        without_bodies: false,
     })
 }
 

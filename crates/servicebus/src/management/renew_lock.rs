@@ -21,6 +21,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: 0,
+        without_bodies: false,
     })
 }
 

@@ -20,6 +20,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count: 1,
         answer: 0,
+        without_bodies: false,
     })
 }
 

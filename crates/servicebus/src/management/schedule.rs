@@ -41,6 +41,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: count * OVERHEAD,
+        without_bodies: false,
     })
 }
 

@@ -23,6 +23,7 @@ pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Operation, Er
         command,
         count: 1,
         answer: usize::try_from(standing.max_message_size).unwrap_or(usize::MAX),
+        without_bodies: false,
     })
 }
 
@@ -54,6 +55,7 @@ pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Operation, Er
         command,
         count: 1,
         answer: 0,
+        without_bodies: false,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Update-disposition: ending locks by their tokens alone, wherever they were given. (Wire contract 5.3, 7.3)
 
-use amqp::{Error, Value};
+use amqp::Error;
 use broker::{Command, Outcome, SettleError};
 
 use super::{Body, Operation};
@@ -25,14 +25,12 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         command,
         count,
         answer: 0,
+        without_bodies: false,
     })
 }
 
 fn outcome(body: &Body) -> Result<Outcome, Error> {
-    let properties = body
-        .get("properties-to-modify")
-        .and_then(Value::as_map)
-        .map_or(&[][..], Vec::as_slice);
+    let properties = body.entries("properties-to-modify")?;
     Ok(match body.text("disposition-status")?.unwrap_or_default() {
         "completed" => Outcome::Complete,
         "abandoned" => Outcome::Abandon {

@@ -426,9 +426,11 @@ fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
     directory.insert(servicebus::Entity {
         id: store::EntityId(99),
         path: "orders".to_owned(),
+        kind: broker::EntityKind::Queue,
         settings: broker::QueueSettings::default(),
     });
-    world.server.set_directory(std::sync::Arc::new(directory));
+    let directory = std::sync::Arc::new(directory);
+    world.server.set_directory(world.moment(), directory);
     world.pump();
     assert_eq!(
         world.detach_error(link).expect("detached").condition,
@@ -446,6 +448,7 @@ fn a_receiver_that_the_broker_evicts_is_detached() {
     });
     let output = broker::Output::Evicted {
         receiver: receiver.expect("attached"),
+        reason: broker::Eviction::NotFound,
     };
     world.server.handle_output(world.moment(), output);
     world.pump();

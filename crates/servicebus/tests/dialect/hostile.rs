@@ -59,17 +59,13 @@ proptest! {
 
     #[test]
     fn no_request_makes_a_node_panic(
-        operation in prop_oneof![
-            Just("com.microsoft:peek-message"),
-            Just("com.microsoft:renew-lock"),
-            Just("com.microsoft:update-disposition"),
-            Just("com.microsoft:receive-by-sequence-number"),
-        ],
+        operation in operation(),
+        node in prop_oneof![Just("orders/$management"), Just("sessions/$management")],
         entries in proptest::collection::vec((key(), value()), 0..6),
     ) {
         let mut world = World::new();
         world.enqueue("orders", &message("x"));
-        let pair = world.pair("orders/$management");
+        let pair = world.pair(node);
         let body = entries.iter().map(|(key, value)| (*key, value.clone())).collect();
         let answer = world.call(&pair, &Request::operation(operation, body));
         prop_assert!(answer.is_some_and(|answer| answer.code() >= 200));
@@ -104,6 +100,22 @@ proptest! {
     }
 }
 
+fn operation() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just("com.microsoft:peek-message"),
+        Just("com.microsoft:renew-lock"),
+        Just("com.microsoft:update-disposition"),
+        Just("com.microsoft:receive-by-sequence-number"),
+        Just("com.microsoft:schedule-message"),
+        Just("com.microsoft:cancel-scheduled-message"),
+        Just("com.microsoft:renew-session-lock"),
+        Just("com.microsoft:get-session-state"),
+        Just("com.microsoft:set-session-state"),
+        Just("com.microsoft:get-message-sessions"),
+        Just("com.microsoft:batch-delete-messages"),
+    ]
+}
+
 fn key() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         Just("lock-tokens"),
@@ -115,6 +127,14 @@ fn key() -> impl Strategy<Value = &'static str> {
         Just("deadletter-reason"),
         Just("properties-to-modify"),
         Just("DeadLetterReason"),
+        Just("messages"),
+        Just("message"),
+        Just("session-id"),
+        Just("session-state"),
+        Just("last-updated-time"),
+        Just("skip"),
+        Just("top"),
+        Just("enqueued-time-utc"),
     ]
 }
 

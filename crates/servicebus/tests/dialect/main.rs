@@ -8,6 +8,7 @@ mod received;
 mod world;
 
 mod attach;
+mod batch_delete;
 mod bounds;
 mod cbs;
 mod connection;
@@ -22,4 +23,8 @@ mod schedule;
 mod secrets;
 mod send;
 mod sessions;
+mod status;
+
+mod topics;
+mod transactional_states;
 mod transactions;

@@ -14,7 +14,7 @@ const FILTER: &str = "com.microsoft:session-filter";
 const CODE: u64 = 0x0000_0013_7000_000C;
 
 /// A message of a session.
-fn of_session(session: &str, text: &str) -> Bytes {
+pub fn of_session(session: &str, text: &str) -> Bytes {
     let mut out = BytesMut::new();
     let properties = amqp::message::Properties {
         group_id: Some(session.to_owned()),
@@ -40,14 +40,14 @@ fn wish(value: Value, timeout: Option<Value>) -> Attach {
 }
 
 /// A receiver that comes for a session, in an AMQP session of its own.
-fn seek(world: &mut World, value: Value, timeout: Option<Value>) -> LinkId {
+pub fn seek(world: &mut World, value: Value, timeout: Option<Value>) -> LinkId {
     let session = world.session();
     let attach = wish(value, timeout);
     let name = format!("seeker {session:?}");
     world.attach(session, Attach { name, ..attach })
 }
 
-fn hold(world: &mut World, id: &str, credit: u32) -> LinkId {
+pub(crate) fn hold(world: &mut World, id: &str, credit: u32) -> LinkId {
     let link = seek(world, Value::from(id), None);
     assert!(
         world.client.is_attached(link),

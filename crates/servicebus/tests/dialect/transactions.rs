@@ -25,7 +25,7 @@ fn coordinator_attach(capabilities: Vec<Symbol>) -> Attach {
     }
 }
 
-fn coordinator(world: &mut World) -> LinkId {
+pub(crate) fn coordinator(world: &mut World) -> LinkId {
     let session = world.session();
     coordinator_in(world, session)
 }
@@ -48,7 +48,7 @@ fn described(code: u64, fields: Vec<Value>) -> Bytes {
     control(&Value::described(code, Value::List(fields)))
 }
 
-fn declare(world: &mut World, link: LinkId) -> Bytes {
+pub(crate) fn declare(world: &mut World, link: LinkId) -> Bytes {
     world.send(link, &described(DECLARE, vec![Value::Null]));
     match &world.outcomes(link)[..] {
         [DeliveryState::Declared { txn_id }] => txn_id.clone(),
@@ -56,7 +56,7 @@ fn declare(world: &mut World, link: LinkId) -> Bytes {
     }
 }
 
-fn discharge(world: &mut World, link: LinkId, id: &Bytes, fail: bool) -> DeliveryState {
+pub(crate) fn discharge(world: &mut World, link: LinkId, id: &Bytes, fail: bool) -> DeliveryState {
     let fields = vec![Value::Binary(id.clone()), Value::Bool(fail)];
     world.send(link, &described(DISCHARGE, fields));
     let mut outcomes = world.outcomes(link);
@@ -142,7 +142,7 @@ fn two_minutes(world: &mut World) {
     }
 }
 
-fn condition(state: &DeliveryState) -> &str {
+pub(crate) fn condition(state: &DeliveryState) -> &str {
     match state {
         DeliveryState::Rejected(Some(Error { condition, .. })) => condition.as_str(),
         DeliveryState::Transactional {
@@ -220,6 +220,29 @@ fn a_commit_sends_and_completes_across_queues() {
     );
     assert_eq!(seen(&mut world, "orders"), 0);
     assert_eq!(seen(&mut world, "orders2"), 1);
+}
+
+#[test]
+fn a_settlement_that_comes_after_the_discharge_is_not_settled_by_the_commit() {
+    let (mut world, coordinator, receiver, received) = locked();
+    let id = declare(&mut world, coordinator);
+    let fields = vec![Value::Binary(id.clone()), Value::Bool(false)];
+    let outgoing = Outgoing {
+        tag: b"d",
+        ..Outgoing::default()
+    };
+    let payload = described(DISCHARGE, fields);
+    world
+        .client
+        .send(coordinator, &outgoing, &[&payload])
+        .expect("there is credit");
+    // Both are on their way before the broker has answered either.
+    world.dispose(&received, within(&id, Some(DeliveryState::Accepted)), false);
+    assert_eq!(world.outcomes(coordinator), [DeliveryState::Accepted]);
+    let answers = answers(&mut world, receiver);
+    let told: Vec<_> = answers.iter().map(|(state, _)| condition(state)).collect();
+    assert_eq!(told, ["amqp:transaction:unknown-id"]);
+    assert_eq!(seen(&mut world, "orders"), 1);
 }
 
 #[test]
@@ -640,7 +663,12 @@ fn a_transaction_gives_no_rights() {
     }
 }
 
-fn request_within(world: &mut World, pair: &Pair, id: &Bytes, request: &Request) -> Response {
+pub(crate) fn request_within(
+    world: &mut World,
+    pair: &Pair,
+    id: &Bytes,
+    request: &Request,
+) -> Response {
     let outgoing = Outgoing {
         tag: b"t",
         settled: true,

@@ -8,7 +8,7 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{Client, Directory, Entity, Moment, Settings};
+use servicebus::{Client, Directory, Moment, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::draft::{Pair, Request, message, receiver, rules, sender, target, token};
@@ -114,43 +114,39 @@ impl World {
     /// Creates a queue, or changes its settings.
     pub fn create(&mut self, path: &str, settings: QueueSettings) -> EntityId {
         let request = RequestId {
-            connection: ConnectionId(0),
+            connection: ConnectionId::SERVER,
             token: 0,
         };
         let (namespace, named) = (NamespaceId::default(), path.to_owned());
-        let command = Command::EnsureQueue {
+        self.ensure(Command::EnsureQueue {
             request,
             namespace,
             path: named,
-            settings: settings.clone(),
-        };
+            settings,
+        })
+    }
+
+    /// Has an entity created or changed by a command of the server's own.
+    pub fn ensure(&mut self, command: Command) -> EntityId {
         let said = self.turn(vec![command]);
         let id = said.iter().find_map(|output| match output {
             Output::Ensured { result, .. } => result.clone().ok(),
             _ => None,
         });
-        let id = id.expect("the queue is created");
-        self.directory.insert(Entity {
-            id,
-            path: path.to_owned(),
-            settings,
-        });
-        self.server.set_directory(Arc::new(self.directory.clone()));
+        let id = id.expect("the entity is created");
+        self.hear(said);
         id
     }
 
-    /// Takes a queue out of the directory.
+    /// Deletes a queue.
     pub fn remove(&mut self, path: &str) {
-        let mut directory = Directory::default();
-        for name in ["orders", "orders2", "sessions"] {
-            if name != path
-                && let Some(entity) = self.directory.get(name)
-            {
-                directory.insert(Entity::clone(entity));
-            }
-        }
-        self.directory = directory;
-        self.server.set_directory(Arc::new(self.directory.clone()));
+        let entity = self.directory.get(path).expect("there is one").id;
+        let request = RequestId {
+            connection: ConnectionId::SERVER,
+            token: 0,
+        };
+        let said = self.turn(vec![Command::RemoveEntity { request, entity }]);
+        self.hear(said);
         self.pump();
     }
 
@@ -207,12 +203,27 @@ impl World {
         let moved = !commands.is_empty();
         let said = self.turn(commands);
         let said_anything = !said.is_empty();
+        self.hear(said);
+        moved || said_anything
+    }
+
+    /// As the server does: whoever wants to know of entities does so before anything else is said.
+    fn hear(&mut self, said: Vec<Output>) {
+        let (changes, said): (Vec<_>, Vec<_>) = said
+            .into_iter()
+            .partition(|output| matches!(output, Output::EntityChanged(_)));
+        for change in changes {
+            if let Output::EntityChanged(change) = change {
+                self.directory.apply(*change);
+                let directory = Arc::new(self.directory.clone());
+                self.server.set_directory(self.moment(), directory);
+            }
+        }
         for output in said {
             if output.connection() == ConnectionId(7) {
                 self.server.handle_output(self.moment(), output);
             }
         }
-        moved || said_anything
     }
 
     fn move_output(&mut self) -> bool {

@@ -1,0 +1,76 @@
+//! Batch-delete-messages: the oldest messages go without being received. (Wire contract 7.3)
+//!
+//! A purge is nothing but a loop of these on the client's side, so what one request may delete is
+//! bounded. (Entities contract 20)
+
+use amqp::{Error, Value, encode};
+use broker::{Command, RequestError, RequestId, Wall};
+use bytes::Bytes;
+
+use super::{Body, Operation};
+use crate::client::Client;
+use crate::link::Standing;
+use crate::refusal;
+use crate::response::{self, Status};
+
+/// The operation.
+pub(super) const NAME: &str = "com.microsoft:batch-delete-messages";
+const COUNT: &str = "message-count";
+const BEFORE: &str = "enqueued-time-utc";
+
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+    let count = body.integer(COUNT)?.ok_or_else(|| missing(COUNT))?;
+    let before = body.time(BEFORE)?.ok_or_else(|| missing(BEFORE))?;
+    let session = body.session()?;
+    let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
+    // A negative number is not within any limit either.
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let (entity, subqueue) = (standing.id, standing.subqueue);
+    let enqueued_before = Wall(u64::try_from(before).unwrap_or_default());
+    let command = Box::new(move |request| Command::DeleteMessages {
+        request,
+        entity,
+        subqueue,
+        session,
+        enqueued_before,
+        count,
+    });
+    Ok(Operation {
+        command,
+        count,
+        answer: 0,
+        without_bodies: false,
+    })
+}
+
+/// Whether one request may ask for so many.
+pub(super) fn check_count(count: usize, most: usize) -> Result<(), Error> {
+    let within = (count <= most).then_some(());
+    within.ok_or_else(|| refusal::number_out_of_range(COUNT, most))
+}
+
+fn missing(key: &str) -> Error {
+    refusal::bad_argument(format!("The argument '{key}' is missing."))
+}
+
+impl Client {
+    /// The broker has deleted messages. None is 204 with an empty map.
+    pub(crate) fn handle_deleted(
+        &mut self,
+        request: RequestId,
+        result: Result<usize, RequestError>,
+    ) {
+        let Some(asked) = self.answered(request) else {
+            return;
+        };
+        match result {
+            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(0) => self.answer_request(&asked, Status::no_content(), response::empty_map),
+            Ok(count) => {
+                let count = i32::try_from(count).unwrap_or(i32::MAX);
+                let map = [(Value::from(COUNT), Value::Int(count))];
+                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+            }
+        }
+    }
+}
