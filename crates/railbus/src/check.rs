@@ -10,14 +10,15 @@ use crate::refusal::Refusal;
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), Refusal> {
     let mut entities = read(file)?;
-    entities.warnings.extend(missing_targets(&entities.queues));
+    entities.warnings.extend(missing_targets(&entities));
     for warning in &entities.warnings {
         eprintln!("railbus: {warning}");
     }
     println!(
-        "{} is valid: {} queues",
+        "{} is valid: {} queues, {} topics",
         file.display(),
-        entities.queues.len()
+        entities.queues.len(),
+        entities.topics.len()
     );
     Ok(())
 }

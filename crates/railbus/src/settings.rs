@@ -52,7 +52,7 @@ impl Settings {
             .entities
             .clone()
             .or_else(|| config.entities.as_ref().map(beside));
-        let (queues, warnings) = queues(entities_file.or_else(emulator_config_path), &config)?;
+        let entities = entities(entities_file.or_else(emulator_config_path), &config)?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, beside);
         Ok(Self {
@@ -75,10 +75,11 @@ impl Settings {
                 development_key: keys.is_development,
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
-                queues,
+                queues: entities.queues,
+                topics: entities.topics,
             },
             shown_key: keys.shown,
-            warnings,
+            warnings: entities.warnings,
         })
     }
 }
@@ -131,11 +132,11 @@ fn http_port() -> Result<u16, config::Error> {
     }
 }
 
-/// The queues of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
-fn queues(
+/// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
+fn entities(
     entities_file: Option<PathBuf>,
     config: &RailbusToml,
-) -> Result<(Vec<QueueDefinition>, Vec<String>), config::Error> {
+) -> Result<Entities, config::Error> {
     let mut entities = match entities_file {
         Some(file) => read_entities(&file)?,
         None => Entities::default(),
@@ -151,10 +152,8 @@ fn queues(
             entities.queues.push(queue);
         }
     }
-    entities
-        .warnings
-        .extend(config::missing_targets(&entities.queues));
-    Ok((entities.queues, entities.warnings))
+    entities.warnings.extend(config::missing_targets(&entities));
+    Ok(entities)
 }
 
 fn data(
@@ -221,8 +220,12 @@ fn connections(
     let name = "--max-message-size (or RAILBUS_MAX_MESSAGE_SIZE)";
     let max_message_size =
         flag(arguments.max_message_size, name, "1KiB to 100MiB")?.or(config.max_message_size);
+    let batch_delete = config.limits.messages_per_batch_delete;
     Ok(servicebus::Settings {
         max_message_size: max_message_size.map_or(default.max_message_size, |size| size.0),
+        batch_delete: batch_delete.map_or(default.batch_delete, |count| {
+            usize::try_from(count.0).unwrap_or(usize::MAX)
+        }),
         anonymous: Right::all(&config.auth.anonymous),
         endpoint: endpoint(&config.limits),
         ..default

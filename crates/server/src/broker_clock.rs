@@ -30,7 +30,8 @@ impl BrokerClock {
     }
 
     /// Turns the moments that clients name by their own clocks, which show real time, into the
-    /// broker's: what is scheduled for an hour from now is due when an hour has passed here.
+    /// broker's: what is scheduled for an hour from now is due when an hour has passed here, and
+    /// what was enqueued before now has been, however far ahead the broker is.
     pub fn translate(&self, commands: &mut [Command]) {
         let Some(moved) = &self.moved else {
             return;
@@ -38,6 +39,14 @@ impl BrokerClock {
         let real = self.real.now();
         let ahead = moved.reading(real).offset;
         for command in commands {
+            if let Command::DeleteMessages {
+                enqueued_before, ..
+            } = command
+                // A later moment is none that a client's clock shows: it was read off a message.
+                && *enqueued_before <= real.wall
+            {
+                enqueued_before.0 = enqueued_before.0.saturating_add_signed(ahead);
+            }
             for message in messages_of(command) {
                 if let Some(due) = &mut message.scheduled {
                     due.0 = due.0.saturating_add_signed(ahead);
@@ -97,5 +106,62 @@ async fn sleep_until(wake: Option<Instant>) {
     match wake {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use broker::{ConnectionId, RequestId, Subqueue, Wall};
+    use store::{CommitId, EntityId};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+    fn before(clock: &BrokerClock, moment: Wall) -> Wall {
+        let mut commands = [Command::DeleteMessages {
+            request: RequestId {
+                connection: ConnectionId(1),
+                token: 1,
+            },
+            entity: EntityId(1),
+            subqueue: Subqueue::Main,
+            session: None,
+            enqueued_before: moment,
+            count: 1,
+        }];
+        clock.translate(&mut commands);
+        match commands {
+            [
+                Command::DeleteMessages {
+                    enqueued_before, ..
+                },
+            ] => enqueued_before,
+            [other] => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_batch_delete_of_what_was_enqueued_before_now_goes_up_to_the_brokers_now() {
+        let mut clock = BrokerClock::new(Clock::start(), true);
+        let (answer, mut advanced) = oneshot::channel();
+        clock.ask(Request::Advance(Duration::from_millis(DAY)), answer);
+        // As the shard does after its turns, until there is nothing left to do.
+        for _ in 0..3 {
+            clock.proceed(Progress {
+                deadline: None,
+                reads: 0,
+                submitted: CommitId(0),
+                released: CommitId(0),
+            });
+        }
+        assert!(advanced.try_recv().unwrap().is_ok());
+        let now = clock.real.now().wall;
+        assert_eq!(before(&clock, now), Wall(now.0 + DAY));
+        let read_off_a_message = Wall(now.0 + DAY / 2);
+        assert_eq!(before(&clock, read_off_a_message), read_off_a_message);
     }
 }

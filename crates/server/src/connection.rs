@@ -20,7 +20,7 @@ use tokio::time::{Instant, Sleep};
 use crate::budget::Share;
 use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
-use crate::shard::Message;
+use crate::shard::{Directories, Message};
 
 /// Reads in one round; then it is somebody else's turn.
 const READS_PER_ROUND: usize = 4;
@@ -36,6 +36,7 @@ const LINGER_BYTES: usize = 4 << 20;
 /// What ended a wait.
 enum Cause {
     Heard(usize),
+    Entities,
     Socket,
     Alarm,
     Stop,
@@ -47,6 +48,7 @@ pub struct Connection {
     client: Client,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     heard: Vec<Vec<Output>>,
+    directories: Directories,
     input: Input,
     share: Share,
     house: Arc<House>,
@@ -66,6 +68,7 @@ impl Connection {
         stream: TcpStream,
         client: Client,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
+        directories: Directories,
         share: Share,
         house: Arc<House>,
     ) -> Self {
@@ -74,6 +77,7 @@ impl Connection {
             client,
             outputs,
             heard: Vec::new(),
+            directories,
             input: Input::default(),
             share,
             stopping: house.stopping.clone(),
@@ -90,6 +94,7 @@ impl Connection {
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
         while !self.is_over() {
             self.wait(alarm.as_mut()).await;
+            self.look_around();
             self.hear();
             self.read();
             self.submit().await;
@@ -108,6 +113,7 @@ impl Connection {
         let cause = tokio::select! {
             biased;
             count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
+            Ok(()) = self.directories.changed() => Cause::Entities,
             _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
             () = alarm.as_mut() => Cause::Alarm,
             _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
@@ -116,6 +122,7 @@ impl Connection {
             // The shard has ended, and with it everything.
             Cause::Heard(0) => self.is_gone = true,
             Cause::Heard(_) | Cause::Socket => {}
+            Cause::Entities => self.directories.mark_changed(),
             Cause::Alarm => self.handle_alarm(),
             Cause::Stop => self.say_goodbye(),
         }
@@ -171,6 +178,16 @@ impl Connection {
         self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
+    }
+
+    /// Tells the client of entities that have changed, before it hears or reads anything that was
+    /// said after that.
+    fn look_around(&mut self) {
+        if self.directories.has_changed().unwrap_or(false) {
+            let directory = Arc::clone(&self.directories.borrow_and_update());
+            let now = self.house.clock.moment();
+            self.client.set_directory(now, directory);
+        }
     }
 
     fn hear(&mut self) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use broker::{Command, ConnectionId};
-use servicebus::{AccessRules, Client, Directory};
+use servicebus::{AccessRules, Client};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
@@ -20,7 +20,7 @@ use crate::connection::Connection;
 use crate::entrance::{Entrance, Ticket};
 use crate::http;
 use crate::options::Limits;
-use crate::shard::{Inbox, Message};
+use crate::shard::{Directories, Inbox, Message};
 
 /// How long a listener rests after the system could not give it a connection (too many open files).
 const REST: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ pub struct House {
     pub entrance: Arc<Entrance>,
     pub budget: Arc<Budget>,
     pub settings: Arc<servicebus::Settings>,
-    pub directory: Arc<Directory>,
+    pub directories: Directories,
     pub rules: Arc<AccessRules>,
     /// Whether the rules are the well-known one.
     pub development_key: bool,
@@ -157,15 +157,24 @@ async fn serve_amqp(stream: TcpStream, house: &Arc<House>) {
     {
         return;
     }
+    let mut directories = house.directories.clone();
+    let directory = Arc::clone(&directories.borrow_and_update());
     let client = Client::new(
         id,
         Arc::clone(&house.settings),
-        Arc::clone(&house.directory),
+        directory,
         Arc::clone(&house.rules),
         house.clock.moment(),
     );
     let share = Share::new(Arc::clone(&house.budget));
-    let connection = Connection::new(stream, client, outputs, share, Arc::clone(house));
+    let connection = Connection::new(
+        stream,
+        client,
+        outputs,
+        directories,
+        share,
+        Arc::clone(house),
+    );
     if let Err(error) = tokio::spawn(connection.run()).await {
         tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
     }

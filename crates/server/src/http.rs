@@ -1,10 +1,11 @@
-//! HTTP on the same ports: `/health`, and the broker's own interface under `/$railbus/`.
+//! HTTP on the same ports: `/health`, `/metrics`, and the broker's own interface under `/$railbus/`.
 //!
-//! The health check says whether a send would succeed; it needs no right (Admin contract 1). All
-//! under `/$railbus/` needs Manage, except with the development key on a loopback listener.
+//! The health check says whether a send would succeed; it needs no right (Admin contract 1). The
+//! counters and all under `/$railbus/` need Manage, except with the development key on a loopback listener.
 
 mod answer;
 mod clock;
+mod metrics;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use answer::Response;
 const HEADER_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
 
+/// Where the counters are.
+const METRICS: &str = "/metrics";
 /// What is ours besides the contracts.
 const OWN: &str = "/$railbus/";
 
@@ -63,14 +66,15 @@ async fn respond(request: Request<Incoming>, house: &House, is_trusted: bool) ->
     if path == "/health" {
         return health(request.method(), !*house.stopping.borrow());
     }
-    if !path.starts_with(OWN) {
+    if path != METRICS && !path.starts_with(OWN) {
         return answer::nothing_here();
     }
     if let Err(reason) = authorize(request.headers(), &path, house, is_trusted) {
         return answer::unauthorized(&reason);
     }
-    match &path[OWN.len()..] {
-        "clock" => clock::respond(request, house).await,
+    match &*path {
+        METRICS => metrics::respond(request.method(), house).await,
+        "/$railbus/clock" => clock::respond(request, house).await,
         _ => answer::nothing_here(),
     }
 }

@@ -20,5 +20,5 @@ mod setup;
 mod shard;
 mod virtual_clock;
 
-pub use options::{Limits, Options, QueueDefinition};
+pub use options::{Limits, Options, QueueDefinition, SubscriptionDefinition, TopicDefinition};
 pub use server::{Prepared, Server, StartError};

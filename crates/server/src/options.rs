@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use broker::{BrokerSettings, QueueSettings};
+use broker::{BrokerSettings, QueueSettings, RuleDescription, SubscriptionSettings};
 use servicebus::AccessRules;
 
 /// What a server is started with.
@@ -25,6 +25,8 @@ pub struct Options {
     pub broker: BrokerSettings,
     /// Queues that exist before the first client is let in.
     pub queues: Vec<QueueDefinition>,
+    /// Topics with their subscriptions, likewise.
+    pub topics: Vec<TopicDefinition>,
 }
 
 /// A queue as the configuration wants it.
@@ -34,6 +36,28 @@ pub struct QueueDefinition {
     pub path: String,
     /// Its properties.
     pub settings: QueueSettings,
+}
+
+/// A topic as the configuration wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopicDefinition {
+    /// In the case in which it is shown.
+    pub path: String,
+    /// Its properties.
+    pub settings: QueueSettings,
+    /// What takes copies.
+    pub subscriptions: Vec<SubscriptionDefinition>,
+}
+
+/// A subscription as the configuration wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubscriptionDefinition {
+    /// In the case in which it is shown.
+    pub name: String,
+    /// Its properties.
+    pub settings: SubscriptionSettings,
+    /// A new subscription selects everything if there are none.
+    pub rules: Option<Vec<RuleDescription>>,
 }
 
 /// Bounds on what clients may take up.

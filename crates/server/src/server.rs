@@ -83,15 +83,16 @@ impl Prepared {
             BrokerClock::new(clock, options.virtual_clock),
             progress,
         );
+        let directories = task.directories();
         let shard = tokio::spawn(task.run());
-        let directory = match setup::prepare(&inbox, options.queues.clone()).await {
-            Ok(directory) => directory,
+        match setup::prepare(&inbox, options.queues.clone(), options.topics.clone()).await {
+            Ok(()) => {}
             Err(setup::Error::Refused { path, reason }) => {
                 end(&inbox, shard).await?;
                 return Err(StartError::Queue { path, reason });
             }
             Err(setup::Error::ShardEnded) => return Err(StartError::Store(failure(shard.await))),
-        };
+        }
         let (listeners, addresses) = match bind(&options.listen).await {
             Ok(bound) => bound,
             Err(refused) => {
@@ -106,7 +107,7 @@ impl Prepared {
             entrance: Arc::new(Entrance::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             settings: Arc::new(options.connections),
-            directory: Arc::new(directory),
+            directories,
             rules: Arc::new(options.rules),
             development_key: options.development_key,
             inbox: inbox.clone(),

@@ -1,54 +1,120 @@
-//! Setup: makes the configured queues exist before the first client is let in.
+//! Setup: makes the configured entities exist before the first client is let in.
 //!
-//! A queue that exists takes over what may change; what may not change stays as it is stored, and
+//! What exists takes over what may change; what may not change stays as it is stored, and
 //! the difference is logged. (Admin contract 12, "Entity exists in the store")
 
 use std::collections::HashMap;
 
-use broker::{Command, ConnectionId, Output, QueueInfo, RequestError, RequestId};
-use servicebus::{Directory, Entity};
+use broker::{Command, ConnectionId, Output, QueueInfo, QueueSettings, RequestError, RequestId};
 use store::NamespaceId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::options::QueueDefinition;
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::shard::{Inbox, Message};
 
-/// The server itself, where it talks to the broker. Clients' connections begin at 1.
-const SELF: ConnectionId = ConnectionId(0);
+/// As which the server talks to the broker.
+const SELF: ConnectionId = ConnectionId::SERVER;
 /// The only namespace there is so far.
 const NAMESPACE: NamespaceId = NamespaceId(0);
 
 /// Why the queues could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
-    #[error("the queue {path} was refused: {reason}")]
+    #[error("{path} was refused: {reason}")]
     Refused { path: String, reason: RequestError },
     #[error("the shard has ended")]
     ShardEnded,
 }
 
-/// Makes `queues` exist, and returns all entities there are.
-pub async fn prepare(inbox: &Inbox, queues: Vec<QueueDefinition>) -> Result<Directory, Error> {
-    if !queues.is_empty() {
-        let stored = stored(inbox).await?;
-        ensure(
-            inbox,
-            queues
-                .into_iter()
-                .map(|queue| reconcile(queue, &stored))
-                .collect(),
-        )
-        .await?;
+/// Makes queues and topics exist.
+pub async fn prepare(
+    inbox: &Inbox,
+    queues: Vec<QueueDefinition>,
+    topics: Vec<TopicDefinition>,
+) -> Result<(), Error> {
+    if queues.is_empty() && topics.is_empty() {
+        return Ok(());
     }
-    let mut directory = Directory::default();
-    for queue in list(inbox).await? {
-        directory.insert(Entity {
-            id: queue.id,
-            path: queue.path,
-            settings: queue.settings,
-        });
+    let stored = stored(inbox).await?;
+    let queues = queues
+        .into_iter()
+        .map(|queue| Wanted::queue(queue, &stored));
+    let topics = topics
+        .into_iter()
+        .flat_map(|topic| Wanted::topic(topic, &stored));
+    ensure(inbox, queues.chain(topics).collect()).await
+}
+
+/// An entity, and what makes it exist.
+struct Wanted {
+    path: String,
+    command: Box<dyn FnOnce(RequestId) -> Command + Send>,
+}
+
+impl Wanted {
+    fn queue(queue: QueueDefinition, stored: &HashMap<String, QueueInfo>) -> Self {
+        let QueueDefinition { path, mut settings } = queue;
+        reconcile(&path, &mut settings, stored);
+        Self {
+            path: path.clone(),
+            command: Box::new(move |request| Command::EnsureQueue {
+                request,
+                namespace: NAMESPACE,
+                path,
+                settings,
+            }),
+        }
     }
-    Ok(directory)
+
+    /// A topic, then its subscriptions.
+    fn topic(topic: TopicDefinition, stored: &HashMap<String, QueueInfo>) -> Vec<Self> {
+        let TopicDefinition {
+            path,
+            mut settings,
+            subscriptions,
+        } = topic;
+        reconcile(&path, &mut settings, stored);
+        let of_topic = path.clone();
+        let subscriptions = subscriptions
+            .into_iter()
+            .map(|subscription| Self::subscription(&of_topic, subscription, stored));
+        let topic = Self {
+            path: path.clone(),
+            command: Box::new(move |request| Command::EnsureTopic {
+                request,
+                namespace: NAMESPACE,
+                path,
+                settings,
+            }),
+        };
+        std::iter::once(topic).chain(subscriptions).collect()
+    }
+
+    fn subscription(
+        topic: &str,
+        subscription: SubscriptionDefinition,
+        stored: &HashMap<String, QueueInfo>,
+    ) -> Self {
+        let SubscriptionDefinition {
+            name,
+            mut settings,
+            rules,
+        } = subscription;
+        let path = format!("{topic}/Subscriptions/{name}");
+        reconcile(&path, &mut settings.queue, stored);
+        let topic = topic.to_owned();
+        Self {
+            path,
+            command: Box::new(move |request| Command::EnsureSubscription {
+                request,
+                namespace: NAMESPACE,
+                topic,
+                name,
+                settings: Box::new(settings),
+                rules,
+            }),
+        }
+    }
 }
 
 async fn list(inbox: &Inbox) -> Result<Vec<QueueInfo>, Error> {
@@ -68,38 +134,36 @@ async fn stored(inbox: &Inbox) -> Result<HashMap<String, QueueInfo>, Error> {
         .collect())
 }
 
-/// The queue as it can be: what may not change is taken from the stored one.
-fn reconcile(mut queue: QueueDefinition, stored: &HashMap<String, QueueInfo>) -> QueueDefinition {
-    let Some(known) = stored.get(&queue.path.to_lowercase()) else {
-        return queue;
+/// Settings as they can be: what may not change is taken from the stored entity.
+fn reconcile(path: &str, wanted: &mut QueueSettings, stored: &HashMap<String, QueueInfo>) {
+    let Some(known) = stored.get(&path.to_lowercase()) else {
+        return;
     };
-    let wanted = &mut queue.settings;
     keep(
-        &queue.path,
+        path,
         "requires-session",
         &mut wanted.requires_session,
         known.settings.requires_session,
     );
     keep(
-        &queue.path,
+        path,
         "requires-duplicate-detection",
         &mut wanted.requires_duplicate_detection,
         known.settings.requires_duplicate_detection,
     );
-    queue
 }
 
 fn keep(path: &str, property: &str, wanted: &mut bool, stored: bool) {
     if *wanted != stored {
         tracing::error!(
-            queue = path,
-            "{property} can not be changed after creation: it stays {stored}; delete the queue to change it"
+            entity = path,
+            "{property} can not be changed after creation: it stays {stored}; delete the entity to change it"
         );
         *wanted = stored;
     }
 }
 
-async fn ensure(inbox: &Inbox, queues: Vec<QueueDefinition>) -> Result<(), Error> {
+async fn ensure(inbox: &Inbox, wanted: Vec<Wanted>) -> Result<(), Error> {
     let (ear, mut outputs) = mpsc::unbounded_channel();
     send(
         inbox,
@@ -109,12 +173,13 @@ async fn ensure(inbox: &Inbox, queues: Vec<QueueDefinition>) -> Result<(), Error
         },
     )
     .await?;
-    let paths: Vec<String> = queues.iter().map(|queue| queue.path.clone()).collect();
-    send(
-        inbox,
-        Message::Commands(queues.into_iter().zip(0..).map(command).collect()),
-    )
-    .await?;
+    let paths: Vec<String> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
+    let commands = wanted.into_iter().zip(0..).map(|(wanted, token)| {
+        let connection = SELF;
+        (wanted.command)(RequestId { connection, token })
+    });
+    let commands = commands.collect();
+    send(inbox, Message::Commands(commands)).await?;
     let mut answered = 0;
     while answered < paths.len() {
         let batch = outputs.recv().await.ok_or(Error::ShardEnded)?;
@@ -125,18 +190,6 @@ async fn ensure(inbox: &Inbox, queues: Vec<QueueDefinition>) -> Result<(), Error
 
 async fn send(inbox: &Inbox, message: Message) -> Result<(), Error> {
     inbox.send(message).await.map_err(|_| Error::ShardEnded)
-}
-
-fn command((queue, token): (QueueDefinition, u64)) -> Command {
-    Command::EnsureQueue {
-        request: RequestId {
-            connection: SELF,
-            token,
-        },
-        namespace: NAMESPACE,
-        path: queue.path,
-        settings: queue.settings,
-    }
 }
 
 /// Returns how many answers there are in `batch`, or the first refusal.

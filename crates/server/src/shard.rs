@@ -3,14 +3,17 @@
 //! Each round takes all that has arrived, reads the clock once and makes one turn; outputs go to
 //! each connection as one batch. Sending to a connection never waits: what a connection may be
 //! sent is bounded by the broker. Reads happen on blocking threads and come back as commands.
+//! What is said of entities goes into the directory that all connections watch, and is there
+//! before anybody hears of what else was said with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use servicebus::{Directory, Entity};
 use store::{Reader, StoreError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::broker_clock::BrokerClock;
 use crate::virtual_clock::{Answer, Progress, Request};
@@ -28,6 +31,9 @@ struct Listener {
     ear: Ear,
     batch: Vec<Output>,
 }
+
+/// The newest directory of entities, and word of newer ones.
+pub type Directories = watch::Receiver<Arc<Directory>>;
 
 /// What a shard task is told.
 #[derive(Debug)]
@@ -61,6 +67,7 @@ pub struct ShardTask {
     /// For what comes back from reads.
     own_inbox: Inbox,
     listeners: HashMap<ConnectionId, Listener>,
+    directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
     said: Vec<Output>,
     reads: Vec<ReadRequest>,
@@ -72,6 +79,7 @@ impl ShardTask {
     /// A task for `shard`, whose store tells of progress by `progress`.
     pub fn new(shard: Shard, clock: BrokerClock, progress: Arc<Notify>) -> (Self, Inbox) {
         let (own_inbox, inbox) = mpsc::channel(INBOX);
+        let (directory, _) = watch::channel(Arc::new(directory_of(&shard)));
         let task = Self {
             reader: shard.store().reader(),
             shard,
@@ -80,12 +88,18 @@ impl ShardTask {
             inbox,
             own_inbox: own_inbox.clone(),
             listeners: HashMap::new(),
+            directory,
             commands: Vec::new(),
             said: Vec::new(),
             reads: Vec::new(),
             reads_under_way: 0,
         };
         (task, own_inbox)
+    }
+
+    /// What connections watch to know which entities there are.
+    pub fn directories(&self) -> Directories {
+        self.directory.subscribe()
     }
 
     /// Runs until told to stop; everything decided by then is durable when this returns.
@@ -209,7 +223,12 @@ impl ShardTask {
     /// hears nothing.
     fn hand_out(&mut self) {
         let mut addressed = Vec::new();
+        let mut changes = Vec::new();
         for output in self.said.drain(..) {
+            if let Output::EntityChanged(change) = output {
+                changes.push(*change);
+                continue;
+            }
             let connection = output.connection();
             let Some(listener) = self.listeners.get_mut(&connection) else {
                 continue;
@@ -218,6 +237,14 @@ impl ShardTask {
                 addressed.push(connection);
             }
             listener.batch.push(output);
+        }
+        if !changes.is_empty() {
+            self.directory.send_modify(|directory| {
+                let directory = Arc::make_mut(directory);
+                changes
+                    .into_iter()
+                    .for_each(|change| directory.apply(change));
+            });
         }
         for connection in addressed {
             if let Some(listener) = self.listeners.get_mut(&connection) {
@@ -252,6 +279,27 @@ impl ShardTask {
         let panicked = || StoreError::Poisoned("the store panicked while it was closed".to_owned());
         closed.await.unwrap_or_else(|_| Err(panicked()))
     }
+}
+
+/// The entities that a shard begins with.
+fn directory_of(shard: &Shard) -> Directory {
+    let mut directory = Directory::default();
+    for QueueInfo {
+        id,
+        path,
+        kind,
+        settings,
+        ..
+    } in shard.broker.queues()
+    {
+        directory.insert(Entity {
+            id,
+            path,
+            kind,
+            settings,
+        });
+    }
+    directory
 }
 
 #[cfg(test)]
@@ -289,5 +337,57 @@ mod tests {
         });
         drop(stuck);
         assert_eq!(outcome, Ok(()));
+    }
+
+    fn ensure(path: &str, token: u64) -> Command {
+        Command::EnsureQueue {
+            request: request(token),
+            namespace: store::NamespaceId(0),
+            path: path.to_owned(),
+            settings: broker::QueueSettings::default(),
+        }
+    }
+
+    fn request(token: u64) -> broker::RequestId {
+        let connection = ConnectionId::SERVER;
+        broker::RequestId { connection, token }
+    }
+
+    #[test]
+    fn the_directory_has_changed_before_whoever_changed_it_is_answered() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().unwrap();
+        runtime.block_on(async {
+            let clock = BrokerClock::new(Clock::start(), false);
+            let store = Box::new(MemoryStore::new());
+            let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
+            let (task, inbox) = ShardTask::new(shard, clock, Arc::default());
+            let directories = task.directories();
+            let running = tokio::spawn(task.run());
+            let known = || directories.borrow().get("orders").map(|entity| entity.id);
+            let (ear, mut outputs) = mpsc::unbounded_channel();
+            let connection = ConnectionId::SERVER;
+            inbox.send(Message::Open { connection, ear }).await.unwrap();
+            let mut ids = Vec::new();
+            for token in 0..2 {
+                let commands = vec![ensure("Orders", token)];
+                inbox.send(Message::Commands(commands)).await.unwrap();
+                let said = outputs.recv().await.unwrap();
+                let [Output::Ensured { result: Ok(id), .. }] = said[..] else {
+                    panic!("{said:?}");
+                };
+                assert_eq!(known(), Some(id));
+                let (entity, request) = (id, request(token));
+                let commands = vec![Command::RemoveEntity { request, entity }];
+                inbox.send(Message::Commands(commands)).await.unwrap();
+                let said = outputs.recv().await.unwrap();
+                assert!(matches!(said[..], [Output::Removed { result: Ok(()), .. }]));
+                assert_eq!(known(), None);
+                ids.push(id);
+            }
+            assert_ne!(ids[0], ids[1], "an id is not used again");
+            inbox.send(Message::Stop).await.unwrap();
+            running.await.unwrap().unwrap();
+        });
     }
 }

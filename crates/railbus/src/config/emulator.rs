@@ -1,17 +1,21 @@
 //! The official emulator's `Config.json`. (Admin contract 12)
 //!
 //! A property that is missing takes the emulator's default, not the cloud's. A value inside
-//! either's limits is accepted. Members that are not known are worth a warning, topics one for all.
+//! either's limits is accepted. Members that are not known are worth a warning.
+
+mod topics;
 
 use broker::QueueSettings;
 use server::QueueDefinition;
 
+use super::choice::Status;
 use super::entities::Entities;
 use super::error::Error;
 use super::json::Cursor;
 use super::name::EntityPath;
 use super::queue::{
-    DeliveryCount, HistoryWindow, LockDuration, TimeToLive, delivery_count, forwarding_fault,
+    DeliveryCount, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
+    forwarding_fault,
 };
 
 /// What the emulator allows in one namespace is not a limit here, but there can be only one.
@@ -52,7 +56,10 @@ impl Reader {
         for queue in namespace.list("Queues")? {
             self.queue(&queue)?;
         }
-        self.topics(namespace)
+        for topic in namespace.list("Topics")? {
+            self.topic(&topic)?;
+        }
+        Ok(())
     }
 
     fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {
@@ -76,7 +83,8 @@ impl Reader {
     }
 
     fn settings(&mut self, properties: &Cursor<'_>) -> Result<QueueSettings, Error> {
-        const KNOWN: [&str; 9] = [
+        const KNOWN: [&str; 11] = [
+            "AutoDeleteOnIdle",
             "DeadLetteringOnMessageExpiration",
             "DefaultMessageTimeToLive",
             "DuplicateDetectionHistoryTimeWindow",
@@ -86,6 +94,7 @@ impl Reader {
             "MaxDeliveryCount",
             "RequiresDuplicateDetection",
             "RequiresSession",
+            "Status",
         ];
         self.warn_unknown(properties, &KNOWN)?;
         let mut settings = defaults();
@@ -125,16 +134,16 @@ impl Reader {
                 })
             },
         )?;
+        delivery_count_of(properties, &mut settings)?;
         set(
             properties,
-            "MaxDeliveryCount",
-            &mut settings.max_delivery_count,
-            |value| {
-                let count = DeliveryCount::check(value.integer()?)
-                    .map_err(|message| value.error(message))?;
-                Ok(delivery_count(count))
-            },
+            "AutoDeleteOnIdle",
+            &mut settings.auto_delete_on_idle,
+            |value| checked(value, |text| IdleTime::parse(text).map(|millis| millis.0)),
         )?;
+        set(properties, "Status", &mut settings.status, |value| {
+            checked(value, |text| Status::parse(text).map(Into::into))
+        })?;
         set(properties, "ForwardTo", &mut settings.forward_to, target)?;
         set(
             properties,
@@ -143,21 +152,6 @@ impl Reader {
             target,
         )?;
         Ok(settings)
-    }
-
-    /// Topics are checked for their names and otherwise left to a later version.
-    fn topics(&mut self, namespace: &Cursor<'_>) -> Result<(), Error> {
-        let mut paths = Vec::new();
-        for topic in namespace.list("Topics")? {
-            paths.push(path(&topic.required("Name")?)?);
-        }
-        if !paths.is_empty() {
-            self.entities.warnings.push(format!(
-                "topics and subscriptions are not part of this version; these are left out: {}",
-                paths.join(", ")
-            ));
-        }
-        Ok(())
     }
 
     fn warn_unknown(&mut self, object: &Cursor<'_>, known: &[&str]) -> Result<(), Error> {
@@ -171,7 +165,21 @@ impl Reader {
     }
 }
 
-/// A queue without properties.
+fn delivery_count_of(properties: &Cursor<'_>, settings: &mut QueueSettings) -> Result<(), Error> {
+    set(
+        properties,
+        "MaxDeliveryCount",
+        &mut settings.max_delivery_count,
+        |value| {
+            let count = DeliveryCount::check(value.integer()?);
+            count
+                .map(delivery_count)
+                .map_err(|message| value.error(message))
+        },
+    )
+}
+
+/// A queue, topic or subscription without properties.
 fn defaults() -> QueueSettings {
     QueueSettings {
         default_message_time_to_live: 3_600_000,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use server::QueueDefinition;
+use server::{QueueDefinition, TopicDefinition};
 
 use super::emulator;
 use super::error::{Error, Place, read};
@@ -15,16 +15,19 @@ use super::toml_file::TomlFile;
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
     pub queues: Vec<QueueDefinition>,
+    pub topics: Vec<TopicDefinition>,
     /// What a user should know about the file, although it is accepted.
     pub warnings: Vec<String>,
 }
 
 impl Entities {
-    /// Whether there is a queue of that name, in any case.
+    /// Whether there is a queue or topic of that name, in any case.
     pub fn contains(&self, path: &str) -> bool {
-        self.queues
-            .iter()
-            .any(|queue| queue.path.eq_ignore_ascii_case(path))
+        let queues = self.queues.iter().map(|queue| &queue.path);
+        let topics = self.topics.iter().map(|topic| &topic.path);
+        queues
+            .chain(topics)
+            .any(|known| known.eq_ignore_ascii_case(path))
     }
 }
 
@@ -98,6 +101,8 @@ fn collect(
 
 #[cfg(test)]
 mod tests {
+    use broker::{FilterDescription, Value};
+
     use super::*;
 
     fn check(name: &str, text: &str) -> Result<Entities, String> {
@@ -179,6 +184,43 @@ mod tests {
     }
 
     #[test]
+    fn status_and_idle_time_are_read_although_the_emulator_knows_neither() {
+        let queue = r#"{"Name": "a", "Properties": {"Status": "SendDisabled", "AutoDeleteOnIdle": "PT5M"}}"#;
+        let entities = emulator(queue).unwrap();
+        assert_eq!(entities.warnings, Vec::<String>::new());
+        let settings = &entities.queues[0].settings;
+        assert_eq!(settings.status, broker::Status::SendDisabled);
+        assert_eq!(settings.auto_delete_on_idle, 300_000);
+        let toml =
+            "[[queues]]\nname = 'a'\nstatus = 'receive-disabled'\nauto-delete-on-idle = 'PT10M'\n";
+        let settings = &check("q.toml", toml).unwrap().queues[0].settings;
+        assert_eq!(settings.status, broker::Status::ReceiveDisabled);
+        assert_eq!(settings.auto_delete_on_idle, 600_000);
+        let default = &check("q.toml", "[[queues]]\nname = 'a'\n").unwrap().queues[0].settings;
+        assert_eq!(default.status, broker::Status::Active);
+        assert_eq!(default.auto_delete_on_idle, u64::MAX);
+    }
+
+    #[test]
+    fn a_status_of_the_systems_and_too_short_an_idle_time_are_refused() {
+        let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties";
+        assert_eq!(
+            emulator(r#"{"Name": "a", "Properties": {"Status": "Deleting"}}"#).unwrap_err(),
+            format!(
+                "{place}.Status: `Deleting` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
+            ),
+        );
+        let error = emulator(r#"{"Name": "a", "Properties": {"AutoDeleteOnIdle": "PT299S"}}"#);
+        let error = error.unwrap_err();
+        assert!(
+            error.starts_with(&format!(
+                "{place}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
+            )),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn names_are_checked() {
         assert_eq!(
             emulator(r#"{"Name": "a b"}"#).unwrap_err(),
@@ -191,14 +233,89 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_left_out_with_one_warning() {
-        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [],
-            "Topics": [{"Name": "t1", "Subscriptions": []}, {"Name": "t2"}]}]}}"#;
-        let entities = check("Config.json", text).unwrap();
+    fn topics_are_read_with_their_subscriptions_and_rules() {
+        let entities = topics(
+            r#"{"Name": "t1", "Properties": {"RequiresDuplicateDetection": true}, "Subscriptions": [
+                {"Name": "all"},
+                {"Name": "some", "Properties": {"RequiresSession": true, "MaxDeliveryCount": 5},
+                 "Rules": [
+                    {"Name": "big", "Properties": {"FilterType": "sql",
+                        "SqlFilter": {"SqlExpression": "n > 5"},
+                        "Action": {"SqlExpression": "SET big = TRUE"}}},
+                    {"Name": "red", "Properties": {"FilterType": "Correlation",
+                        "CorrelationFilter": {"Label": "red",
+                            "Properties": {"a": 1, "b": "x", "c": 1.5, "d": true}}}}]}]}"#,
+        )
+        .unwrap();
+        assert_eq!(entities.warnings, Vec::<String>::new());
+        let [topic] = &entities.topics[..] else {
+            panic!("one topic");
+        };
+        assert!(topic.settings.requires_duplicate_detection);
+        let [all, some] = &topic.subscriptions[..] else {
+            panic!("two subscriptions");
+        };
+        assert_eq!((&*all.name, &all.rules), ("all", &None));
+        assert!(some.settings.queue.requires_session);
+        assert_eq!(some.settings.queue.max_delivery_count, 5);
+        let rules = some.rules.as_ref().unwrap();
+        assert_eq!(rules[0].filter, FilterDescription::Sql("n > 5".to_owned()));
+        assert_eq!(rules[0].action.as_deref(), Some("SET big = TRUE"));
+        let FilterDescription::Correlation(fields) = &rules[1].filter else {
+            panic!("a correlation filter");
+        };
+        assert_eq!(fields.label.as_deref(), Some("red"));
+        let values: Vec<_> = fields.properties.iter().map(|(_, value)| value).collect();
+        let expected = [
+            &Value::Long(1),
+            &Value::from("x"),
+            &Value::Double(1.5),
+            &Value::Bool(true),
+        ];
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn a_rule_that_makes_no_sense_is_an_error_at_its_place() {
+        let rule = |properties: &str| {
+            let text = format!(
+                r#"{{"Name": "t", "Subscriptions": [{{"Name": "s", "Rules": [
+                    {{"Name": "r", "Properties": {properties}}}]}}]}}"#
+            );
+            topics(&text).unwrap_err()
+        };
+        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
         assert_eq!(
-            entities.warnings,
-            ["topics and subscriptions are not part of this version; these are left out: t1, t2"]
+            rule(r#"{"FilterType": "SqlFilter", "SqlFilter": {"SqlExpression": "1=1"}}"#),
+            format!(
+                "Config.json:2: {place}.Properties.FilterType: `SqlFilter` is no type of filter: `Sql` or `Correlation` is"
+            ),
         );
+        assert_eq!(
+            rule(r#"{"FilterType": "Sql"}"#),
+            format!("Config.json:2: {place}.Properties: `SqlFilter` is missing"),
+        );
+        let error = rule(r#"{"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n >"}}"#);
+        assert!(error.contains("at character 4"), "{error}");
+        let error = rule(r#"{"FilterType": "Correlation", "CorrelationFilter": {}}"#);
+        assert!(error.contains("at least one field"), "{error}");
+    }
+
+    #[test]
+    fn a_topic_and_a_queue_can_not_share_a_name() {
+        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "a"}],
+            "Topics": [{"Name": "A"}]}]}}"#;
+        assert_eq!(
+            check("Config.json", text).unwrap_err(),
+            "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: the entity `A` is there already",
+        );
+    }
+
+    fn topics(topics: &str) -> Result<Entities, String> {
+        let text = format!(
+            r#"{{"UserConfig": {{"Namespaces": [{{"Name": "n", "Topics": [{topics}]}}]}}}}"#
+        );
+        check("Config.json", &text)
     }
 
     #[test]

@@ -34,6 +34,15 @@ pub struct Cursor<'a> {
     path: String,
 }
 
+/// A value that has no parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Fraction(f64),
+    Boolean(bool),
+}
+
 /// Parses `text`.
 pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
     let place = |line| Place {
@@ -143,6 +152,33 @@ impl<'a> Cursor<'a> {
             .as_number_lit()
             .and_then(|number| number.value.parse().ok());
         number.ok_or_else(|| self.error("a whole number is expected here"))
+    }
+
+    /// The members of this object, each a text, a number or a truth value. Names as they are.
+    pub fn scalars(&self) -> Result<Vec<(String, Scalar<'a>)>, Error> {
+        let members = self.object()?.properties.iter();
+        let members = members.map(|member| {
+            let name = member.name.as_str();
+            let value = self.step(name, &member.value).scalar()?;
+            Ok((name.to_owned(), value))
+        });
+        members.collect()
+    }
+
+    fn scalar(&self) -> Result<Scalar<'a>, Error> {
+        if let Some(text) = self.value.as_string_lit() {
+            return Ok(Scalar::Text(&text.value));
+        }
+        if let Some(boolean) = self.value.as_boolean_lit() {
+            return Ok(Scalar::Boolean(boolean.value));
+        }
+        let number = self.value.as_number_lit().map(|number| number.value);
+        let whole = number.and_then(|number| number.parse().ok());
+        let fraction = number.and_then(|number| number.parse().ok());
+        let scalar = whole
+            .map(Scalar::Integer)
+            .or(fraction.map(Scalar::Fraction));
+        scalar.ok_or_else(|| self.error("a text, a number, true or false is expected here"))
     }
 
     /// Members of this object whose names are not in `known`.

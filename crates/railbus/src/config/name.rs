@@ -5,6 +5,8 @@ use serde::de::Error as _;
 
 /// The longest path of a queue or topic.
 const LONGEST: usize = 260;
+/// The longest name of a subscription.
+const LONGEST_SUBSCRIPTION: usize = 50;
 
 /// A queue's or topic's path, checked.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,6 +28,31 @@ impl EntityPath {
     }
 }
 
+/// A subscription's name, checked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SubscriptionName(String);
+
+impl SubscriptionName {
+    /// Checks `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let refuse = |problem| Err(format!("`{text}` is not a name: {problem}"));
+        if text.len() > LONGEST_SUBSCRIPTION {
+            refuse("it must have 1 to 50 characters")
+        } else if text.contains('/') {
+            refuse("no `/` may be in it")
+        } else if let Some(problem) = problem(text) {
+            refuse(problem)
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// The name, consumed.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
 fn problem(text: &str) -> Option<&'static str> {
     let edge = |text: Option<char>| text.is_some_and(|c| c.is_ascii_alphanumeric());
     if text.is_empty() || text.len() > LONGEST {
@@ -41,6 +68,13 @@ fn problem(text: &str) -> Option<&'static str> {
         Some("a segment between two `/` is empty")
     } else {
         None
+    }
+}
+
+impl<'de> Deserialize<'de> for SubscriptionName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(D::Error::custom)
     }
 }
 

@@ -4,8 +4,9 @@ use broker::QueueSettings;
 use serde::Deserialize;
 use server::QueueDefinition;
 
-use super::choice::Expiry;
+use super::choice::{Expiry, Status};
 use super::duration::Millis;
+use super::entities::Entities;
 use super::name::EntityPath;
 use super::size::{Count, Size};
 
@@ -15,6 +16,8 @@ pub type LockDuration = Millis<5_000, 300_000>;
 pub type TimeToLive = Millis<1_000, { u64::MAX }>;
 /// 5 seconds, as the emulator allows, to 7 days, as the cloud does.
 pub type HistoryWindow = Millis<5_000, { 7 * 24 * 60 * 60 * 1_000 }>;
+/// From 5 minutes on.
+pub type IdleTime = Millis<300_000, { u64::MAX }>;
 /// Any positive 32-bit integer.
 pub type DeliveryCount = Count<1, { i32::MAX as u64 }>;
 
@@ -41,6 +44,9 @@ pub struct QueueConfig {
     pub duplicate_detection_history_time_window: Option<HistoryWindow>,
     pub forward_to: Option<EntityPath>,
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
+    pub status: Option<Status>,
+    /// Deleted with all that is in it when nobody has used it for so long.
+    pub auto_delete_on_idle: Option<IdleTime>,
 }
 
 impl From<QueueConfig> for QueueDefinition {
@@ -77,6 +83,10 @@ impl From<QueueConfig> for QueueDefinition {
             forward_dead_lettered_messages_to: queue
                 .forward_dead_lettered_messages_to
                 .map(EntityPath::into_string),
+            status: queue.status.unwrap_or_default().into(),
+            auto_delete_on_idle: queue
+                .auto_delete_on_idle
+                .map_or(default.auto_delete_on_idle, |millis| millis.0),
         };
         Self {
             path: queue.name.into_string(),
@@ -113,21 +123,22 @@ pub fn forwarding_fault(queue: &QueueDefinition) -> Option<String> {
     })
 }
 
-/// A warning for each queue whose messages would go to one that is not there.
-pub fn missing_targets(queues: &[QueueDefinition]) -> Vec<String> {
-    let is_there = |path: &str| {
-        queues
-            .iter()
-            .any(|queue| queue.path.eq_ignore_ascii_case(path))
-    };
+/// A warning for each queue or subscription whose messages would go to one that is not there.
+pub fn missing_targets(entities: &Entities) -> Vec<String> {
     let mut warnings = Vec::new();
-    for QueueDefinition { path, settings } in queues {
+    let queues = entities.queues.iter();
+    let queues = queues.map(|queue| (queue.path.clone(), &queue.settings));
+    let subscriptions = entities.topics.iter().flat_map(|topic| {
+        let of_topic = topic.subscriptions.iter();
+        of_topic.map(|it| (format!("{}/{}", topic.path, it.name), &it.settings.queue))
+    });
+    for (path, settings) in queues.chain(subscriptions) {
         let dead = settings.forward_dead_lettered_messages_to.iter();
         for target in settings
             .forward_to
             .iter()
             .chain(dead)
-            .filter(|t| !is_there(t))
+            .filter(|target| !entities.contains(target))
         {
             warnings.push(format!("{path} forwards to {target}, which is not there"));
         }

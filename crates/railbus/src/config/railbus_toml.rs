@@ -95,6 +95,8 @@ pub struct LimitsConfig {
     pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Messages on their way to one connection.
     pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    /// Messages that one batch delete may ask for: 4,000 as Premium has it, unless told otherwise.
+    pub messages_per_batch_delete: Option<Count<1, 4_000>>,
     /// Free disk space below which sends are refused.
     pub reserve_bytes: Option<Size<0, { u64::MAX }>>,
 }
@@ -220,6 +222,7 @@ mod tests {
             [limits]
             connections = 10
             idle-time-out = "PT1M"
+            messages-per-batch-delete = 500
             reserve-bytes = "1GiB"
             [[queues]]
             name = "orders"
@@ -237,6 +240,7 @@ mod tests {
             Some("second")
         );
         assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));
+        assert_eq!(config.limits.messages_per_batch_delete, Some(Count(500)));
         let queue = server::QueueDefinition::from(config.queues[0].clone());
         assert_eq!(queue.settings.lock_duration, 30_000);
         assert_eq!(

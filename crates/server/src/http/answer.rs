@@ -15,6 +15,11 @@ pub fn json(status: StatusCode, body: String) -> Response {
     response(status, "application/json", body)
 }
 
+/// A body that is text of some kind.
+pub fn text(status: StatusCode, kind: &'static str, body: String) -> Response {
+    response(status, kind, body)
+}
+
 /// What went wrong.
 pub fn error(status: StatusCode, message: &str) -> Response {
     json(status, serde_json::json!({ "error": message }).to_string())
