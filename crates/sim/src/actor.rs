@@ -1,8 +1,10 @@
 //! Actor: a simulated client with a purpose. It outlives its connections and opens new ones.
 
 use broker::Now;
-use endpoint::Event;
+use endpoint::{Event, LinkId};
 
+use crate::controller::Controller;
+use crate::holder::Holder;
 use crate::ledger::Ledger;
 use crate::manager::Manager;
 use crate::receiver::Receiver;
@@ -25,6 +27,8 @@ pub enum Actor {
     Sender(Sender),
     Receiver(Receiver),
     Manager(Manager),
+    Holder(Holder),
+    Controller(Controller),
 }
 
 impl Actor {
@@ -34,6 +38,8 @@ impl Actor {
             Self::Sender(sender) => sender.connected(remote),
             Self::Receiver(receiver) => receiver.connected(stage, remote),
             Self::Manager(manager) => manager.connected(remote),
+            Self::Holder(holder) => holder.connected(remote),
+            Self::Controller(controller) => controller.connected(stage, remote),
         }
     }
 
@@ -43,6 +49,8 @@ impl Actor {
             Self::Sender(sender) => sender.act(stage, remote),
             Self::Receiver(receiver) => receiver.act(stage, remote),
             Self::Manager(manager) => manager.act(stage, remote),
+            Self::Holder(holder) => holder.act(stage, remote),
+            Self::Controller(controller) => controller.act(stage, remote),
         }
         !stage.rng.chance(2)
     }
@@ -61,6 +69,18 @@ impl Actor {
             Self::Sender(sender) => sender.handle(stage, remote, event),
             Self::Receiver(receiver) => receiver.handle(stage, remote, event),
             Self::Manager(manager) => manager.handle(stage, remote, event),
+            Self::Holder(holder) => holder.handle(stage, remote, event),
+            Self::Controller(controller) => controller.handle(stage, remote, event),
+        }
+    }
+
+    /// Whether a link may go while the connection stays.
+    #[must_use]
+    pub fn parts_with(&self, link: LinkId) -> bool {
+        match self {
+            Self::Holder(holder) => holder.parts_with(link),
+            Self::Controller(controller) => controller.parts_with(link),
+            Self::Sender(_) | Self::Receiver(_) | Self::Manager(_) => false,
         }
     }
 
@@ -70,6 +90,8 @@ impl Actor {
             Self::Sender(sender) => sender.disconnected(ledger),
             Self::Receiver(receiver) => receiver.disconnected(ledger),
             Self::Manager(manager) => manager.disconnected(ledger),
+            Self::Holder(holder) => holder.disconnected(ledger),
+            Self::Controller(controller) => controller.disconnected(ledger),
         }
     }
 }

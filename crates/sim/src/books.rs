@@ -3,8 +3,7 @@
 //! Each set is applied in the time that its own writes take, and comes back as [`Changes`]: which
 //! messages moved and which counts rose, for the ledger to explain. What a set leaves behind is
 //! checked against itself (`check.rs`): heads count what is there, every row has its body, nothing
-//! is orphaned, every row can be found again. (Invariants I8, I9, I10, I11, and I6's "exactly once")
-//! Later kinds of records belong here: the entries of sessions and of their states.
+//! is orphaned, every row can be found again. (Invariants I4, I8, I9, I10, I11, and I6's "exactly once")
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +12,7 @@ use store::image::{EntryPlace, ExpiryKey, Image, MessageKey, NumberKey};
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write, WriteSet};
 
 use crate::message::MessageId;
+use crate::session::Session;
 use crate::violation::Violation;
 
 mod check;
@@ -20,9 +20,12 @@ mod history;
 mod look;
 mod rows;
 mod schedule;
+mod sessions;
 
 pub use history::Forgotten;
 pub use schedule::Due;
+use sessions::{Hashes, Member, StatePlace};
+pub use sessions::{Kind, StateChange};
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,6 +69,10 @@ pub struct Changes {
     pub counts: Vec<Counted>,
     /// Message ids that are remembered no longer.
     pub forgotten: Vec<Forgotten>,
+    /// In order.
+    pub states: Vec<StateChange>,
+    /// How many numbers were left out.
+    pub skipped: Vec<(EntityId, u64)>,
     /// Whose rows or heads were written.
     pub entities: BTreeSet<EntityId>,
 }
@@ -84,6 +91,11 @@ struct Page {
     due: BTreeSet<(EntityId, Due)>,
     /// Entries of histories that were written, or whose others were.
     history: BTreeSet<EntryPlace>,
+    /// Rows of sessions, or their entries, that were written.
+    members: BTreeSet<Member>,
+    /// States that were written, and whose they are.
+    states: BTreeMap<StatePlace, Option<Session>>,
+    state_changes: Vec<(StatePlace, Option<Bytes>)>,
 }
 
 #[derive(Debug)]
@@ -99,6 +111,8 @@ struct Tally {
     /// Messages and bytes, by part.
     parts: [(u64, u64); Part::ALL.len()],
     next: SequenceNumber,
+    /// What the states of its sessions take.
+    state_bytes: u64,
 }
 
 impl Default for Tally {
@@ -106,6 +120,7 @@ impl Default for Tally {
         Self {
             parts: Default::default(),
             next: SequenceNumber::FIRST,
+            state_bytes: 0,
         }
     }
 }
@@ -126,15 +141,32 @@ pub struct Books {
     tallies: BTreeMap<EntityId, Tally>,
     /// Deadlines of what stands in a queue itself.
     deadlines: BTreeSet<(u64, MessageKey)>,
+    kinds: BTreeMap<EntityId, Kind>,
+    hashes: Hashes,
+    /// Numbers that were left out, and that nobody has got yet.
+    skipped: BTreeSet<NumberKey>,
+    /// Available messages by their sessions.
+    sessions: BTreeMap<(EntityId, Session, SequenceNumber), MessageId>,
 }
 
 impl Books {
+    /// Empty books of entities of these kinds.
+    #[must_use]
+    pub fn new(kinds: BTreeMap<EntityId, Kind>) -> Self {
+        Self {
+            kinds,
+            ..Self::default()
+        }
+    }
+
     /// The books of what a crash has left.
     ///
     /// # Errors
     /// When that is not consistent.
-    pub fn of(image: &Image) -> Result<Self, Violation> {
+    pub fn after_crash(&self, image: &Image) -> Result<Self, Violation> {
         let mut books = Self {
+            kinds: self.kinds.clone(),
+            hashes: self.hashes.clone(),
             counts: image.delivery_counts.clone(),
             patches: image.patches.clone(),
             expiries: image.expiries.clone(),
@@ -159,6 +191,7 @@ impl Books {
             books.put_row(place, *row, &mut page)?;
         }
         books.note_entries(&mut page);
+        books.count_states();
         // Nothing was given a number just now.
         page.changes.moves.clear();
         books.check(&page)?;
@@ -189,7 +222,9 @@ impl Books {
                 to: None,
                 row,
             }));
+        page.changes.skipped = self.check_numbering(&page)?;
         self.check(&page)?;
+        page.changes.states = Self::state_changes(&mut page);
         Ok(page.changes)
     }
 
@@ -273,6 +308,9 @@ impl Books {
                 page.blocks.insert((entity, part, block));
                 Ok(())
             }
+            Write::ShareBody { pointer, .. } | Write::ReleaseBody { pointer } => Err(
+                Violation::new("I9", format!("nothing simulated shares {pointer:?}")),
+            ),
             Write::RemoveEntity(entity) => Err(Violation::new(
                 "I1",
                 format!("{entity:?} was removed and nobody asked for that"),

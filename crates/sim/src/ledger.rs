@@ -13,35 +13,48 @@ use bytes::Bytes;
 use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
 
-use crate::books::Books;
+use crate::books::{Books, Kind};
 use crate::message::{MessageId, Wish};
+use crate::rng::Rng;
+use crate::session::Session;
 use crate::violation::Violation;
 
 mod answers;
+mod browse;
 mod clients;
 mod deliveries;
+mod doom;
 mod duplicates;
 mod entry;
 mod forward;
 mod moves;
+mod order;
 mod recount;
 mod schedule;
+mod sessions;
 mod settlements;
+mod states;
 #[cfg(test)]
 mod tests;
+mod transactions;
 mod turn;
 mod watch;
 
 use answers::Answers;
 use clients::Clients;
+use doom::Dooms;
 use duplicates::History;
 use entry::{Entry, Sent};
 use forward::Forwarding;
 use schedule::Schedules;
+use sessions::Sessions;
+use states::States;
+use transactions::Transactions;
 use turn::Turn;
 use watch::Watch;
 
 pub use schedule::Scheduled;
+pub use transactions::LIFE as TRANSACTION_LIFE;
 pub use turn::Rest;
 
 /// What holds for the messages of one simulated queue.
@@ -56,6 +69,10 @@ pub struct Queue {
     /// Milliseconds; `u64::MAX` without one.
     pub default_ttl: u64,
     pub dead_letters_expired: bool,
+    /// Its messages are received by session.
+    pub sessions: bool,
+    /// What is past its deadline leaves only while somebody receives, and takes its session along.
+    pub cloud: bool,
     /// Milliseconds for which an id is remembered, if it detects duplicates.
     pub duplicate_window: Option<u64>,
     /// Where its messages go by themselves, by index.
@@ -89,14 +106,18 @@ pub struct Ledger {
     next_id: MessageId,
     max_wall: Wall,
     epoch: u64,
-    /// First deliveries, which must come in order. (I4 of a queue without sessions)
-    first_delivered: Vec<u64>,
+    /// First deliveries, which must come in order, by session where there are such. (I4)
+    first_delivered: BTreeMap<(usize, Option<Session>), u64>,
     /// The greatest enqueued time given out.
     last_enqueued: Vec<u64>,
     deferred: BTreeSet<(usize, Subqueue, SequenceNumber)>,
     schedules: Schedules,
     history: History,
     forwarding: Forwarding,
+    sessions: Sessions,
+    states: States,
+    dooms: Dooms,
+    transactions: Transactions,
     /// Messages that are to be enqueued, and where. One may wait for what its queue remembers.
     sends: BTreeMap<MessageId, EntityId>,
     /// Under which commit messages arrived, as long as that is not durable.
@@ -123,6 +144,12 @@ pub struct Ledger {
     pub duplicates: u64,
     /// Messages that went on to another queue.
     pub forwarded: u64,
+    /// Sessions that were lent.
+    pub accepts: u64,
+    /// Transactions that were committed.
+    pub committed: u64,
+    /// Transactions that took too long.
+    pub timed_out: u64,
     /// Write sets that were checked.
     pub sets: u64,
 }
@@ -132,25 +159,34 @@ impl Ledger {
     #[must_use]
     pub fn new(queues: Vec<Queue>, drops_locks: bool, now: Now) -> Self {
         let count = queues.len();
+        let kind = |queue: &Queue| {
+            let (sessions, cloud) = (queue.sessions, queue.cloud);
+            (queue.id, Kind { sessions, cloud })
+        };
+        let kinds = queues.iter().map(kind).collect();
         Self {
             queues,
-            books: Books::default(),
+            books: Books::new(kinds),
             drops_locks,
             entries: BTreeMap::new(),
             next_id: 1,
             max_wall: Wall(0),
             epoch: 0,
-            first_delivered: vec![0; count],
+            first_delivered: BTreeMap::new(),
             last_enqueued: vec![0; count],
             deferred: BTreeSet::new(),
             schedules: Schedules::default(),
             history: History::default(),
             forwarding: Forwarding::default(),
+            sessions: Sessions::default(),
+            states: States::default(),
+            dooms: Dooms::default(),
+            transactions: Transactions::default(),
             sends: BTreeMap::new(),
             undurable: BTreeMap::new(),
             tokens: BTreeMap::new(),
             last_quiet: now.mono,
-            turn: Turn::new(now),
+            turn: Turn::new(now, None),
             answers: Answers::default(),
             clients: Clients::default(),
             watch: Watch::default(),
@@ -161,14 +197,18 @@ impl Ledger {
             cancelled: 0,
             duplicates: 0,
             forwarded: 0,
+            accepts: 0,
+            committed: 0,
+            timed_out: 0,
             sets: 0,
         }
     }
 
-    /// A name for the next message.
-    pub fn fresh_id(&mut self) -> MessageId {
+    /// A name for the next message to a queue, which says its session too.
+    pub fn fresh_id(&mut self, rng: &mut Rng, queue: usize) -> MessageId {
+        let session = Session::for_message(rng, self.queues[queue].sessions);
         self.next_id += 1;
-        self.next_id - 1
+        Session::name_message(session, self.next_id - 1)
     }
 
     /// A client sends.
@@ -246,6 +286,7 @@ impl Ledger {
         self.max_wall = self.max_wall.max(wall);
         if jumped_back {
             self.answers.went_back(wall);
+            self.transactions.went_back(wall);
             for entry in self.entries.values_mut() {
                 entry.asked_wall = entry.asked_wall.min(wall);
             }
@@ -266,11 +307,16 @@ impl Ledger {
         self.schedules.crashed();
         self.sends.clear();
         self.undurable.clear();
-        self.books = Books::of(image)?;
+        self.books = self.books.after_crash(image)?;
         self.forwarding = Forwarding::default();
+        self.sessions = Sessions::default();
+        self.dooms.clear();
+        self.transactions = Transactions::default();
+        self.states_crashed()?;
         self.put_back();
         for (id, entry) in &mut self.entries {
             entry.lock = None;
+            entry.freed = 0;
             // It may have swallowed the sight of deliveries whose failures were already written.
             let count = self.books.place(*id).map(|place| self.books.count(place));
             entry.deliveries = entry.deliveries.max(count.unwrap_or(0));

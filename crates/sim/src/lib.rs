@@ -9,16 +9,21 @@
 
 pub mod actor;
 pub mod books;
+pub mod controller;
 pub mod faults;
+pub mod holder;
 pub mod ledger;
+pub mod lent;
 pub mod line;
 pub mod manager;
 pub mod message;
 pub mod receiver;
 pub mod remote;
+pub mod request;
 pub mod rng;
 pub mod sender;
 pub mod server;
+pub mod session;
 pub mod tape;
 pub mod violation;
 pub mod world;

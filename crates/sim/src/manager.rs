@@ -3,12 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use amqp::encode;
-use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
-use amqp::value::{Map, lookup};
-use amqp::{Value, decode};
+use amqp::Value;
+use amqp::value::Map;
 use broker::Subqueue;
-use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId, Outgoing};
 use store::SequenceNumber;
 
@@ -16,6 +13,7 @@ use crate::actor::Stage;
 use crate::ledger::{Ask, Ledger, Scheduled};
 use crate::message::MessageId;
 use crate::remote::Remote;
+use crate::request::{Response, request};
 use crate::violation::Violation;
 
 mod schedule;
@@ -155,8 +153,9 @@ impl Manager {
                 }
             }
             Asked::Fetch(numbers) => {
-                // Locked by another manager, or settled meanwhile: not found is right then.
-                if response.code != 200 {
+                // Locked by another manager, or settled meanwhile: not found is right then. In a
+                // queue with sessions only their holders get anything.
+                if response.code != 200 && !stage.ledger.queues[self.queue].sessions {
                     stage
                         .ledger
                         .forget_deferred(self.queue, self.subqueue, &numbers[..1]);
@@ -258,73 +257,4 @@ fn settle(held: &[([u8; 16], MessageId)], ask: Ask) -> Plan {
         body,
         Asked::Settle(ids, ask),
     )
-}
-
-fn request(id: u64, node: &str, operation: &str, body: Map) -> Bytes {
-    let mut out = BytesMut::new();
-    let properties = Properties {
-        message_id: Some(Value::Ulong(id)),
-        reply_to: Some(Value::String(node.to_owned())),
-        ..Properties::default()
-    };
-    properties.encode(&mut out);
-    encode_map_section(
-        &mut out,
-        descriptor::APPLICATION_PROPERTIES,
-        &[("operation".into(), operation.into())],
-    );
-    encode::value(
-        &mut out,
-        &Value::described(descriptor::VALUE, Value::Map(body)),
-    );
-    out.freeze()
-}
-
-struct Response {
-    correlation: u64,
-    code: i64,
-    body: Map,
-}
-
-impl Response {
-    fn decode(payload: &Bytes) -> Option<Self> {
-        let sections = Sections::scan(payload).ok()?;
-        let properties = Properties::decode(&payload.slice(sections.properties)).ok()?;
-        let application =
-            decode_map_section(&payload.slice(sections.application_properties)).ok()?;
-        let Some(Value::Ulong(correlation)) = properties.correlation_id else {
-            return None;
-        };
-        let code = lookup(&application, "statusCode")?.as_integer()?;
-        let body = match decode::value(&payload.slice(sections.body)).ok()? {
-            Value::Described(described) => described.1.as_map().cloned().unwrap_or_default(),
-            _ => return None,
-        };
-        Some(Self {
-            correlation,
-            code,
-            body,
-        })
-    }
-
-    /// Lock token, if there is one, and encoded message.
-    fn messages(&self) -> Vec<(Option<[u8; 16]>, Bytes)> {
-        let Some(Value::List(messages)) = lookup(&self.body, "messages") else {
-            return Vec::new();
-        };
-        messages
-            .iter()
-            .filter_map(Value::as_map)
-            .filter_map(|message| {
-                let token = match lookup(message, "lock-token") {
-                    Some(Value::Uuid(token)) => Some(*token),
-                    _ => None,
-                };
-                match lookup(message, "message") {
-                    Some(Value::Binary(bytes)) => Some((token, bytes.clone())),
-                    _ => None,
-                }
-            })
-            .collect()
-    }
 }

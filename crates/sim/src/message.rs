@@ -1,7 +1,8 @@
 //! Message: what simulated clients send, so that every copy can be told and checked.
 //!
 //! The last eight bytes of an encoded message are its id, so whoever sees a payload knows what
-//! it is without decoding it; the id and a random filling are all of the body.
+//! it is without decoding it; the id and a random filling are all of the body. The id tells its
+//! session.
 
 use amqp::encode;
 use amqp::message::{Header, Properties, Sections, descriptor, encode_map_section};
@@ -10,6 +11,7 @@ use broker::Now;
 use bytes::{Bytes, BytesMut};
 
 use crate::rng::Rng;
+use crate::session::Session;
 
 /// Names one message of a run.
 pub type MessageId = u64;
@@ -81,6 +83,7 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
     let properties = Properties {
         message_id: Some(Value::Ulong(wish.key.unwrap_or(id))),
         subject: Some("sim".to_owned()),
+        group_id: Session::of(id).map(Session::name),
         ..Properties::default()
     };
     properties.encode(&mut out);

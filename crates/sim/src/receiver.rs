@@ -1,30 +1,23 @@
 //! Receiver: a client that takes messages from one queue and settles them in every way there is,
 //! sometimes too late, sometimes never.
 
-use std::collections::BTreeMap;
-
-use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
 
 use crate::actor::Stage;
-use crate::ledger::{Ask, Ledger};
-use crate::message::MessageId;
+use crate::ledger::Ledger;
+use crate::lent::Lent;
 use crate::remote::Remote;
 use crate::violation::Violation;
 
 /// A receiving client.
 pub struct Receiver {
     path: String,
-    subqueue: Subqueue,
     /// Receive-and-delete.
     settled: bool,
     link: Option<LinkId>,
     attached: bool,
-    /// Deliveries that it has not settled.
-    held: Vec<(u32, MessageId)>,
-    /// Settlements that wait for their answer, by delivery-id.
-    asked: BTreeMap<u32, (MessageId, Ask)>,
+    lent: Lent,
     /// Completes everything at once and never drains: for the end of a run.
     pub diligent: bool,
     /// Counts the names of its links.
@@ -42,12 +35,10 @@ impl Receiver {
         };
         Self {
             path,
-            subqueue,
             settled,
             link: None,
             attached: false,
-            held: Vec::new(),
-            asked: BTreeMap::new(),
+            lent: Lent::new(subqueue),
             diligent: false,
             links: 0,
         }
@@ -82,7 +73,7 @@ impl Receiver {
                     .set_credit(link, credit, stage.rng.chance(100));
             }
             6 if stage.rng.chance(20) => remote.endpoint.detach(link, true, None),
-            _ => self.settle_some(stage, remote),
+            _ => self.lent.settle_some(stage, remote),
         }
     }
 
@@ -90,43 +81,7 @@ impl Receiver {
         if remote.endpoint.credit_left(link) < 50 {
             remote.endpoint.set_credit(link, 100, false);
         }
-        while let Some((delivery, id)) = self.held.pop() {
-            self.ask(stage, remote, delivery, id, Ask::Complete);
-        }
-    }
-
-    fn settle_some(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
-        for _ in 0..=stage.rng.below(3) {
-            if self.held.is_empty() {
-                return;
-            }
-            let (delivery, id) = self.held.remove(stage.rng.below(self.held.len()));
-            let ask = match stage.rng.below(20) {
-                0..=10 => Ask::Complete,
-                11..=12 => Ask::Abandon,
-                13 => Ask::Release,
-                14 => Ask::DeadLetter,
-                15 => Ask::Defer,
-                // Forgotten: its lock runs out.
-                _ => continue,
-            };
-            self.ask(stage, remote, delivery, id, ask);
-        }
-    }
-
-    fn ask(
-        &mut self,
-        stage: &mut Stage<'_>,
-        remote: &mut Remote,
-        delivery: u32,
-        id: MessageId,
-        ask: Ask,
-    ) {
-        stage.ledger.asked(id, ask);
-        self.asked.insert(delivery, (id, ask));
-        remote
-            .endpoint
-            .dispose_received(remote.session, delivery, state_of(ask, stage), false);
+        self.lent.complete_all(stage, remote);
     }
 
     pub(crate) fn handle(
@@ -145,7 +100,7 @@ impl Receiver {
             } => {
                 let id = stage.ledger.received(&payload)?;
                 if !settled {
-                    self.held.push((delivery_id, id));
+                    self.lent.take(delivery_id, id);
                 }
             }
             Event::Updated {
@@ -153,80 +108,16 @@ impl Receiver {
                 settled: true,
                 state,
                 ..
-            } => self.updated(stage, delivery_id, state)?,
+            } => self.lent.updated(stage, delivery_id, state)?,
             Event::Detached { .. } | Event::Closed { .. } => self.disconnected(stage.ledger),
             _ => {}
         }
         Ok(())
     }
 
-    fn updated(
-        &mut self,
-        stage: &mut Stage<'_>,
-        delivery: u32,
-        state: Option<DeliveryState>,
-    ) -> Result<(), Violation> {
-        let Some((id, ask)) = self.asked.remove(&delivery) else {
-            return Ok(());
-        };
-        let done = match state {
-            Some(DeliveryState::Rejected(Some(error))) => {
-                if error.condition != "com.microsoft:message-lock-lost"
-                    && error.condition != "amqp:not-allowed"
-                {
-                    return Err(Violation::new(
-                        "I2",
-                        format!("settling {id} was refused with {error:?}"),
-                    ));
-                }
-                false
-            }
-            Some(_) => true,
-            None => {
-                return Err(Violation::new(
-                    "I2",
-                    format!("settling {id} was answered without a state"),
-                ));
-            }
-        };
-        stage.ledger.answered(id, self.subqueue, ask, done)
-    }
-
     pub(crate) fn disconnected(&mut self, ledger: &mut Ledger) {
         self.link = None;
         self.attached = false;
-        self.held.clear();
-        for (_, (id, ask)) in std::mem::take(&mut self.asked) {
-            ledger.answer_lost(id, ask);
-        }
-    }
-}
-
-/// The state that asks for an outcome, as the SDKs spell it. (Wire contract 5.1)
-fn state_of(ask: Ask, stage: &mut Stage<'_>) -> DeliveryState {
-    let modified = |undeliverable_here, message_annotations| DeliveryState::Modified {
-        delivery_failed: false,
-        undeliverable_here,
-        message_annotations,
-    };
-    let note = || {
-        vec![(
-            Value::Symbol(Symbol::new("note")),
-            Value::String("changed".to_owned()),
-        )]
-    };
-    match ask {
-        Ask::Complete => DeliveryState::Accepted,
-        Ask::Abandon => modified(false, stage.rng.chance(300).then(note)),
-        Ask::Release => DeliveryState::Released,
-        Ask::Defer => modified(true, None),
-        Ask::DeadLetter => DeliveryState::Rejected(Some(Error {
-            condition: Symbol::new("com.microsoft:dead-letter"),
-            description: None,
-            info: Some(vec![(
-                Value::Symbol(Symbol::new("DeadLetterReason")),
-                Value::String("sim".to_owned()),
-            )]),
-        })),
+        self.lent.lost(ledger);
     }
 }

@@ -1,5 +1,6 @@
 //! Remote: the client's end of one simulated connection, with one session on it.
 
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::terminus::{Source, Target};
 use amqp::{Attach, Role, Symbol, TargetTerminus, Value};
 use broker::{ConnectionId, Now};
@@ -7,6 +8,9 @@ use bytes::BytesMut;
 use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
 
 use crate::rng::Rng;
+
+/// Under which a link says which session it wants, and is told which one it has.
+pub const SESSION_FILTER: Symbol = Symbol::new("com.microsoft:session-filter");
 
 /// A client's connection.
 pub struct Remote {
@@ -51,9 +55,19 @@ impl Remote {
         self.endpoint.attach(self.session, attach)
     }
 
+    /// Attaches a link to the coordinator of transactions.
+    pub fn attach_coordinator(&mut self, name: &str) -> LinkId {
+        let attach = Attach {
+            role: Role::Sender,
+            initial_delivery_count: Some(0),
+            target: Some(Box::new(TargetTerminus::Coordinator(Vec::new()))),
+            ..link(name, "")
+        };
+        self.endpoint.attach(self.session, attach)
+    }
+
     /// Attaches a link that receives from `address`; `settled` asks for receive-and-delete.
     pub fn attach_receiver(&mut self, name: &str, address: &str, settled: bool) -> LinkId {
-        use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
         let snd = if settled {
             SenderSettleMode::Settled
         } else {
@@ -69,6 +83,27 @@ impl Remote {
             rcv_settle_mode: Some(rcv),
             ..link(name, address)
         };
+        self.endpoint.attach(self.session, attach)
+    }
+
+    /// Attaches a link that wants a session of `address`: the one named, or the next that there
+    /// is within so many milliseconds.
+    pub fn attach_holder(
+        &mut self,
+        name: &str,
+        address: &str,
+        wanted: Option<&str>,
+        timeout_ms: u32,
+    ) -> LinkId {
+        let mut attach = link(name, address);
+        attach.snd_settle_mode = Some(SenderSettleMode::Unsettled);
+        attach.rcv_settle_mode = Some(ReceiverSettleMode::Second);
+        let id = wanted.map_or(Value::Null, Value::from);
+        if let Some(source) = attach.source.as_deref_mut() {
+            source.filter = Some(vec![(Value::Symbol(SESSION_FILTER), id)]);
+        }
+        let timeout = Value::Symbol(Symbol::new("com.microsoft:timeout"));
+        attach.properties = Some(vec![(timeout, Value::Uint(timeout_ms))]);
         self.endpoint.attach(self.session, attach)
     }
 

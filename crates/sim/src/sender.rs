@@ -56,7 +56,7 @@ impl Sender {
     }
 
     fn send(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
-        let id = stage.ledger.fresh_id();
+        let id = stage.ledger.fresh_id(stage.rng, self.queue);
         let wish = Wish::any(stage.rng, id, stage.now);
         let size = match stage.rng.below(100) {
             0 => 40_000,

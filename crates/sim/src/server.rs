@@ -208,6 +208,7 @@ fn ensure_all(
         directory.insert(Entity {
             id,
             path: (*path).to_owned(),
+            kind: broker::EntityKind::Queue,
             settings: settings.clone(),
         });
     }

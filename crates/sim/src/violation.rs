@@ -47,7 +47,7 @@ impl fmt::Display for Violation {
             write!(f, " (step {step})")?;
         }
         if let Some(seed) = self.seed {
-            write!(f, "; replay with RAILBUS_SIM_SEED={seed}")?;
+            write!(f, "; replay with cargo xtask sim --seed {seed}")?;
         }
         Ok(())
     }

@@ -3,13 +3,16 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, QueueSettings, Subqueue, Wall,
+    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, QueueSettings, Subqueue,
+    TransactionSettings, Wall,
 };
 use store::memory::MemoryDisk;
 
 use crate::actor::{Actor, Stage};
+use crate::controller::Controller;
 use crate::faults::Faults;
-use crate::ledger::{Ledger, Queue};
+use crate::holder::Holder;
+use crate::ledger::{self, Ledger, Queue};
 use crate::line::Line;
 use crate::manager::Manager;
 use crate::receiver::Receiver;
@@ -20,7 +23,7 @@ use crate::server::Server;
 use crate::violation::Violation;
 
 mod drain;
-mod queues;
+pub(crate) mod queues;
 mod trouble;
 mod turn;
 
@@ -50,6 +53,12 @@ pub struct Report {
     pub duplicates: u64,
     /// Messages that went on to another queue.
     pub forwarded: u64,
+    /// Sessions that were lent.
+    pub accepts: u64,
+    /// Transactions that were committed.
+    pub committed: u64,
+    /// Transactions that took too long.
+    pub timed_out: u64,
     /// Checked one by one.
     pub write_sets: u64,
     pub crashes: u64,
@@ -68,6 +77,9 @@ impl Report {
         self.cancelled += other.cancelled;
         self.duplicates += other.duplicates;
         self.forwarded += other.forwarded;
+        self.accepts += other.accepts;
+        self.committed += other.committed;
+        self.timed_out += other.timed_out;
         self.write_sets += other.write_sets;
         self.crashes += other.crashes;
         self.cuts += other.cuts;
@@ -161,6 +173,9 @@ impl World {
         self.report.cancelled = self.ledger.cancelled;
         self.report.duplicates = self.ledger.duplicates;
         self.report.forwarded = self.ledger.forwarded;
+        self.report.accepts = self.ledger.accepts;
+        self.report.committed = self.ledger.committed;
+        self.report.timed_out = self.ledger.timed_out;
         self.report.write_sets = self.ledger.sets;
         Ok(self.report)
     }
@@ -290,10 +305,10 @@ impl World {
         let mut over = false;
         for event in remote.events(self.now) {
             over |= matches!(event, endpoint::Event::Closed { .. });
-            let relink = matches!(event, endpoint::Event::Detached { .. });
+            // A client whose link was detached starts afresh, unless that is its business.
+            over |=
+                matches!(event, endpoint::Event::Detached { link, .. } if !actor.parts_with(link));
             actor.handle(&mut stage, remote, event)?;
-            // A client whose link was detached starts afresh.
-            over |= relink;
         }
         if over {
             self.hang_up(player);
@@ -361,6 +376,10 @@ fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> Broker
         body_bytes: [0, 500, 100_000][rng.below(3)],
         outlet_bytes: [2_000, 100_000][rng.below(2)],
         turn_work: 1 + rng.below(20),
+        transactions: TransactionSettings {
+            life: ledger::TRANSACTION_LIFE,
+            ..TransactionSettings::default()
+        },
         ..BrokerSettings::default()
     }
 }
@@ -377,6 +396,8 @@ fn ledger_queues(server: &Server) -> Vec<Queue> {
             max_delivery_count: info.settings.max_delivery_count,
             default_ttl: info.settings.default_message_time_to_live,
             dead_letters_expired: info.settings.dead_lettering_on_message_expiration,
+            sessions: info.settings.requires_session,
+            cloud: info.settings.expiry == Some(Expiry::Cloud),
             duplicate_window: info
                 .settings
                 .requires_duplicate_detection
@@ -398,19 +419,23 @@ fn players() -> Vec<Player> {
     let mut actors = Vec::new();
     for (index, (path, settings)) in queues::definitions().into_iter().enumerate() {
         let fast = path == queues::FAST;
-        let mut receiver = |subqueue, settled| {
-            if queues::is_open(&settings, subqueue) {
-                actors.push(Actor::Receiver(Receiver::new(path, subqueue, settled)));
-            }
+        let receiver = |subqueue, settled| {
+            let open = queues::is_open(&settings, subqueue);
+            open.then(|| Actor::Receiver(Receiver::new(path, subqueue, settled)))
         };
-        receiver(Subqueue::Main, fast);
-        receiver(Subqueue::Main, fast);
+        if settings.requires_session {
+            actors.extend((0..3).map(|_| Actor::Holder(Holder::new(index, path))));
+        } else {
+            actors.extend(receiver(Subqueue::Main, fast));
+            actors.extend(receiver(Subqueue::Main, fast));
+        }
         if !fast {
-            receiver(Subqueue::DeadLetter, false);
+            actors.extend(receiver(Subqueue::DeadLetter, false));
             actors.push(Actor::Manager(Manager::new(index, path, Subqueue::Main)));
         }
         actors.push(Actor::Sender(Sender::new(index, path)));
     }
+    actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
     actors
         .into_iter()
         .map(|actor| Player {

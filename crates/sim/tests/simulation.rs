@@ -1,7 +1,12 @@
 //! The simulator against the broker: random runs with all faults, each named by its seed.
 //!
-//! `RAILBUS_SIM_OPERATIONS` sets how many operations the long run makes (default 1,000,000 in
-//! release, 20,000 otherwise), `RAILBUS_SIM_SEED` replays one run.
+//! `RAILBUS_SIM_OPERATIONS` sets how many operations the long run makes (default 10,000,000 in
+//! release, 20,000 otherwise), `RAILBUS_SIM_SEED` names its first seed, and alone replays one run.
+//! `cargo xtask sim` sets both.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use sim::{Faults, Plan, Report};
 
@@ -11,6 +16,48 @@ fn from_environment(name: &str) -> Option<u64> {
         text.parse()
             .unwrap_or_else(|_| panic!("{name} is a number, not {text}")),
     )
+}
+
+/// Operations of every run but for what the drain takes, so that a seed alone names one.
+const RUN: u64 = 20_000;
+
+/// So many seeds from `first` on, on all processors. Each run is one thread's.
+fn run_all(first: u64, runs: u64) -> Report {
+    let next = AtomicU64::new(0);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let work = || run_some(first, runs, &next);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut total = Report::default();
+        for worker in workers {
+            total.add(&worker.join().expect("a violation has been printed"));
+        }
+        total
+    })
+}
+
+/// Takes seeds until none is left.
+fn run_some(first: u64, runs: u64, next: &AtomicU64) -> Report {
+    let mut total = Report::default();
+    loop {
+        let run = next.fetch_add(1, Ordering::Relaxed);
+        if run >= runs {
+            return total;
+        }
+        let plan = Plan {
+            seed: first.wrapping_add(run),
+            operations: RUN,
+            faults: Faults::ALL,
+        };
+        match sim::run(plan) {
+            Ok(report) => total.add(&report),
+            Err(violation) => {
+                // The others need not go on.
+                next.store(runs, Ordering::Relaxed);
+                panic!("{violation}");
+            }
+        }
+    }
 }
 
 fn check(plan: Plan) -> Report {
@@ -35,34 +82,21 @@ fn without_faults_everything_sent_is_received() {
 
 #[test]
 fn nothing_accepted_is_lost_whatever_breaks() {
-    let usual = if cfg!(debug_assertions) {
-        20_000
-    } else {
-        1_000_000
+    let first = from_environment("RAILBUS_SIM_SEED");
+    let usual = match first {
+        Some(_) => RUN,
+        None if cfg!(debug_assertions) => RUN,
+        None => 10_000_000,
     };
     let wanted = from_environment("RAILBUS_SIM_OPERATIONS").unwrap_or(usual);
-    if let Some(seed) = from_environment("RAILBUS_SIM_SEED") {
-        println!(
-            "{:?}",
-            check(Plan {
-                seed,
-                operations: 20_000,
-                faults: Faults::ALL
-            })
-        );
+    let first = first.unwrap_or(1_000);
+    let runs = wanted.div_ceil(RUN);
+    let total = run_all(first, runs);
+    println!("{runs} seeds from {first}: {total:?}");
+    if runs < 10 {
+        // Not everything happens in every run.
         return;
     }
-    let (mut seed, mut total) = (1_000, Report::default());
-    while total.operations < wanted {
-        let report = check(Plan {
-            seed,
-            operations: 20_000.min(wanted),
-            faults: Faults::ALL,
-        });
-        total.add(&report);
-        seed += 1;
-    }
-    println!("seeds 1000 to {}: {total:?}", seed - 1);
     assert!(
         total.crashes > 0 && total.cuts > 0 && total.write_sets > 0,
         "no fault happened, or nothing was checked: {total:?}"
@@ -72,6 +106,9 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.cancelled,
         total.duplicates,
         total.forwarded,
+        total.accepts,
+        total.committed,
+        total.timed_out,
     ];
     assert!(
         used.iter().all(|count| *count > 0),

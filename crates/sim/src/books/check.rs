@@ -9,7 +9,6 @@ use crate::violation::Violation;
 
 impl Books {
     pub(super) fn check(&mut self, page: &Page) -> Result<(), Violation> {
-        self.check_numbering(page)?;
         for entity in &page.changes.entities {
             self.check_head(*entity)?;
         }
@@ -31,25 +30,63 @@ impl Books {
         for place in &page.history {
             self.check_pair(place)?;
         }
+        for member in &page.members {
+            self.check_member(*member)?;
+        }
+        for place in page.states.keys() {
+            self.check_state(*place)?;
+        }
         Ok(())
     }
 
     /// Numbers are given out one after the other, and a message keeps its own. (I8)
-    fn check_numbering(&mut self, page: &Page) -> Result<(), Violation> {
+    /// Some may be left out, to be given out later or never; how many is returned.
+    pub(super) fn check_numbering(
+        &mut self,
+        page: &Page,
+    ) -> Result<Vec<(EntityId, u64)>, Violation> {
+        let mut skipped = Vec::new();
         for moved in &page.changes.moves {
             let Some(to) = moved.to else { continue };
-            let tally = self.tallies.entry(to.entity).or_default();
             let stays = moved
                 .from
                 .is_some_and(|from| (from.entity, from.number) == (to.entity, to.number));
-            if to.number == tally.next {
-                tally.next = to.number.next();
-            } else if !stays {
+            let old = to.number < self.next_number(to.entity);
+            if stays || old && self.skipped.remove(&(to.entity, to.number)) {
+                continue;
+            }
+            self.skip_to(to.entity, to.number, &mut skipped);
+            let tally = self.tallies.entry(to.entity).or_default();
+            if to.number != tally.next {
                 let what = format!("{:?} gave out {}, not {}", to.entity, to.number, tally.next);
                 return Err(Violation::new("I8", what));
             }
+            tally.next = to.number.next();
         }
-        Ok(())
+        for entity in &page.changes.entities {
+            if let Some(head) = self.heads.get(entity) {
+                let next = head.next_number;
+                self.skip_to(*entity, next, &mut skipped);
+            }
+        }
+        Ok(skipped)
+    }
+
+    /// Numbers below that one were left out.
+    fn skip_to(
+        &mut self,
+        entity: EntityId,
+        next: SequenceNumber,
+        skipped: &mut Vec<(EntityId, u64)>,
+    ) {
+        let tally = self.tallies.entry(entity).or_default();
+        if next > tally.next {
+            skipped.push((entity, next.0 - tally.next.0));
+            let left_out = tally.next.0..next.0;
+            let left_out = left_out.map(|number| (entity, SequenceNumber(number)));
+            self.skipped.extend(left_out);
+            tally.next = next;
+        }
     }
 
     /// A head says what is there and from where it is found. (I9)
@@ -76,6 +113,11 @@ impl Books {
             if says.count > 0 {
                 self.check_reach(entity, part, says)?;
             }
+        }
+        if head.session_state_bytes != tally.state_bytes {
+            let (says, counted) = (head.session_state_bytes, tally.state_bytes);
+            let what = format!("{entity:?} claims {says} bytes of states, a count finds {counted}");
+            return Err(Violation::new("I9", what));
         }
         self.check_start(entity, head)?;
         self.check_oldest(entity, head)

@@ -26,6 +26,40 @@ impl Books {
         self.places.get(&id).copied()
     }
 
+    /// When a message expires, if it is there.
+    #[must_use]
+    pub fn expires_ms(&self, id: MessageId) -> Option<u64> {
+        let (_, row) = self.rows.get(&self.place(id)?.key())?;
+        Some(row.expires_ms)
+    }
+
+    /// The number that an entity gives out next.
+    #[must_use]
+    pub fn next_number(&self, entity: EntityId) -> SequenceNumber {
+        let tally = self.tallies.get(&entity);
+        tally.map_or(SequenceNumber::FIRST, |tally| tally.next)
+    }
+
+    /// Available messages from a number on.
+    pub fn numbered(
+        &self,
+        entity: EntityId,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = (SequenceNumber, MessageId)> {
+        let part = Part::Active;
+        let all = (entity, part, from)..=(entity, part, SequenceNumber::MAX);
+        self.rows
+            .range(all)
+            .map(|((_, _, number), (id, _))| (*number, *id))
+    }
+
+    /// Which message is deferred under a number.
+    #[must_use]
+    pub fn deferred(&self, entity: EntityId, number: SequenceNumber) -> Option<MessageId> {
+        let part = Part::Deferred;
+        Some(self.rows.get(&(entity, part, number))?.0)
+    }
+
     /// Failed deliveries of what stands there.
     #[must_use]
     pub fn count(&self, place: Place) -> u32 {
@@ -84,6 +118,14 @@ impl Books {
         self.tallies
             .get(&entity)
             .map_or((0, 0), |tally| tally.parts[part as usize])
+    }
+
+    /// What the states of an entity's sessions take.
+    #[must_use]
+    pub fn state_bytes(&self, entity: EntityId) -> u64 {
+        self.tallies
+            .get(&entity)
+            .map_or(0, |tally| tally.state_bytes)
     }
 
     /// Which message stands there.

@@ -70,11 +70,14 @@ impl Books {
             return Err(Violation::new("I6", what));
         }
         self.rows.insert(to.key(), (id, row));
+        self.note_member(to, id, &row, true, page);
         let tally = self.tallies.entry(to.entity).or_default();
         let count = &mut tally.parts[to.part as usize];
         *count = (count.0 + 1, count.1 + u64::from(row.size));
         if to.part == Part::Active && row.expires_ms != u64::MAX {
-            self.deadlines.insert((row.expires_ms, to.key()));
+            if !self.kind(to.entity).cloud {
+                self.deadlines.insert((row.expires_ms, to.key()));
+            }
             page.dated.push((to.key(), row.expires_ms));
         }
         if to.part == Part::Scheduled {
@@ -99,6 +102,7 @@ impl Books {
             body.pointers -= 1;
         }
         self.places.remove(&id);
+        self.note_member(from, id, &row, false, page);
         self.deadlines.remove(&(row.expires_ms, from.key()));
         let tally = self.tallies.entry(from.entity).or_default();
         let count = &mut tally.parts[from.part as usize];

@@ -17,12 +17,14 @@ impl Books {
     pub(super) fn put_entry(&mut self, place: EntryPlace, value: Bytes, page: &mut Page) {
         note(&place, page);
         self.note_history(&place, page);
+        self.note_session(&place, Some(&value), page);
         self.entries.insert(place, value);
     }
 
     pub(super) fn remove_entry(&mut self, place: &EntryPlace, page: &mut Page) {
         note(place, page);
         self.note_forgotten(place, page);
+        self.note_session(place, None, page);
         self.entries.remove(place);
     }
 
@@ -32,6 +34,7 @@ impl Books {
         for place in &places {
             note(place, page);
             self.note_history(place, page);
+            self.note_session_place(place, None, page);
         }
     }
 

@@ -5,17 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use broker::{ConnectionId, LockToken, Mono, Output, RequestId, Wall};
+use broker::{ConnectionId, LockToken, Mono, Output, ReceiverId, RequestId, TransactionId, Wall};
 use store::{CommitId, EntityId, Part, SequenceNumber};
 
+use super::browse::Listed;
 use super::deliveries::Way;
 use super::entry::Hold;
+use super::sessions::Key;
 use super::{Ask, Ledger, Rest};
 use crate::message::MessageId;
+use crate::session::Session;
 use crate::violation::Violation;
 
 /// What is known of the locks that a request is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Standing {
     /// All of them are held.
     Good,
@@ -46,6 +49,39 @@ pub(super) enum Asked {
     },
     /// Something that takes reads of that entity.
     Read(EntityId),
+    /// Messages, of one session or all, and some that were there.
+    Peek {
+        entity: EntityId,
+        session: Option<Session>,
+        there: Vec<(SequenceNumber, MessageId)>,
+    },
+    /// Sessions, and those that were there.
+    List {
+        entity: EntityId,
+        listed: Vec<Listed>,
+    },
+    RenewSession {
+        key: Key,
+        holder: Option<ReceiverId>,
+        at: Mono,
+        standing: Standing,
+    },
+    Declare,
+    /// Something is to be part of a transaction, which has it as that part if it is open.
+    Enlist {
+        id: TransactionId,
+        part: Option<usize>,
+        standing: Standing,
+    },
+    Discharge,
+    /// A session's state is read or set.
+    State {
+        key: Key,
+        holder: Option<ReceiverId>,
+        standing: Standing,
+        /// Which of its values it had.
+        since: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -88,6 +124,12 @@ impl Answers {
         }
     }
 
+    /// Whether a request is about a part of a transaction.
+    fn is_enlisted(&self, request: RequestId) -> bool {
+        let pending = self.pending.get(&request);
+        pending.is_some_and(|pending| matches!(pending.asked, Asked::Enlist { .. }))
+    }
+
     /// Nobody waits for an answer on that connection any more.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         self.pending
@@ -98,7 +140,13 @@ impl Answers {
     pub(super) fn check(&self, rest: &Rest<'_>) -> Result<(), Violation> {
         let waits = |pending: &Pending| match pending.asked {
             // A send waits only where ids are looked up.
-            Asked::Read(entity) | Asked::Send { entity, .. } => rest.is_reading(entity),
+            Asked::Read(entity)
+            | Asked::Peek { entity, .. }
+            | Asked::List { entity, .. }
+            | Asked::Send { entity, .. } => rest.is_reading(entity),
+            Asked::State { key, .. } => rest.is_reading(key.0),
+            // A commit waits for whatever its parts want to know.
+            Asked::Discharge => !rest.reads.is_empty(),
             _ => false,
         };
         match self.pending.iter().find(|(_, pending)| !waits(pending)) {
@@ -119,6 +167,24 @@ impl Ledger {
     pub fn said(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
         match output {
             Output::Sent {
+                request, result, ..
+            } if self.answers.is_enlisted(*request) => match self.take(*request, durable)? {
+                Some(asked) => self.said_send_enlisted(&asked, result),
+                None => Ok(()),
+            },
+            Output::Settled { request, result } if self.answers.is_enlisted(*request) => {
+                match self.take(*request, durable)? {
+                    Some(asked) => self.said_settlement_enlisted(&asked, result),
+                    None => Ok(()),
+                }
+            }
+            Output::SessionStateSet { request, result } if self.answers.is_enlisted(*request) => {
+                match self.take(*request, durable)? {
+                    Some(asked) => self.said_enlisted(&asked, result.is_ok()).map(drop),
+                    None => Ok(()),
+                }
+            }
+            Output::Sent {
                 request,
                 result,
                 duplicates,
@@ -132,7 +198,10 @@ impl Ledger {
             Output::Renewed { request, result } => {
                 self.said_renewed(*request, result.as_ref().ok().copied(), durable)
             }
-            Output::Browsed { request, .. } => self.take(*request, durable).map(drop),
+            Output::Browsed { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_browsed(asked, result)
+            }
             Output::Cancelled { request, result } => {
                 self.take(*request, durable)?;
                 self.said_cancelled(*request, result, durable)
@@ -147,28 +216,69 @@ impl Ledger {
             }
             Output::Deliver { receiver, delivery } => {
                 self.clients.given(*receiver, delivery.size());
-                self.watch.fed(&self.clients, *receiver);
                 self.delivered(delivery, Way::Link(*receiver))
             }
             Output::Drained { receiver } => {
                 self.clients.drained(*receiver);
                 Ok(())
             }
-            Output::Ensured { .. } | Output::Evicted { .. } => Ok(()),
+            Output::Ensured { .. }
+            | Output::Removed { .. }
+            | Output::RuleChanged { .. }
+            | Output::Rules { .. }
+            | Output::EntityChanged(_)
+            | Output::Evicted { .. } => Ok(()),
+            Output::Deleted { .. } => Err(Violation::new(
+                "I4",
+                format!("nobody deletes messages, but the shard says {output:?}"),
+            )),
             Output::SessionAccepted { .. }
             | Output::SessionRefused { .. }
             | Output::SessionLost { .. }
             | Output::SessionRenewed { .. }
             | Output::SessionState { .. }
             | Output::SessionStateSet { .. }
-            | Output::Sessions { .. } => Err(Violation::new(
-                "I4",
-                format!("nobody asked for a session, but the shard says {output:?}"),
-            )),
-            Output::Declared { .. } | Output::Discharged { .. } | Output::TimedOut { .. } => {
-                let what = format!("nobody has a transaction, but the shard says {output:?}");
-                Err(Violation::new("I14", what))
+            | Output::Sessions { .. } => self.said_of_session(output, durable),
+            Output::Declared { request, result } => {
+                self.take(*request, durable)?;
+                self.said_declared(*request, result)
             }
+            Output::Discharged { request, result } => {
+                self.take(*request, durable)?;
+                self.said_discharged(*request, result, durable)
+            }
+            Output::TimedOut { transaction, .. } => self.said_timed_out(*transaction),
+        }
+    }
+
+    fn said_of_session(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
+        match output {
+            Output::SessionAccepted {
+                receiver,
+                session_id,
+                lock_ms,
+            } => self.said_session_accepted(*receiver, session_id, *lock_ms),
+            Output::SessionRefused { receiver, error } => {
+                self.said_session_refused(*receiver, *error)
+            }
+            Output::SessionLost { receiver } => self.said_session_lost(*receiver),
+            Output::SessionRenewed { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_session_renewed(asked.as_ref(), result)
+            }
+            Output::SessionState { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_state(asked.as_ref(), result)
+            }
+            Output::SessionStateSet { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_state_set(*request, asked.as_ref(), result, durable)
+            }
+            Output::Sessions { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_sessions(asked, result)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -315,7 +425,7 @@ impl Ledger {
 }
 
 /// A lock that is held can be settled, and one that is over can not. (I3)
-fn check_standing(
+pub(super) fn check_standing(
     standing: Standing,
     done: bool,
     what: impl Fn() -> String,

@@ -52,7 +52,10 @@ impl Clients {
                     receiver.draining = drain.then_some(*limit);
                 }
             }
-            Command::Detach { receiver } => drop(self.receivers.remove(receiver)),
+            Command::AcceptSession {
+                receiver, entity, ..
+            } => self.attach(*receiver, (*entity, Subqueue::Main)),
+            Command::Detach { receiver } => self.leave(*receiver),
             Command::Written { connection, bytes } => {
                 if let Some(unwritten) = self.unwritten.get_mut(connection) {
                     *unwritten = unwritten.saturating_sub(*bytes);
@@ -71,6 +74,11 @@ impl Clients {
             draining: None,
         };
         self.receivers.insert(id, receiver);
+    }
+
+    /// A receiver is gone.
+    pub(super) fn leave(&mut self, receiver: ReceiverId) {
+        self.receivers.remove(&receiver);
     }
 
     fn disconnect(&mut self, connection: ConnectionId) {
@@ -121,6 +129,12 @@ impl Clients {
         self.unwritten
             .get(&connection)
             .is_none_or(|unwritten| *unwritten == 0)
+    }
+
+    /// Whether a receiver would be given what there is.
+    pub(super) fn wants(&self, id: ReceiverId) -> bool {
+        let receiver = self.receivers.get(&id);
+        receiver.is_some_and(|receiver| receiver.credit() > 0) && self.has_written(id.connection)
     }
 
     /// From where messages are wanted by receivers that would be given them.

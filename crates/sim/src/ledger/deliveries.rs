@@ -16,7 +16,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    fn connection(self) -> ConnectionId {
+    pub(super) fn connection(self) -> ConnectionId {
         match self {
             Self::Link(receiver) => receiver.connection,
             Self::Number(connection) => connection,
@@ -28,6 +28,7 @@ impl Ledger {
     /// A delivery leaves the shard.
     pub(super) fn delivered(&mut self, delivery: &Delivery, way: Way) -> Result<(), Violation> {
         self.deliveries += 1;
+        let turn = self.turn.index;
         let id = message::id_of(&delivery.message.payload)
             .filter(|id| self.entries.contains_key(id))
             .ok_or_else(|| {
@@ -36,10 +37,20 @@ impl Ledger {
         let entry = &self.entries[&id];
         entry.check_delivery(id, delivery, way, self.turn.now.mono)?;
         let stale = self.is_stale(id, delivery, way)?;
+        let session = self.session_of_delivery(id, delivery, way)?;
         if !stale {
             self.check_order(id, delivery)?;
         }
         let mut lock = delivery.lock_ms.map(|ms| self.lock(id, delivery, way, ms));
+        if let Some(key) = session {
+            self.check_overtaking(key, delivery, way)?;
+            if let Some(lock) = &mut lock {
+                self.lend_with(key, id, way, lock);
+            }
+        }
+        if let Way::Link(receiver) = way {
+            self.watch.fed(&self.clients, receiver, session);
+        }
         if let Some(lock) = lock.as_mut().filter(|_| stale) {
             lock.hold = Hold::Ended;
         }
@@ -55,6 +66,9 @@ impl Ledger {
         }
         entry.gone |= lock.is_none();
         entry.lock = lock;
+        if lock.is_some_and(|lock| lock.hold == Hold::Ended) {
+            entry.freed = turn;
+        }
         if let Some(lock) = lock {
             self.tokens.insert(lock.token, id);
             self.watch.locked(lock.token, lock.at_most);
@@ -69,8 +83,9 @@ impl Ledger {
             return Ok(());
         }
         let number = delivery.message.number.0;
-        let newest = &mut self.first_delivered[entry.queue];
-        if number < *newest && entry.epoch == self.epoch {
+        let (queue, same_epoch) = (entry.queue, entry.epoch == self.epoch);
+        let newest = self.first_delivered(queue, id);
+        if number < *newest && same_epoch {
             let what = format!("#{number} was first delivered after #{newest}");
             return Err(Violation::new("I4", what));
         }
@@ -100,6 +115,7 @@ impl Ledger {
             } else {
                 Hold::Held
             },
+            enlisted: None,
         }
     }
 
@@ -129,7 +145,7 @@ impl Ledger {
 }
 
 /// Every dead letter carries a reason, and nothing else does.
-fn from_dead_letters(delivery: &Delivery) -> bool {
+pub(super) fn from_dead_letters(delivery: &Delivery) -> bool {
     delivery
         .message
         .changes

@@ -118,6 +118,31 @@ impl Ledger {
         Ok(())
     }
 
+    /// The number of what was accepted with that id within the window that began before `asked`.
+    pub(super) fn accepted_before(
+        &self,
+        queue: usize,
+        key: MessageId,
+        asked: Wall,
+    ) -> Option<SequenceNumber> {
+        let window = self.queues[queue].duplicate_window?;
+        let history = self.history.accepted.get(&(queue, key))?;
+        let mut counting = history.iter().rev();
+        let first = counting.find(|first| asked.0 < first.at.saturating_add(window))?;
+        Some(first.number)
+    }
+
+    /// A message was dropped for the sake of that one, which is therefore there.
+    pub(super) fn vouch_for(&mut self, place: (usize, MessageId), number: SequenceNumber) {
+        let history = self.history.accepted.get(&place).into_iter().flatten();
+        let first = history.filter(|first| first.number == number);
+        for first in first.map(|first| first.message) {
+            if let Some(first) = self.entries.get_mut(&first) {
+                first.vouched = true;
+            }
+        }
+    }
+
     /// The number for whose sake a message that comes now would be dropped.
     pub(super) fn first_accepted(&self, id: MessageId, queue: usize) -> Option<SequenceNumber> {
         let key = self.entries.get(&id)?.key;

@@ -1,6 +1,6 @@
 //! Entry: one message, as far as its sender and its receivers know.
 
-use broker::{ConnectionId, LockToken, Mono, ReceiverId, Wall};
+use broker::{ConnectionId, LockToken, Mono, ReceiverId, TransactionId, Wall};
 use bytes::Bytes;
 use store::{Part, SequenceNumber};
 
@@ -39,6 +39,8 @@ pub(super) struct Lock {
     /// It lasts no longer than this.
     pub at_most: Mono,
     pub hold: Hold,
+    /// It is part of a transaction.
+    pub enlisted: Option<TransactionId>,
 }
 
 impl Lock {
@@ -103,6 +105,8 @@ pub(super) struct Entry {
     pub deliveries: u32,
     pub last_count: u32,
     pub lock: Option<Lock>,
+    /// The turn since which its last lock is known to be over.
+    pub freed: u64,
 }
 
 impl Entry {
@@ -142,6 +146,20 @@ impl Entry {
             deliveries: 0,
             last_count: 0,
             lock: None,
+            freed: 0,
+        }
+    }
+
+    /// Whether that is its newest lock.
+    pub(super) fn is_locked_by(&self, token: LockToken) -> bool {
+        self.lock.is_some_and(|lock| lock.token == token)
+    }
+
+    /// Its lock is over, in the turn of that number.
+    pub(super) fn free(&mut self, turn: u64) {
+        if let Some(lock) = &mut self.lock {
+            lock.hold = Hold::Ended;
+            self.freed = turn;
         }
     }
 

@@ -28,6 +28,7 @@ pub(super) struct Station {
     queue: usize,
     source: Option<&'static str>,
     ttl: u64,
+    due: u64,
     asked_wall: Wall,
 }
 
@@ -45,11 +46,14 @@ impl Entry {
             queue: self.queue,
             source: self.source,
             ttl: self.ttl,
+            due: self.due,
             asked_wall: self.asked_wall,
         });
         self.queue = to;
         self.source = source;
         self.ttl = ttl;
+        // By the time at which it was due the clock may have gone back.
+        self.due = 0;
         self.asked_wall = now;
         self.last_count = 0;
         self.changed |= source.is_some();
@@ -66,6 +70,7 @@ impl Entry {
             self.queue = before.queue;
             self.source = before.source;
             self.ttl = before.ttl;
+            self.due = before.due;
             self.asked_wall = before.asked_wall.min(self.asked_wall);
         }
     }
@@ -125,7 +130,7 @@ impl Ledger {
             let what = format!("message {id} went from {from:?} to {to:?} {what}");
             return Err(Violation::new(invariant, what));
         }
-        self.check_not_lent(id, entry, "forwarded")?;
+        self.check_not_lent(id, "forwarded")?;
         let ttl = entry.ttl.min(self.queues[destination].default_ttl);
         let wall = self.turn.now.wall;
         if let Some(entry) = self.entries.get_mut(&id) {

@@ -1,14 +1,13 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
-//!
-//! A new reason for a message to move (a transaction) is a new arm here.
 
-use store::{CommitId, MessageRow, Part};
+use store::{CommitId, EntityId, Part};
 
-use super::entry::{Entry, Hold};
+use super::entry::Entry;
 use super::{Ask, Ledger, Queue};
 use crate::books::{Counted, Move, Place};
 use crate::message::MessageId;
+use crate::session::Session;
 use crate::violation::Violation;
 
 impl Ledger {
@@ -17,7 +16,7 @@ impl Ledger {
         match (moved.from, moved.to) {
             (None, Some(to)) => self.explain_arrival(moved, to, commit),
             (Some(from), None) => self.explain_departure(moved, from, commit),
-            (Some(from), Some(to)) => self.explain_step(moved, from, to),
+            (Some(from), Some(to)) => self.explain_step(moved, from, to, commit),
             (None, None) => Ok(()),
         }
     }
@@ -34,12 +33,21 @@ impl Ledger {
             let what = format!("message {id} in {to:?} {what}");
             Err(Violation::new(invariant, what))
         };
-        let sent_to = self.sends.remove(&id);
+        let mut sent_to = self.sends.remove(&id);
+        let mut promised = None;
+        if sent_to.is_none()
+            && let Some((entity, number)) = self.committed_send(id, commit)?
+        {
+            (sent_to, promised) = (Some(entity), number);
+        }
         let (Some(entity), Some(entry)) = (sent_to, self.entries.get_mut(&id)) else {
             return wrong("I12", "is stored and nobody sent it");
         };
         if entry.arrived.is_some() {
             return wrong("I6", "is stored a second time");
+        }
+        if self.queues[entry.queue].sessions && Session::of(id).is_none() {
+            return wrong("I4", "is stored and has no session");
         }
         let scheduled = entry.due > self.turn.now.wall.0;
         let part = if scheduled {
@@ -49,6 +57,9 @@ impl Ledger {
         };
         if (entity, part) != (to.entity, to.part) || self.queues[entry.queue].id != to.entity {
             return wrong("I6", "was sent to another place");
+        }
+        if scheduled && promised.is_some_and(|promised| promised != to.number) {
+            return wrong("I8", "has not the number that was promised");
         }
         if self
             .books
@@ -95,17 +106,24 @@ impl Ledger {
         from: Place,
         commit: CommitId,
     ) -> Result<(), Violation> {
-        let (entry, queue) = self.entry_at(moved.id, from)?;
+        if from.part != Part::Scheduled && self.ended(moved.id, Ask::Complete, commit)? {
+            return self.entry_at(moved.id, from).map(drop);
+        }
+        let (_, queue) = self.entry_at(moved.id, from)?;
         if from.part == Part::Scheduled {
             return self.explain_cancellation(moved.id, from);
         }
-        if self.ended(moved.id, Ask::Complete) {
+        let (dead_letters_expired, taken) = (queue.dead_letters_expired, queue.receive_and_delete);
+        if !dead_letters_expired && self.expires(moved) {
+            self.committed_end(moved.id, Ask::Abandon, commit)?;
+            self.check_not_lent(moved.id, "expired")?;
+            // Perhaps before its time, with its session.
+            if let Some(entry) = self.entries.get_mut(&moved.id) {
+                entry.may_be_gone = true;
+            }
             return Ok(());
         }
-        if from.part == Part::Active && !queue.dead_letters_expired && self.is_past(&moved.row) {
-            return self.check_not_lent(moved.id, entry, "expired");
-        }
-        if from.part == Part::Active && queue.receive_and_delete {
+        if from.part == Part::Active && taken {
             self.owed.push((commit, moved.id));
             return Ok(());
         }
@@ -119,22 +137,30 @@ impl Ledger {
         Err(Violation::new("I1", what))
     }
 
-    fn explain_step(&mut self, moved: &Move, from: Place, to: Place) -> Result<(), Violation> {
+    fn explain_step(
+        &mut self,
+        moved: &Move,
+        from: Place,
+        to: Place,
+        commit: CommitId,
+    ) -> Result<(), Violation> {
         if (from.entity, from.part, to.part) == (to.entity, Part::Scheduled, Part::Active) {
             return self.explain_activation(moved, from, to);
         }
         if from.entity != to.entity {
             return self.explain_forwarding(moved, from, to);
         }
-        let (entry, queue) = self.entry_at(moved.id, from)?;
+        self.entry_at(moved.id, from)?;
         let deferred = match (from.part, to.part) {
             _ if (from.entity, from.number) != (to.entity, to.number) => false,
             (Part::Active | Part::Deferred, Part::DeadLetter) => {
-                return self.explain_dead_letter(moved, to, entry, queue);
+                return self.explain_dead_letter(moved, from, to, commit);
             }
             (Part::Active, Part::Deferred)
             | (Part::DeadLetter, Part::DeadLetterDeferred)
-            | (Part::Transfer, Part::TransferDeferred) => self.ended(moved.id, Ask::Defer),
+            | (Part::Transfer, Part::TransferDeferred) => {
+                self.ended(moved.id, Ask::Defer, commit)?
+            }
             _ => false,
         };
         if deferred {
@@ -147,41 +173,48 @@ impl Ledger {
     /// A message is dead-lettered by its receiver, after too many deliveries, or past its
     /// deadline, and says why.
     fn explain_dead_letter(
-        &self,
+        &mut self,
         moved: &Move,
+        from: Place,
         to: Place,
-        entry: &Entry,
-        queue: &Queue,
+        commit: CommitId,
     ) -> Result<(), Violation> {
         let id = moved.id;
+        let expires = self.expires(moved);
+        self.entry_at(id, from)?;
+        let patch = self.books.patch(to).cloned().unwrap_or_default();
         let says = |reason: &str| {
-            let patch = self.books.patch(to).map_or(&[][..], |patch| patch);
-            contains(patch, b"DeadLetterReason") && contains(patch, reason.as_bytes())
+            contains(&patch, b"DeadLetterReason") && contains(&patch, reason.as_bytes())
         };
-        if self.ended(id, Ask::DeadLetter) && says("") {
+        let own = !says("MaxDeliveryCountExceeded") && !says("TTLExpiredException");
+        if own && self.ended(id, Ask::DeadLetter, commit)? && says("") {
             return Ok(());
         }
+        self.committed_end(id, Ask::Abandon, commit)?;
+        let (_, queue) = self.entry_at(id, from)?;
         if self.books.count(to) >= queue.max_delivery_count && says("MaxDeliveryCountExceeded") {
-            return self.check_not_lent(id, entry, "given up");
+            return self.check_not_lent(id, "given up");
         }
-        let from_queue = moved.from.is_some_and(|from| from.part == Part::Active);
-        if from_queue
-            && queue.dead_letters_expired
-            && self.is_past(&moved.row)
-            && says("TTLExpiredException")
-        {
-            return self.check_not_lent(id, entry, "expired");
+        if expires && queue.dead_letters_expired && says("TTLExpiredException") {
+            return self.check_not_lent(id, "expired");
         }
         let what = format!("message {id} was dead-lettered for no reason, or without saying it");
         Err(Violation::new("I6", what))
     }
 
     /// A count rises by one for each lock that ended without success.
-    pub(super) fn explain_count(&mut self, counted: &Counted) -> Result<(), Violation> {
+    pub(super) fn explain_count(
+        &mut self,
+        counted: &Counted,
+        commit: CommitId,
+    ) -> Result<(), Violation> {
         let Counted { id, before, after } = *counted;
         if after != before && after != before + 1 {
             let what = format!("message {id} counted {before}, then {after}");
             return Err(Violation::new("I5", what));
+        }
+        if after > before {
+            self.committed_end(id, Ask::Abandon, commit)?;
         }
         let place = self.books.place(id);
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -198,9 +231,7 @@ impl Ledger {
                 let what = format!("the lock of message {id} was ended before its time");
                 return Err(Violation::new("I3", what));
             }
-            if let Some(lock) = &mut entry.lock {
-                lock.hold = Hold::Ended;
-            }
+            entry.free(self.turn.index);
         }
         Ok(())
     }
@@ -230,22 +261,29 @@ impl Ledger {
         Ok((entry, &self.queues[entry.queue]))
     }
 
-    /// Whether a client that may hold the lock asked for that in this turn.
-    fn ended(&self, id: MessageId, ask: Ask) -> bool {
-        self.turn.ends.contains(&(id, ask))
+    /// Whether a client that may hold the lock asked for that in this turn, or in a transaction
+    /// that is being committed.
+    fn ended(&mut self, id: MessageId, ask: Ask, commit: CommitId) -> Result<bool, Violation> {
+        let committed = self.committed_end(id, ask, commit)?;
+        Ok(committed || self.turn.ends.contains(&(id, ask)))
     }
 
-    fn is_past(&self, row: &MessageRow) -> bool {
-        row.expires_ms <= self.turn.now.wall.0
+    /// Numbers that nobody got are those that transactions were promised.
+    pub(super) fn explain_skips(&mut self, skipped: &[(EntityId, u64)]) -> Result<(), Violation> {
+        for (entity, count) in skipped {
+            let promised = self.turn.promises.entry(*entity).or_default();
+            let Some(left) = promised.checked_sub(*count) else {
+                let what = format!("{entity:?} left {count} numbers out");
+                return Err(Violation::new("I8", what));
+            };
+            *promised = left;
+        }
+        Ok(())
     }
 
-    pub(super) fn check_not_lent(
-        &self,
-        id: MessageId,
-        entry: &Entry,
-        what: &str,
-    ) -> Result<(), Violation> {
-        if entry.is_lent(self.turn.now.mono) {
+    pub(super) fn check_not_lent(&self, id: MessageId, what: &str) -> Result<(), Violation> {
+        let entry = self.entries.get(&id);
+        if entry.is_some_and(|entry| entry.is_lent(self.turn.now.mono)) {
             let what = format!("message {id} was {what} while it is locked");
             return Err(Violation::new("I3", what));
         }

@@ -3,6 +3,7 @@
 mod answers;
 mod desk;
 mod duplicates;
+mod forward;
 mod schedule;
 mod watch;
 mod writes;

@@ -17,14 +17,21 @@ use super::entry::Hold;
 use super::{Ask, Ledger};
 use crate::books::Due;
 use crate::message::{self, MessageId};
+use crate::session::Session;
 use crate::violation::Violation;
 
 /// What may explain the writes of the turn under way.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub now: Now,
+    /// Turns are counted.
+    pub index: u64,
+    /// The last one after which everything decided was said.
+    pub quiet: u64,
     /// Locks that are to end by a token that may be good.
     pub ends: BTreeSet<(MessageId, Ask)>,
+    /// How many numbers may be set aside for transactions.
+    pub promises: BTreeMap<EntityId, u64>,
     /// The last scheduled message of each entity that was activated.
     pub activated: BTreeMap<EntityId, Due>,
     /// The last message of each entity that went on from it.
@@ -32,10 +39,13 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(now: Now) -> Self {
+    pub(super) fn new(now: Now, before: Option<&Self>) -> Self {
         Self {
             now,
+            index: before.map_or(0, |before| before.index + 1),
+            quiet: before.map_or(0, |before| before.quiet),
             ends: BTreeSet::new(),
+            promises: BTreeMap::new(),
             activated: BTreeMap::new(),
             forwarded: BTreeMap::new(),
         }
@@ -76,7 +86,7 @@ impl Rest<'_> {
 impl Ledger {
     /// The shard is about to be told all this.
     pub fn turn_begins(&mut self, commands: &[Command], now: Now) {
-        self.turn = Turn::new(now);
+        self.turn = Turn::new(now, Some(&self.turn));
         // Elsewhere what is not enqueued at once never is.
         let mut sends = std::mem::take(&mut self.sends);
         sends.retain(|_, entity| self.detects(*entity));
@@ -101,12 +111,17 @@ impl Ledger {
             self.sets += 1;
             let changes = self.books.apply(set)?;
             for counted in &changes.counts {
-                self.explain_count(counted)?;
+                self.explain_count(counted, *commit)?;
             }
             self.note_cancelled(&changes, *commit);
+            for change in &changes.states {
+                self.explain_state(change, *commit)?;
+            }
+            self.explain_skips(&changes.skipped)?;
             for moved in &changes.moves {
                 self.explain(moved, *commit)?;
             }
+            self.check_whole(*commit)?;
             for forgotten in &changes.forgotten {
                 self.explain_forgotten(*forgotten)?;
             }
@@ -125,6 +140,7 @@ impl Ledger {
         self.undurable.retain(|_, commit| *commit > rest.durable);
         if rest.is_quiet() {
             self.last_quiet = self.turn.now.mono;
+            self.turn.quiet = self.turn.index;
             self.answers.check(&rest)?;
             self.watch(&rest)?;
         }
@@ -156,9 +172,16 @@ impl Ledger {
                 request, tokens, ..
             } => self.told_renew(*request, tokens),
             Command::Peek {
-                request, entity, ..
-            }
-            | Command::ReceiveDeferred {
+                request,
+                entity,
+                subqueue,
+                from,
+                ..
+            } => match subqueue {
+                Subqueue::Main => self.told_peek(*request, *entity, None, *from),
+                _ => self.answers.expect(*request, Asked::Read(*entity)),
+            },
+            Command::ReceiveDeferred {
                 request, entity, ..
             } => self.answers.expect(*request, Asked::Read(*entity)),
             Command::CancelScheduled {
@@ -167,27 +190,107 @@ impl Ledger {
                 numbers,
             } => self.told_cancel(*request, *entity, numbers),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
-            // What receivers want is the clients' business; the rest asks for nothing. No client
-            // here asks for sessions or transactions: an answer about one is a violation.
             Command::AcceptSession { .. }
             | Command::RenewSession { .. }
             | Command::GetSessionState { .. }
             | Command::SetSessionState { .. }
             | Command::ListSessions { .. }
             | Command::PeekSession { .. }
-            | Command::Declare { .. }
-            | Command::Enlist { .. }
-            | Command::Doom { .. }
-            | Command::Discharge { .. }
-            | Command::EndTransactions { .. }
+            | Command::Detach { .. } => self.told_of_session(command),
+            Command::Declare {
+                request,
+                coordinator,
+            } => self.told_declare(*request, *coordinator),
+            Command::Enlist {
+                request,
+                transaction,
+                operation,
+                ..
+            } => self.told_enlist(*request, *transaction, operation),
+            Command::Discharge {
+                request,
+                transaction,
+                fail,
+            } => self.told_discharge(*request, *transaction, *fail),
+            Command::EndTransactions {
+                connection,
+                coordinator,
+            } => self.told_end(*connection, Some(*coordinator)),
+            // What receivers want is the clients' business; the rest asks for nothing. A
+            // transaction that is doomed may fail as it likes. No client here deletes: an answer
+            // about that is a violation.
+            Command::Doom { .. }
+            | Command::DeleteMessages { .. }
             | Command::EnsureQueue { .. }
+            | Command::EnsureTopic { .. }
+            | Command::EnsureSubscription { .. }
+            | Command::AddRule { .. }
+            | Command::RemoveRule { .. }
+            | Command::ListRules { .. }
+            | Command::RemoveEntity { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }
-            | Command::Detach { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }
             | Command::Room { .. }
             | Command::Tick => {}
+        }
+    }
+
+    fn told_of_session(&mut self, command: &Command) {
+        // No client makes up a name.
+        let key = |entity: &EntityId, session: &[u8]| Some((*entity, Session::named(session)?));
+        match command {
+            Command::AcceptSession {
+                receiver,
+                entity,
+                session,
+                ..
+            } => self.told_accept(*receiver, *entity, session),
+            Command::Detach { receiver } => self.told_leave(*receiver),
+            Command::RenewSession {
+                request,
+                entity,
+                session,
+            } => {
+                if let Some(key) = key(entity, session) {
+                    self.told_renew_session(*request, key);
+                }
+            }
+            Command::GetSessionState {
+                request,
+                entity,
+                session,
+            } => {
+                if let Some(key) = key(entity, session) {
+                    self.told_get_state(*request, key);
+                }
+            }
+            Command::SetSessionState {
+                request,
+                entity,
+                session,
+                state,
+            } => {
+                if let Some(key) = key(entity, session) {
+                    self.told_set_state(*request, key, state.as_ref());
+                }
+            }
+            Command::ListSessions {
+                request,
+                entity,
+                updated_after,
+                skip,
+                ..
+            } => self.told_list(*request, *entity, *updated_after, *skip),
+            Command::PeekSession {
+                request,
+                entity,
+                session,
+                from,
+                ..
+            } => self.told_peek(*request, *entity, Session::named(session), *from),
+            _ => {}
         }
     }
 
@@ -215,7 +318,8 @@ impl Ledger {
         let allowed = ask != Ask::DeadLetter || subqueue == Subqueue::Main;
         if allowed && standing != Standing::Lost {
             for token in tokens {
-                self.end(*token, ask, tokens.len() == 1);
+                let sure = tokens.len() == 1 && standing == Standing::Good;
+                self.end(*token, ask, sure);
             }
             if *outcome == Outcome::Undelivered {
                 self.give_credit_back(tokens, standing);
@@ -238,8 +342,13 @@ impl Ledger {
             return;
         };
         self.turn.ends.insert((*id, ask));
-        if let Some(lock) = self.entries.get_mut(id).and_then(|e| e.lock.as_mut()) {
-            lock.hold = if sure { Hold::Ended } else { Hold::InDoubt };
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        if sure {
+            entry.free(self.turn.index);
+        } else if let Some(lock) = entry.lock.as_mut() {
+            lock.hold = Hold::InDoubt;
         }
     }
 
@@ -253,7 +362,7 @@ impl Ledger {
     }
 
     fn told_renew(&mut self, request: RequestId, tokens: &[LockToken]) {
-        let standing = self.standing(tokens);
+        let standing = self.lasting(tokens);
         let now = self.turn.now.mono;
         if standing != Standing::Lost {
             for token in tokens {
@@ -276,6 +385,8 @@ impl Ledger {
 
     fn told_disconnect(&mut self, connection: ConnectionId) {
         self.answers.forget(connection);
+        self.told_leave_all(connection);
+        self.told_end(connection, None);
         if !self.drops_locks {
             return;
         }
@@ -288,8 +399,20 @@ impl Ledger {
         }
     }
 
-    /// Whether all these locks are held, or none of them can be settled, or it is not known.
-    fn standing(&self, tokens: &[LockToken]) -> Standing {
+    /// Whether all these locks can be settled, or none of them can, or it is not known.
+    pub(super) fn standing(&self, tokens: &[LockToken]) -> Standing {
+        let lock = |token: &LockToken| self.entries.get(self.tokens.get(token)?)?.lock;
+        let locks = tokens.iter().filter_map(lock);
+        let taken = locks.filter_map(|lock| Some(self.is_taken(lock.enlisted?)));
+        match (self.lasting(tokens), taken.max()) {
+            (Standing::Lost, _) | (_, Some(Standing::Lost)) => Standing::Lost,
+            (_, Some(_)) => Standing::Unknown,
+            (lasting, None) => lasting,
+        }
+    }
+
+    /// Whether all these locks are held, or one of them is over, or it is not known.
+    fn lasting(&self, tokens: &[LockToken]) -> Standing {
         let now = self.turn.now.mono;
         let of = |token: &LockToken| {
             let id = self.tokens.get(token)?;
@@ -305,7 +428,7 @@ impl Ledger {
     }
 }
 
-fn ask_of(outcome: &Outcome) -> Ask {
+pub(super) fn ask_of(outcome: &Outcome) -> Ask {
     match outcome {
         Outcome::Complete => Ask::Complete,
         Outcome::Abandon { .. } => Ask::Abandon,

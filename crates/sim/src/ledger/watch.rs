@@ -11,10 +11,13 @@ use store::{EntityId, Part};
 
 use super::clients::{Clients, Source};
 use super::entry::Hold;
+use super::sessions::Key;
 use super::{Ledger, Rest};
 use crate::books::Due;
 use crate::message::MessageId;
 use crate::violation::Violation;
+
+mod sessions;
 
 /// A look at something undone, while the broker waits for no read of that entity.
 const IDLE: u32 = 250;
@@ -34,13 +37,17 @@ pub(super) struct Watch {
     run_out: Option<(LockToken, u32)>,
     /// The next scheduled message of an entity, if it is due.
     late: BTreeMap<EntityId, (Due, u32)>,
+    sessions: sessions::Watch,
     /// When locks run out, as far as was known when they began.
     locks: BTreeSet<(Mono, LockToken)>,
 }
 
 impl Watch {
     /// A receiver was given something.
-    pub(super) fn fed(&mut self, clients: &Clients, receiver: ReceiverId) {
+    pub(super) fn fed(&mut self, clients: &Clients, receiver: ReceiverId, session: Option<Key>) {
+        if let Some(key) = session {
+            self.sessions.fed(key);
+        }
         if let Some(source) = clients.source(receiver) {
             self.hungry.remove(&source);
         }
@@ -60,6 +67,7 @@ impl Ledger {
         self.watch_deadlines(rest)?;
         self.watch_schedules(rest)?;
         self.watch_forwarding(rest)?;
+        self.watch_sessions(rest)?;
         self.watch_locks(rest)
     }
 
@@ -85,7 +93,7 @@ impl Ledger {
     fn watch_receivers(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let mut before = std::mem::take(&mut self.watch.hungry);
         for source in self.clients.wanted() {
-            if !self.has_free(source) {
+            if self.is_by_session(source.0, source.1) || !self.has_free(source) {
                 continue;
             }
             let waited = before.remove(&source).unwrap_or(0) + cost(rest, source.0);
@@ -114,6 +122,9 @@ impl Ledger {
     fn watch_drains(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let mut before = std::mem::take(&mut self.watch.draining);
         for (receiver, source) in self.clients.draining() {
+            if !self.may_drain(receiver) {
+                continue;
+            }
             let waited = before.remove(&receiver).unwrap_or(0) + cost(rest, source.0);
             check("I14", waited, || {
                 format!("the drain of {receiver:?} is not answered")

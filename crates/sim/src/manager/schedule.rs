@@ -16,7 +16,7 @@ impl Manager {
         let mut ids = Vec::new();
         let mut messages = Vec::new();
         for _ in 0..=stage.rng.below(3) {
-            let id = stage.ledger.fresh_id();
+            let id = stage.ledger.fresh_id(stage.rng, self.queue);
             let wish = Wish {
                 due: Some(message::any_due(stage.rng, stage.now)),
                 ..Wish::any(stage.rng, id, stage.now)

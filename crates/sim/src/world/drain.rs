@@ -5,6 +5,7 @@ use store::Part;
 
 use super::{Player, World, queues};
 use crate::actor::Actor;
+use crate::holder::Holder;
 use crate::receiver::Receiver;
 use crate::violation::Violation;
 
@@ -31,19 +32,30 @@ impl World {
         for player in 0..self.players.len() {
             self.hang_up(player);
         }
+        // Locks first and little by little: a jump would end them all at once, with all that is
+        // scheduled behind them.
+        self.let_time_pass()?;
         self.let_schedules_end()?;
-        for _ in 0..40 {
-            self.advance(500);
-            self.settle_down()?;
-        }
+        self.let_time_pass()?;
         let wall = self.now.wall.0 - 1_000;
         self.ledger.nothing_remembered(wall)?;
         self.disk
             .with_current(|image| self.ledger.nothing_expired(image, wall))
     }
 
+    /// Longer than any lock.
+    fn let_time_pass(&mut self) -> Result<(), Violation> {
+        for _ in 0..40 {
+            self.advance(500);
+            self.settle_down()?;
+        }
+        Ok(())
+    }
+
     /// Time passes until everything that is scheduled has become due.
     fn let_schedules_end(&mut self) -> Result<(), Violation> {
+        // What was on its way when everybody left may be for later too.
+        self.settle_down()?;
         let queues = self.ledger.queues.iter();
         let last = queues.filter_map(|queue| self.ledger.books.last_due_ms(queue.id));
         let last = last.max().unwrap_or(0);
@@ -54,9 +66,11 @@ impl World {
         Ok(())
     }
 
-    /// Lets the broker finish what it has begun, without time passing.
+    /// Lets the broker finish what it has begun. A little time passes, since who goes first among
+    /// those who are due is a matter of when.
     fn settle_down(&mut self) -> Result<(), Violation> {
         for _ in 0..PATIENCE {
+            self.advance(1);
             self.turn()?;
             self.disk.sync_all();
             self.server.answer_read(&mut self.rng);
@@ -77,18 +91,25 @@ impl World {
     fn take_everything(&mut self) -> Result<(), Violation> {
         self.players = queues::definitions()
             .into_iter()
-            .flat_map(|(path, settings)| {
+            .enumerate()
+            .flat_map(|(index, (path, settings))| {
+                let by_session = settings.requires_session;
                 let fast = path == queues::FAST;
                 let both = [Subqueue::Main, Subqueue::DeadLetter].into_iter();
                 let open = both.filter(move |subqueue| queues::is_open(&settings, *subqueue));
                 open.map(move |subqueue| {
-                    let mut receiver =
-                        Receiver::new(path, subqueue, fast && subqueue == Subqueue::Main);
-                    receiver.diligent = true;
-                    Player {
-                        actor: Actor::Receiver(receiver),
-                        remote: None,
-                    }
+                    let main = subqueue == Subqueue::Main;
+                    let actor = if by_session && main {
+                        let mut holder = Holder::new(index, path);
+                        holder.diligent = true;
+                        Actor::Holder(holder)
+                    } else {
+                        let mut receiver = Receiver::new(path, subqueue, fast && main);
+                        receiver.diligent = true;
+                        Actor::Receiver(receiver)
+                    };
+                    let remote = None;
+                    Player { actor, remote }
                 })
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Queues: the entities of every simulated broker.
 
-use broker::{QueueSettings, Subqueue};
+use broker::{Expiry, QueueSettings, Subqueue};
 
 /// Its receivers take messages without a lock.
 pub const FAST: &str = "fast";
@@ -8,7 +8,7 @@ pub const FAST: &str = "fast";
 /// It remembers ids for ten seconds.
 const DETECTS: &str = "detects-duplicates";
 
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 10] = [
     "plain",
     "expires-to-dead-letter",
     "expires-away",
@@ -16,6 +16,9 @@ const SETTINGS: [&str; 7] = [
     DETECTS,
     "forwards",
     "forwards-dead-letters",
+    "sessions",
+    "sessions-once",
+    "sessions-cloud",
 ];
 
 /// Paths and settings, in the order of the ledger's indices.
@@ -52,8 +55,37 @@ pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
         ..dead.clone()
     };
     let fast = QueueSettings::default();
-    let settings = [plain, dead, away, fast, detects, forwards, hands_on];
+    let [sessions, once, cloud] = with_sessions(&plain, &away, &detects, &dead);
+    let settings = [
+        plain, dead, away, fast, detects, forwards, hands_on, sessions, once, cloud,
+    ];
     SETTINGS.into_iter().zip(settings).collect()
+}
+
+/// One that keeps everything, one that forgets and detects duplicates, one that is slow to expire.
+fn with_sessions(
+    plain: &QueueSettings,
+    away: &QueueSettings,
+    detects: &QueueSettings,
+    dead: &QueueSettings,
+) -> [QueueSettings; 3] {
+    let requires_session = true;
+    let sessions = QueueSettings {
+        requires_session,
+        ..plain.clone()
+    };
+    let once = QueueSettings {
+        requires_session,
+        default_message_time_to_live: away.default_message_time_to_live,
+        lock_duration: 3_000,
+        ..detects.clone()
+    };
+    let cloud = QueueSettings {
+        requires_session,
+        expiry: Some(Expiry::Cloud),
+        ..dead.clone()
+    };
+    [sessions, once, cloud]
 }
 
 /// Whether anybody may receive from a queue or its dead-letter queue.

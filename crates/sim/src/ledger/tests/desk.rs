@@ -68,6 +68,8 @@ impl Desk {
             max_delivery_count: 3,
             default_ttl: TTL,
             dead_letters_expired: true,
+            sessions: false,
+            cloud: false,
             duplicate_window: None,
             forwards_to: None,
             forwards_dead_letters_to: None,
@@ -172,7 +174,7 @@ impl Desk {
 
     /// A client sends something with a wish.
     pub(super) fn ask(&mut self, wish: Wish) -> (MessageId, RequestId, Command, Bytes) {
-        let id = self.ledger.fresh_id();
+        let id = self.ledger.fresh_id(&mut Rng::new(0), 0);
         let payload = message::build(&mut Rng::new(id), id, wish, 10);
         let now = self.now;
         self.ledger.send_asked(id, 0, payload.clone(), wish, now);

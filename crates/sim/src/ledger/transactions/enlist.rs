@@ -1,0 +1,224 @@
+//! Enlist: what becomes part of a transaction, and what the shard says to that.
+
+use broker::{
+    Incoming, Operation, Outcome, RequestId, SendError, SettleError, Subqueue, TransactionId,
+};
+use store::{EntityId, SequenceNumber};
+
+use super::{
+    Ask, Asked, BTreeSet, LIFE, Ledger, LockToken, MessageId, Mono, Part, Session, Stage, Standing,
+    Violation, Work, ask_of, message, wrong,
+};
+
+impl Ledger {
+    pub(in crate::ledger) fn told_enlist(
+        &mut self,
+        request: RequestId,
+        id: TransactionId,
+        operation: &Operation,
+    ) {
+        let (work, standing) = self.understand(request, operation);
+        let now = self.turn.now.mono;
+        let transaction = self.transactions.all.get_mut(&id);
+        let open = transaction.filter(|transaction| {
+            transaction.stage == Stage::Open && transaction.connection == request.connection
+        });
+        let Some(transaction) = open else {
+            let (part, standing) = (None, Standing::Unknown);
+            let asked = Asked::Enlist { id, part, standing };
+            return self.answers.expect(request, asked);
+        };
+        // Its clock may have run out, noticed or not.
+        let late = transaction.until.is_some_and(|until| until <= now);
+        let standing = if late { Standing::Unknown } else { standing };
+        if standing != Standing::Lost {
+            let until = Mono(now.0 + LIFE);
+            transaction.until.get_or_insert(until);
+        }
+        let part = Some(transaction.parts.len());
+        if standing != Standing::Lost
+            && let Work::Settle { locks, .. } = &work
+        {
+            for (token, message) in locks.clone() {
+                if let Some(lock) = self.lock_mut(message, token) {
+                    lock.enlisted = lock.enlisted.or(Some(id));
+                }
+            }
+        }
+        if let Some(transaction) = self.transactions.all.get_mut(&id) {
+            transaction.parts.push(Part {
+                work,
+                standing,
+                taken: None,
+                done: BTreeSet::new(),
+                set: false,
+                seen: false,
+            });
+        }
+        let asked = Asked::Enlist { id, part, standing };
+        self.answers.expect(request, asked);
+    }
+
+    /// What an operation is to do, and whether it should be taken in.
+    fn understand(&mut self, request: RequestId, operation: &Operation) -> (Work, Standing) {
+        match operation {
+            Operation::Send { entity, messages } => self.understand_send(*entity, messages),
+            Operation::Settle {
+                entity,
+                subqueue,
+                tokens,
+                outcome,
+            } => self.understand_settle(*entity, *subqueue, tokens, outcome),
+            Operation::SetSessionState {
+                entity,
+                session,
+                state,
+            } => match Session::named(session) {
+                Some(session) => {
+                    let key = (*entity, session);
+                    let (standing, _) = self.held_for(request, key);
+                    let value = state.clone();
+                    // The disk may be nearly full.
+                    let sure = standing == Standing::Lost;
+                    let standing = if sure { standing } else { Standing::Unknown };
+                    (Work::State { key, value }, standing)
+                }
+                None => (Work::Other, Standing::Unknown),
+            },
+            Operation::Cancel { .. } => (Work::Other, Standing::Unknown),
+        }
+    }
+
+    fn understand_send(&mut self, entity: EntityId, messages: &[Incoming]) -> (Work, Standing) {
+        let wall = self.turn.now.wall;
+        let later = |sent: &Incoming| sent.scheduled.is_some_and(|due| due > wall);
+        if messages.iter().any(later) {
+            *self.turn.promises.entry(entity).or_default() += messages.len() as u64;
+        }
+        let ids = messages.iter().filter_map(|m| message::id_of(&m.payload));
+        let work = Work::Send {
+            entity,
+            ids: ids.collect(),
+            first: None,
+        };
+        // There may be no room, and there may be no session.
+        (work, Standing::Unknown)
+    }
+
+    fn understand_settle(
+        &mut self,
+        entity: EntityId,
+        subqueue: Subqueue,
+        tokens: &[LockToken],
+        outcome: &Outcome,
+    ) -> (Work, Standing) {
+        let ask = ask_of(outcome);
+        let allowed = ask != Ask::DeadLetter || subqueue == Subqueue::Main;
+        let standing = if allowed {
+            self.standing(tokens)
+        } else {
+            Standing::Lost
+        };
+        let lock = |token: &LockToken| Some((*token, *self.tokens.get(token)?));
+        let locks: Vec<(LockToken, MessageId)> = tokens.iter().filter_map(lock).collect();
+        let work = Work::Settle { entity, locks, ask };
+        (work, standing)
+    }
+
+    /// The shard says whether a send is part of its transaction.
+    pub(in crate::ledger) fn said_send_enlisted(
+        &mut self,
+        asked: &Asked,
+        result: &Result<SequenceNumber, SendError>,
+    ) -> Result<(), Violation> {
+        let number = result.as_ref().ok().filter(|number| number.0 > 0);
+        let part = self.said_enlisted(asked, result.is_ok())?;
+        if let (Some(number), Some(part)) = (number, part)
+            && let Work::Send { first, .. } = &mut part.work
+        {
+            *first = Some(*number);
+        }
+        Ok(())
+    }
+
+    /// The shard says whether a settlement is part of its transaction.
+    pub(in crate::ledger) fn said_settlement_enlisted(
+        &mut self,
+        asked: &Asked,
+        result: &Result<(), SettleError>,
+    ) -> Result<(), Violation> {
+        if let Asked::Enlist { id, standing, .. } = asked {
+            let about_it = matches!(result, Err(SettleError::Transaction(_)));
+            let unsound = match standing {
+                Standing::Good => result.is_err() && !about_it,
+                Standing::Lost => result.is_ok(),
+                Standing::Unknown => false,
+            };
+            if unsound {
+                let what = format!("a settlement within {id:?}, {standing:?}, was {result:?}");
+                return Err(Violation::new("I3", what));
+            }
+        }
+        self.said_enlisted(asked, result.is_ok()).map(drop)
+    }
+
+    /// The shard says whether something is part of its transaction.
+    pub(in crate::ledger) fn said_enlisted(
+        &mut self,
+        asked: &Asked,
+        taken: bool,
+    ) -> Result<Option<&mut Part>, Violation> {
+        let &Asked::Enlist { id, part, .. } = asked else {
+            return Ok(None);
+        };
+        let Some(index) = part else {
+            if taken {
+                return Err(wrong(format!(
+                    "something was enlisted in {id:?}, which is over"
+                )));
+            }
+            return Ok(None);
+        };
+        if !taken {
+            self.give_locks_back(id, index);
+        }
+        let transaction = self.transactions.all.get_mut(&id);
+        let Some(part) = transaction.and_then(|transaction| transaction.parts.get_mut(index))
+        else {
+            return Ok(None);
+        };
+        part.taken = Some(taken);
+        if !taken && part.seen {
+            return Err(wrong(format!("{part:?} of {id:?} was refused and done")));
+        }
+        Ok(Some(part))
+    }
+
+    fn give_locks_back(&mut self, id: TransactionId, index: usize) {
+        let of = |part: &Part| match &part.work {
+            Work::Settle { locks, .. } => locks.clone(),
+            _ => Vec::new(),
+        };
+        let transaction = self.transactions.all.get(&id);
+        let Some(transaction) = transaction else {
+            return;
+        };
+        let refused = transaction.parts.get(index).map(of).unwrap_or_default();
+        let mut others = transaction.parts.iter().enumerate();
+        let others: Vec<_> = others
+            .by_ref()
+            .filter(|(other, part)| *other != index && part.taken != Some(false))
+            .flat_map(|(_, part)| of(part))
+            .collect();
+        for (token, message) in refused {
+            if others.contains(&(token, message)) {
+                continue;
+            }
+            if let Some(lock) = self.lock_mut(message, token)
+                && lock.enlisted == Some(id)
+            {
+                lock.enlisted = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Lent: deliveries that a client has not settled, and settlements that wait for their answer.
+//!
+//! Messages are settled in every way there is, sometimes too late, sometimes never.
+
+use std::collections::BTreeMap;
+
+use amqp::{DeliveryState, Error, Symbol, Value};
+use broker::Subqueue;
+
+use crate::actor::Stage;
+use crate::ledger::{Ask, Ledger};
+use crate::message::MessageId;
+use crate::remote::Remote;
+use crate::violation::Violation;
+
+/// How a settlement may be refused.
+const REFUSALS: [&str; 3] = [
+    "com.microsoft:message-lock-lost",
+    "com.microsoft:session-lock-lost",
+    "amqp:not-allowed",
+];
+
+/// What one link was lent.
+#[derive(Debug)]
+pub struct Lent {
+    subqueue: Subqueue,
+    /// By delivery-id.
+    held: Vec<(u32, MessageId)>,
+    /// By delivery-id.
+    asked: BTreeMap<u32, (MessageId, Ask)>,
+}
+
+impl Lent {
+    /// Nothing yet, from there.
+    #[must_use]
+    pub fn new(subqueue: Subqueue) -> Self {
+        Self {
+            subqueue,
+            held: Vec::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// A delivery came.
+    pub fn take(&mut self, delivery: u32, id: MessageId) {
+        self.held.push((delivery, id));
+    }
+
+    /// Whether nothing is held and no answer is to come.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.held.is_empty() && self.asked.is_empty()
+    }
+
+    /// Settles everything with success.
+    pub fn complete_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+        while let Some((delivery, id)) = self.held.pop() {
+            self.ask(stage, remote, delivery, id, Ask::Complete);
+        }
+    }
+
+    /// Settles some, in any way.
+    pub fn settle_some(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+        for _ in 0..=stage.rng.below(3) {
+            let Some((delivery, id)) = self.pick(stage) else {
+                return;
+            };
+            let ask = match stage.rng.below(20) {
+                0..=10 => Ask::Complete,
+                11..=12 => Ask::Abandon,
+                13 => Ask::Release,
+                14 => Ask::DeadLetter,
+                15 => Ask::Defer,
+                // Forgotten: its lock runs out.
+                _ => continue,
+            };
+            self.ask(stage, remote, delivery, id, ask);
+        }
+    }
+
+    /// Takes any of them out.
+    pub fn pick(&mut self, stage: &mut Stage<'_>) -> Option<(u32, MessageId)> {
+        match self.held.len() {
+            0 => None,
+            count => Some(self.held.remove(stage.rng.below(count))),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        stage: &mut Stage<'_>,
+        remote: &mut Remote,
+        delivery: u32,
+        id: MessageId,
+        ask: Ask,
+    ) {
+        stage.ledger.asked(id, ask);
+        self.asked.insert(delivery, (id, ask));
+        remote
+            .endpoint
+            .dispose_received(remote.session, delivery, state_of(ask, stage), false);
+    }
+
+    /// A settlement was answered, if it is one of these.
+    ///
+    /// # Errors
+    /// I2, when the answer makes no sense.
+    pub fn updated(
+        &mut self,
+        stage: &mut Stage<'_>,
+        delivery: u32,
+        state: Option<DeliveryState>,
+    ) -> Result<(), Violation> {
+        let Some((id, ask)) = self.asked.remove(&delivery) else {
+            return Ok(());
+        };
+        let wrong = |what: String| Err(Violation::new("I2", format!("settling {id} was {what}")));
+        let done = match state {
+            Some(DeliveryState::Rejected(Some(error))) => {
+                if !REFUSALS.contains(&error.condition.as_str()) {
+                    return wrong(format!("refused with {error:?}"));
+                }
+                false
+            }
+            Some(_) => true,
+            None => return wrong("answered without a state".to_owned()),
+        };
+        stage.ledger.answered(id, self.subqueue, ask, done)
+    }
+
+    /// Their link is gone, with every answer that had not come.
+    pub fn lost(&mut self, ledger: &mut Ledger) {
+        self.held.clear();
+        for (_, (id, ask)) in std::mem::take(&mut self.asked) {
+            ledger.answer_lost(id, ask);
+        }
+    }
+}
+
+/// The state that asks for an outcome, as the SDKs spell it. (Wire contract 5.1)
+pub fn state_of(ask: Ask, stage: &mut Stage<'_>) -> DeliveryState {
+    let modified = |undeliverable_here, message_annotations| DeliveryState::Modified {
+        delivery_failed: false,
+        undeliverable_here,
+        message_annotations,
+    };
+    let note = || {
+        vec![(
+            Value::Symbol(Symbol::new("note")),
+            Value::String("changed".to_owned()),
+        )]
+    };
+    match ask {
+        Ask::Complete => DeliveryState::Accepted,
+        Ask::Abandon => modified(false, stage.rng.chance(300).then(note)),
+        Ask::Release => DeliveryState::Released,
+        Ask::Defer => modified(true, None),
+        Ask::DeadLetter => DeliveryState::Rejected(Some(Error {
+            condition: Symbol::new("com.microsoft:dead-letter"),
+            description: None,
+            info: Some(vec![(
+                Value::Symbol(Symbol::new("DeadLetterReason")),
+                Value::String("sim".to_owned()),
+            )]),
+        })),
+    }
+}

@@ -1,0 +1,62 @@
+//! Session: the sessions that simulated messages belong to, a few busy ones and many small ones.
+//!
+//! A message's session stands in the upper bits of its id, so whoever sees a payload knows the
+//! session too, and no hash of the broker's is needed to tell one from another.
+
+use crate::message::MessageId;
+use crate::rng::Rng;
+
+/// Bits of a message id below its session.
+const SHIFT: u32 = 48;
+/// Sessions that everybody wants.
+const BUSY: u64 = 6;
+/// Sessions in all.
+const ALL: u64 = 60;
+
+/// Names one session of every queue.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Session(u16);
+
+impl Session {
+    /// Any session, a busy one as a rule.
+    pub fn any(rng: &mut Rng) -> Self {
+        let most = if rng.chance(850) { BUSY } else { ALL };
+        Self(rng.between(1, most) as u16)
+    }
+
+    /// What a message of a queue has: a session where it needs one, but for a few that forget it.
+    pub fn for_message(rng: &mut Rng, needed: bool) -> Option<Self> {
+        let per_mille = if needed { 980 } else { 100 };
+        rng.chance(per_mille).then(|| Self::any(rng))
+    }
+
+    /// The session of the message named `id`.
+    #[must_use]
+    pub fn of(id: MessageId) -> Option<Self> {
+        let number = (id >> SHIFT) as u16;
+        (number > 0).then_some(Self(number))
+    }
+
+    /// The name of a message of `session` that is the `count`th of all.
+    #[must_use]
+    pub fn name_message(session: Option<Self>, count: u64) -> MessageId {
+        let upper = session.map_or(0, |session| u64::from(session.0));
+        upper << SHIFT | count
+    }
+
+    /// What the broker knows it by.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("session-{}", self.0)
+    }
+
+    /// Whose name that is.
+    #[must_use]
+    pub fn named(name: &[u8]) -> Option<Self> {
+        let number = std::str::from_utf8(name).ok()?.strip_prefix("session-")?;
+        number.parse().ok().filter(|number| *number > 0).map(Self)
+    }
+
+    /// The first and the last of all, as bounds of a range.
+    pub const BOUNDS: (Self, Self) = (Self(0), Self(u16::MAX));
+}
