@@ -10,7 +10,7 @@ import (
 
 func virtual(t *testing.T) (virtualBroker, queue) {
 	t.Helper()
-	broker := startVirtual(t)
+	broker := startVirtual(t, "clock.json")
 	return broker, queue{t, connect(t, broker.connectionString), "orders"}
 }
 

@@ -48,3 +48,18 @@ func TestAMissingQueueIsNotFound(t *testing.T) {
 		})
 	}
 }
+
+func TestADisabledQueueRefusesWithTheErrorForThat(t *testing.T) {
+	_, q := virtual(t)
+	for name, operation := range operations {
+		if name == "peek" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			err := operation(t, q.client, "closed")
+			if err == nil || !strings.Contains(err.Error(), "is currently disabled") {
+				t.Fatalf("got error %v", err)
+			}
+		})
+	}
+}

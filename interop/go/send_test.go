@@ -5,11 +5,15 @@ package interop
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
 func TestASentMessageArrivesWithItsBody(t *testing.T) {
@@ -37,6 +41,21 @@ func TestABatchArrivesWholeAndInOrder(t *testing.T) {
 		equal(t, "body", string(one.Body), fmt.Sprintf("number %d", place))
 		equal(t, "number", *one.SequenceNumber, *received[0].SequenceNumber+int64(place))
 	}
+}
+
+func TestAFullBatchTakesNoMoreAndIsSent(t *testing.T) {
+	q := cleared(t, "plain")
+	sender := q.sender()
+	batch, err := sender.NewMessageBatch(within(t, patience), &azservicebus.MessageBatchOptions{MaxBytes: 4096})
+	must(t, err)
+	for err == nil {
+		err = batch.AddMessage(message(strings.Repeat("x", 500)), nil)
+	}
+	if !errors.Is(err, azservicebus.ErrMessageTooLarge) || batch.NumMessages() < 3 {
+		t.Fatalf("%d messages and error %v", batch.NumMessages(), err)
+	}
+	must(t, sender.SendMessageBatch(within(t, patience), batch, nil))
+	equal(t, "messages", len(q.take(int(batch.NumMessages()))), int(batch.NumMessages()))
 }
 
 func TestTwoHundredConcurrentSendsAllArriveOnce(t *testing.T) {

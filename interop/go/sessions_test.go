@@ -5,6 +5,7 @@ package interop
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,4 +172,68 @@ func TestAnAbandonedMessageOfASessionComesBeforeThoseBehindIt(t *testing.T) {
 	for _, one := range received {
 		must(t, receiver.CompleteMessage(within(t, patience), one, nil))
 	}
+}
+
+// This SDK peeks without naming the session, so it would see those of the others too.
+func TestDeferredMessagesAreThoseOfTheSession(t *testing.T) {
+	client := connect(t, connectionString())
+	session, other := newSession(), newSession()
+	sendTo(t, client, session, "one")
+	sendTo(t, client, other, "of another")
+	receiver := accept(t, client, session)
+	received := receiveIn(t, receiver, 1)[0]
+	must(t, receiver.DeferMessage(within(t, patience), received, nil))
+	deferred, err := receiver.ReceiveDeferredMessages(within(t, patience), []int64{*received.SequenceNumber}, nil)
+	must(t, err)
+	equal(t, "deferred", bodiesOf(deferred), []string{"one"})
+	must(t, receiver.CompleteMessage(within(t, patience), deferred[0], nil))
+	rest := accept(t, client, other)
+	_, err = rest.ReceiveDeferredMessages(within(t, patience), []int64{*received.SequenceNumber}, nil)
+	failsWith(t, err, azservicebus.CodeNotFound)
+	must(t, rest.CompleteMessage(within(t, patience), receiveIn(t, rest, 1)[0], nil))
+}
+
+func TestDeadLettersAreReceivedWithoutASession(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one")
+	receiver := accept(t, client, session)
+	must(t, receiver.DeadLetterMessage(within(t, patience), receiveIn(t, receiver, 1)[0], &azservicebus.DeadLetterOptions{
+		Reason: pointer("why"),
+	}))
+	dead := queue{t, client, sessionQueue}.receiver(deleteDead)
+	found := receiveOne(t, dead)
+	for *found.SessionID != session {
+		found = receiveOne(t, dead)
+	}
+	equal(t, "reason", *found.DeadLetterReason, "why")
+}
+
+func TestSessionsWithMessagesOrStateAreListed(t *testing.T) {
+	_, q := virtual(t)
+	const name = "sessions"
+	sender, err := q.client.NewSender(name, nil)
+	must(t, err)
+	one := message("one")
+	one.SessionID = pointer("with messages")
+	must(t, sender.SendMessage(within(t, patience), one, nil))
+	before := time.Now().Add(-time.Minute)
+	holder, err := q.client.AcceptSessionForQueue(within(t, patience), name, "with state", nil)
+	must(t, err)
+	must(t, holder.SetSessionState(within(t, patience), []byte("here"), nil))
+	equal(t, "all", listed(t, q.client, name, nil), []string{"with messages", "with state"})
+	since := &azservicebus.ListSessionsOptions{SessionStateUpdatedAfter: &before}
+	equal(t, "updated", listed(t, q.client, name, since), []string{"with state"})
+}
+
+func listed(t *testing.T, client *azservicebus.Client, name string, options *azservicebus.ListSessionsOptions) []string {
+	t.Helper()
+	var found []string
+	for pager := client.NewListSessionsForQueuePager(name, options); pager.More(); {
+		page, err := pager.NextPage(within(t, patience))
+		must(t, err)
+		found = append(found, page.Sessions...)
+	}
+	slices.Sort(found)
+	return found
 }

@@ -24,9 +24,9 @@ type virtualBroker struct {
 }
 
 // startVirtual runs `railbus serve --ephemeral --virtual-clock` until the test ends.
-func startVirtual(t *testing.T) virtualBroker {
+func startVirtual(t *testing.T, file string) virtualBroker {
 	t.Helper()
-	entities, err := filepath.Abs("../clock.json")
+	entities, err := filepath.Abs("../" + file)
 	must(t, err)
 	command := exec.Command(os.Getenv("RAILBUS_BIN"), "serve", "--ephemeral", "--virtual-clock",
 		"--listen", "127.0.0.1:0", "--entities", entities)

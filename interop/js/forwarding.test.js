@@ -24,3 +24,7 @@ test("a dead letter arrives with its reason and its source", "target", async (qu
   assert.equal(dead.deadLetterReason, "broken");
   assert.equal(dead.deadLetterSource, "js-mortal");
 });
+
+test("a receiver where messages go on is refused", "target", async (queue, client) => {
+  await assert.rejects(client.createReceiver("js-forward").receiveMessages(1), /auto-forwarding/);
+});

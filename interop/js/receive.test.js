@@ -51,6 +51,19 @@ test("peek shows a message that is locked", "plain", async (queue) => {
   await receiver.completeMessage(received);
 });
 
+test("a peek without bodies shows all but them", "plain", async (queue) => {
+  const sent = message("x".repeat(10_000), { subject: "large", applicationProperties: { colour: "red" } });
+  await queue.send(sent);
+  const receiver = queue.receiver();
+  const [bare] = await receiver.peekMessages(1, { fromSequenceNumber: Long.ONE, omitMessageBody: true });
+  assert.equal(bare.body.length, 0);
+  assert.equal(bare.messageId, sent.messageId);
+  assert.equal(bare.subject, "large");
+  assert.deepEqual(bare.applicationProperties, { colour: "red" });
+  const [whole] = await receiver.peekMessages(1, { fromSequenceNumber: Long.ONE });
+  assert.equal(whole.body, sent.body);
+});
+
 test("peek of an empty queue is empty", "plain", async (queue) => {
   assert.deepEqual(await queue.peek(), []);
 });

@@ -2,6 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { testWithBroker } = require("./own-broker.js");
 const { PREFIX, Queue, connect, connectionString, message, test } = require("./support.js");
 
 const operations = {
@@ -31,3 +32,8 @@ for (const [name, operation] of Object.entries(operations)) {
     await client.close();
   });
 }
+
+testWithBroker("a disabled queue refuses with the error for that", "closed", async (queue) => {
+  await assert.rejects(queue.send(message()), { code: "MessagingEntityDisabled" });
+  await assert.rejects(queue.receiver().receiveMessages(1), { code: "MessagingEntityDisabled" });
+});

@@ -127,3 +127,14 @@ test("deferred and peeked messages are those of the session", async (client, ses
   const [deferred] = await receiver.receiveDeferredMessages(received.sequenceNumber);
   await receiver.completeMessage(deferred);
 });
+
+test("dead letters are received without a session", async (client, session) => {
+  await send(client, session, "one");
+  const receiver = await client.acceptSession(NAME, session, quiet);
+  await receiver.deadLetterMessage(await receiveOne(receiver), { deadLetterReason: "why" });
+  const dead = client.createReceiver(NAME, { ...quiet, subQueueType: "deadLetter", receiveMode: "receiveAndDelete" });
+  let found;
+  do found = await receiveOne(dead);
+  while (found.sessionId !== session);
+  assert.equal(found.deadLetterReason, "why");
+});

@@ -10,9 +10,9 @@ const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
 
 /** `railbus serve --ephemeral --virtual-clock`. */
 class Broker {
-  static async start() {
+  static async start(file = "clock.json") {
     const options = ["--ephemeral", "--virtual-clock", "--listen", "127.0.0.1:0"];
-    const entities = join(__dirname, "..", "clock.json");
+    const entities = join(__dirname, "..", file);
     const broker = new Broker();
     broker.process = spawn(process.env.RAILBUS_BIN, ["serve", ...options, "--entities", entities], {
       stdio: ["ignore", "pipe", "ignore"],
@@ -23,10 +23,19 @@ class Broker {
   }
 
   /** Lets time pass, such as `PT5M`; resolves when all that became due has happened. */
-  async advance(duration) {
+  advance(duration) {
+    return this.setClock({ advance: duration });
+  }
+
+  /** Stops the clock until it is advanced, so that a lock lasts however slow the test is. */
+  freeze() {
+    return this.setClock({ freeze: true });
+  }
+
+  async setClock(change) {
     const answer = await fetch(`http://${this.address}/$railbus/clock`, {
       method: "POST",
-      body: JSON.stringify({ advance: duration }),
+      body: JSON.stringify(change),
     });
     if (!answer.ok) throw new Error(await answer.text());
     return answer.json();

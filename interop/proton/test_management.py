@@ -1,4 +1,4 @@
-"""The `$management` node: peek, receive by number, dispositions, and what it does not know."""
+"""The `$management` node: peek, receive by number, dispositions, batch delete, and what it does not know."""
 
 import uuid
 
@@ -8,6 +8,7 @@ from proton import Message, uint, ulong
 
 from support import (
     ACTIVE,
+    ENQUEUED_TIME,
     LOCKED_UNTIL,
     LOCK_TOKEN,
     MESSAGE_STATE,
@@ -148,6 +149,38 @@ def test_an_unknown_token_is_lock_lost(plain):
     with plain.management() as management:
         answer = management.update_disposition("completed", uuid.uuid4())
         assert (answer.status, answer.condition) == (410, "com.microsoft:message-lock-lost")
+
+
+def test_a_purge_deletes_all_but_what_somebody_holds(plain):
+    plain.send(*[message() for _ in range(7)])
+    receiver = plain.receiver()
+    held = receiver.receive()
+    with plain.management() as management:
+        assert management.purge(batch=4) == [4, 2]
+        (left,) = management.peek()
+        assert left.annotations[SEQUENCE_NUMBER] == held.number
+        assert management.purge() == []
+    receiver.complete(held)
+
+
+def test_a_batch_delete_stops_at_its_moment_and_takes_dead_letters_by_their_node(plain):
+    plain.send(message())
+    (sent,) = plain.peek()
+    enqueued = sent.annotations[ENQUEUED_TIME]
+    with plain.management() as management:
+        assert management.batch_delete(9, enqueued).status == 204
+        received = plain.receiver().receive()
+        assert management.update_disposition("suspended", received.token).status == 200
+    with plain.dead_letter.management() as management:
+        answer = management.batch_delete(9, enqueued + 1)
+        assert (answer.status, answer.body) == (200, {"message-count": 1})
+
+
+@pytest.mark.parametrize("count", [-1, 4_001])
+def test_a_batch_delete_of_too_few_or_too_many_is_refused(plain, count):
+    with plain.management() as management:
+        answer = management.batch_delete(count, 0)
+        assert (answer.status, answer.condition) == (400, "com.microsoft:argument-out-of-range")
 
 
 def test_an_unknown_operation_is_501(plain):

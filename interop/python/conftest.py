@@ -3,6 +3,14 @@
 import pytest
 
 from support import PREFIX, Queue, connect
+from virtual_clock import Broker
+
+
+@pytest.fixture
+def own_broker():
+    """A broker for one test, whose queues are empty and whose clock the test moves."""
+    with Broker() as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

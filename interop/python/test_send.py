@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from azure.servicebus.exceptions import MessageSizeExceededError
 
 from support import body_of, message
 
@@ -31,6 +32,17 @@ def test_a_batch_arrives_whole_and_in_order(client, plain):
     assert [body_of(one) for one in received] == [b"part %d" % number for number in range(10)]
     numbers = [one.sequence_number for one in received]
     assert numbers == list(range(numbers[0], numbers[0] + 10))
+
+
+def test_a_full_batch_takes_no_more_and_is_sent(client, plain):
+    with client.get_queue_sender(plain.name) as sender:
+        batch = sender.create_message_batch(max_size_in_bytes=4096)
+        with pytest.raises(MessageSizeExceededError):
+            while True:
+                batch.add_message(message("x" * 500))
+        assert len(batch) > 2
+        sender.send_messages(batch)
+    assert len(plain.take(len(batch))) == len(batch)
 
 
 def test_a_list_of_messages_arrives_whole(client, plain):

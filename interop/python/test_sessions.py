@@ -4,7 +4,7 @@ import time
 import uuid
 
 import pytest
-from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusReceiveMode, ServiceBusSubQueue
+from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusSubQueue
 from azure.servicebus.exceptions import (
     OperationTimeoutError,
     ServiceBusError,
@@ -23,26 +23,14 @@ def session():
     return str(uuid.uuid4())
 
 
-def hold(client, session, **options):
-    return client.get_queue_receiver(NAME, session_id=session, **options)
+def hold(client, session, name=NAME, **options):
+    return client.get_queue_receiver(name, session_id=session, **options)
 
 
-def send(client, session, *bodies):
-    with client.get_queue_sender(NAME) as sender:
+def send(client, session, *bodies, name=NAME):
+    with client.get_queue_sender(name) as sender:
         for body in bodies:
             sender.send_messages(message(body, session_id=session))
-
-
-def drop_all(client):
-    """Takes what an interrupted run left in any session."""
-    while True:
-        try:
-            options = {"receive_mode": ServiceBusReceiveMode.RECEIVE_AND_DELETE, "max_wait_time": 1}
-            with hold(client, NEXT_AVAILABLE_SESSION, **options) as receiver:
-                for _ in receiver:
-                    pass
-        except OperationTimeoutError:
-            return
 
 
 def test_a_session_is_accepted_by_id_and_comes_in_order_to_its_holder_alone(client, session):
@@ -64,18 +52,16 @@ def test_a_session_is_accepted_by_id_and_comes_in_order_to_its_holder_alone(clie
         receiver.complete_message(receive(receiver)[0])
 
 
-def test_the_next_session_is_the_one_whose_first_message_is_oldest(client):
-    drop_all(client)
-    first, second = str(uuid.uuid4()), str(uuid.uuid4())
-    send(client, first, "one")
-    send(client, second, "two")
-    for expected in (first, second):
-        receiver = hold(client, NEXT_AVAILABLE_SESSION)
-        with receiver:
-            assert receiver.session.session_id == expected
-            receiver.complete_message(receive(receiver)[0])
-    with pytest.raises(OperationTimeoutError):
-        hold(client, NEXT_AVAILABLE_SESSION, max_wait_time=1).__enter__()
+def test_the_next_session_is_the_one_whose_first_message_is_oldest(own_broker):
+    with connect(own_broker.connection_string, retry_total=0) as client:
+        send(client, "first", "one", name="sessions")
+        send(client, "second", "two", name="sessions")
+        for expected in ("first", "second"):
+            with hold(client, NEXT_AVAILABLE_SESSION, name="sessions") as receiver:
+                assert receiver.session.session_id == expected
+                receiver.complete_message(receive(receiver)[0])
+        with pytest.raises(OperationTimeoutError):
+            hold(client, NEXT_AVAILABLE_SESSION, name="sessions", max_wait_time=1).__enter__()
 
 
 def test_a_state_is_binary_and_survives_its_holder(client, session):

@@ -83,6 +83,7 @@ fn options() -> Options {
             path: "orders".to_owned(),
             settings: QueueSettings::default(),
         }],
+        topics: Vec::new(),
     }
 }
 

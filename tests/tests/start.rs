@@ -199,20 +199,21 @@ fn an_ephemeral_broker_leaves_nothing_behind() {
 }
 
 #[test]
-fn topics_in_an_emulator_file_are_left_out_with_one_warning() {
+fn topics_of_an_emulator_file_are_there_and_survive_a_restart() {
     let setup = Setup::new().arguments(&["--entities", "Config.json"]);
     let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "from-file"}],
-        "Topics": [{"Name": "t1"}, {"Name": "t2"}]}]}}"#;
+        "Topics": [{"Name": "t1", "Subscriptions": [{"Name": "s"}]}, {"Name": "t2"}]}]}}"#;
     fs::write(setup.directory().join("Config.json"), text).expect("the directory is ours");
-    let broker = setup.start();
-    let _ = Peer::connect(broker.address()).sender("from-file");
-    assert_eq!(
-        broker
-            .log()
-            .matches("topics and subscriptions are not part of this version")
-            .count(),
-        1
-    );
+    for _ in 0..2 {
+        let broker = setup.start();
+        let mut peer = Peer::connect(broker.address());
+        let _ = peer.sender("from-file");
+        let _ = peer.sender("t1");
+        let _ = peer.sender("t2");
+        let _ = peer.receiver("t1/Subscriptions/s", 1);
+        assert_eq!(broker.log().matches("WARN").count(), 0, "{}", broker.log());
+        assert!(broker.stop().success());
+    }
 }
 
 #[test]
@@ -231,7 +232,10 @@ fn a_configuration_can_be_checked_without_starting() {
     };
     let (code, text) = check("good.toml", "[[queues]]\nname = 'a'\n");
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("good.toml is valid: 1 queues"), "{text}");
+    assert!(
+        text.contains("good.toml is valid: 1 queues, 0 topics"),
+        "{text}"
+    );
     let (code, text) = check("bad.json", "{\"UserConfig\": {\n\"Namespaces\": []}}");
     assert_eq!(code, Some(2), "{text}");
     assert!(

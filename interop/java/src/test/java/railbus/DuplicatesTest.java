@@ -28,4 +28,17 @@ class DuplicatesTest {
             queue.assertEmpty();
         }
     }
+
+    @Test
+    void aBatchIsCheckedMessageByMessage() {
+        try (Queue queue = Queue.cleared("once")) {
+            ServiceBusMessage first = message("first");
+            ServiceBusMessage second = message("second");
+            ServiceBusMessage again = message("again").setMessageId(first.getMessageId());
+            queue.send(first);
+            queue.sender().sendMessages(List.of(again, second, message("twice").setMessageId(second.getMessageId())));
+            assertEquals(sentIds(List.of(first, second)), receivedIds(queue.take(2)));
+            queue.assertEmpty();
+        }
+    }
 }

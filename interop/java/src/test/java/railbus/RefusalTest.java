@@ -13,6 +13,7 @@ import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -54,5 +55,14 @@ class RefusalTest {
             ? new ServiceBusException(cause, ServiceBusErrorSource.RECEIVE)
             : assertInstanceOf(ServiceBusException.class, cause);
         assertEquals(reason, refused.getReason());
+    }
+
+    @Test
+    void aDisabledQueueRefusesWithTheErrorForThat() throws Exception {
+        try (VirtualBroker broker = new VirtualBroker(); Queue closed = new Queue("closed", broker.connectionString)) {
+            ServiceBusException refused =
+                assertThrows(ServiceBusException.class, () -> closed.send(message("body")));
+            assertEquals(ServiceBusFailureReason.MESSAGING_ENTITY_DISABLED, refused.getReason());
+        }
     }
 }

@@ -18,6 +18,7 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderAsyncClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
+import com.azure.messaging.servicebus.models.CreateMessageBatchOptions;
 import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Random;
@@ -59,6 +60,21 @@ class SendTest {
                 assertEquals("number " + place, received.get(place).getBody().toString());
                 assertEquals(received.get(0).getSequenceNumber() + place, received.get(place).getSequenceNumber());
             }
+        }
+    }
+
+    @Test
+    void aFullBatchTakesNoMoreAndIsSent() {
+        try (Queue queue = Queue.cleared("plain")) {
+            ServiceBusSenderClient sender = queue.sender();
+            ServiceBusMessageBatch batch =
+                sender.createMessageBatch(new CreateMessageBatchOptions().setMaximumSizeInBytes(4096));
+            while (batch.tryAddMessage(message("x".repeat(500)))) {
+                assertTrue(batch.getCount() < 10);
+            }
+            sender.sendMessages(batch);
+            assertEquals(batch.getCount(), queue.take(batch.getCount()).size());
+            queue.assertEmpty();
         }
     }
 

@@ -18,6 +18,7 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
+import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.List;
@@ -141,6 +142,31 @@ class SessionsTest {
             List<ServiceBusReceivedMessage> received = receive(receiver, 2);
             assertEquals(List.of("one", "two"), bodies(received));
             received.forEach(receiver::complete);
+        }
+    }
+
+    @Test
+    void deferredAndPeekedMessagesAreThoseOfTheSession() {
+        send(session, "one");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            ServiceBusReceivedMessage received = receiveOne(receiver);
+            receiver.defer(received);
+            assertEquals(List.of("one"), bodies(receiver.peekMessages(10, 1).stream().toList()));
+            receiver.complete(receiver.receiveDeferredMessage(received.getSequenceNumber()));
+            assertEquals(0, receiver.peekMessages(10, 1).stream().count());
+        }
+    }
+
+    @Test
+    void deadLettersAreReceivedWithoutASession() {
+        send(session, "one");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session); Queue queue = Queue.of("sessions")) {
+            receiver.deadLetter(receiveOne(receiver), new DeadLetterOptions().setDeadLetterReason("why"));
+            ServiceBusReceivedMessage dead;
+            do {
+                dead = queue.takeDead();
+            } while (!dead.getSessionId().equals(session));
+            assertEquals("why", dead.getDeadLetterReason());
         }
     }
 }

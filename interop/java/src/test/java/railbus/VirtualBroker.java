@@ -23,7 +23,11 @@ final class VirtualBroker implements AutoCloseable {
     private final URI clock;
 
     VirtualBroker() throws IOException {
-        String entities = Path.of(System.getProperty("basedir"), "..", "clock.json").toString();
+        this("clock.json");
+    }
+
+    VirtualBroker(String file) throws IOException {
+        String entities = Path.of(System.getProperty("basedir"), "..", file).toString();
         process = new ProcessBuilder(System.getenv("RAILBUS_BIN"), "serve", "--ephemeral", "--virtual-clock",
             "--listen", "127.0.0.1:0", "--entities", entities)
             .redirectError(ProcessBuilder.Redirect.DISCARD).start();
@@ -39,8 +43,17 @@ final class VirtualBroker implements AutoCloseable {
 
     /** Lets time pass, such as {@code PT5M}; returns when all that became due has happened. */
     void advance(String duration) throws IOException, InterruptedException {
+        setClock("{\"advance\": \"" + duration + "\"}");
+    }
+
+    /** Stops the clock until it is advanced, so that a lock lasts however slow the test is. */
+    void freeze() throws IOException, InterruptedException {
+        setClock("{\"freeze\": true}");
+    }
+
+    private void setClock(String change) throws IOException, InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(clock)
-            .POST(HttpRequest.BodyPublishers.ofString("{\"advance\": \"" + duration + "\"}")).build();
+            .POST(HttpRequest.BodyPublishers.ofString(change)).build();
         HttpResponse<String> answer =
             HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
         if (answer.statusCode() != 200) {

@@ -1,0 +1,25 @@
+"""A broker for each test, and an event loop for each test that is a coroutine."""
+
+import asyncio
+import inspect
+
+import pytest
+
+from virtual_clock import Broker
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs a test that is a coroutine in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+@pytest.fixture
+def own_broker():
+    """Queues that are empty and a clock that the test moves."""
+    with Broker() as broker:
+        yield broker
