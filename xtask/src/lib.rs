@@ -9,6 +9,7 @@ mod pool;
 pub mod run;
 mod setup;
 mod shell;
+pub mod sim;
 mod summary;
 mod tally;
 pub mod test;

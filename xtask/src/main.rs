@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask run`, `test`, `bench`, `tidy` and `fuzz`.
+//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `tidy` and `fuzz`.
 //!
 //! They do all set-up on a fresh machine and say what they install. This program itself needs a
 //! Rust toolchain and nothing else: it must not depend on RocksDB.
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use xtask::workspace::Workspace;
-use xtask::{bench, run, test, tidy};
+use xtask::{bench, run, sim, test, tidy};
 
 /// Developer commands of Railbus.
 #[derive(Parser)]
@@ -37,6 +37,15 @@ enum Command {
         list: bool,
         /// Names of the steps to run
         steps: Vec<String>,
+    },
+    /// Runs the simulator: whole brokers under virtual time, with faults by seed
+    Sim {
+        /// How many operations; without it ten million, or the one run that the seed names
+        #[arg(long)]
+        operations: Option<u64>,
+        /// The first seed
+        #[arg(long)]
+        seed: Option<u64>,
     },
     /// Measures a release build on loopback
     #[command(disable_help_flag = true)]
@@ -73,6 +82,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Run { serve } => run::run(&workspace, &serve),
         Command::Test { list: true, .. } => test::list(&workspace),
         Command::Test { quick, steps, .. } => test::run(&workspace, quick, &steps),
+        Command::Sim { operations, seed } => sim::run(&workspace, operations, seed),
         Command::Bench { arguments } => bench::run(&workspace, &arguments),
         Command::Tidy => check_tidy(&workspace),
         Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),

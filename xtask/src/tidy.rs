@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 mod arrows;
 mod length;
+mod shown;
 mod text;
 
 /// A tracked file that is text.
@@ -35,6 +36,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         arrows::check(source, &mut findings);
     }
     length::check(&sources, &mut findings);
+    shown::check(&sources, &mut findings);
     findings.sort();
     Ok(findings)
 }

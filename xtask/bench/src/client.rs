@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use amqp::{DeliveryState, Symbol};
 use anyhow::{Result, bail};
-use bytes::{Buf, BytesMut};
-use endpoint::{Config, Connection, Event, Mono, Side};
+use bytes::{Buf, Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
 
+use super::deferrer::Deferrer;
+use super::deleter::Deleter;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::transactor::Transactor;
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
@@ -27,6 +30,12 @@ pub enum Work {
     Send(Box<Sender>),
     /// It receives from a queue and settles.
     Receive(Receiver),
+    /// It sends to a queue within transactions.
+    Transact(Box<Transactor>),
+    /// It receives from a queue, defers, and fetches what is deferred.
+    Defer(Box<Deferrer>),
+    /// It purges a queue.
+    Delete(Box<Deleter>),
 }
 
 /// One connection.
@@ -52,6 +61,9 @@ impl Client {
             Work::Idle => {}
             Work::Send(sender) => sender.attach(&mut engine, session),
             Work::Receive(receiver) => receiver.attach(&mut engine, session),
+            Work::Transact(transactor) => transactor.attach(&mut engine, session),
+            Work::Defer(deferrer) => deferrer.attach(&mut engine, session),
+            Work::Delete(deleter) => deleter.attach(&mut engine, session),
         }
         let scratch = Vec::new();
         Ok(Self {
@@ -77,12 +89,15 @@ impl Client {
 
     /// Whether the peer has opened the connection and, if there is a link, taken it.
     pub fn is_open(&self) -> bool {
-        let link = match &self.work {
-            Work::Idle => None,
-            Work::Send(sender) => sender.link(),
-            Work::Receive(receiver) => receiver.link(),
+        let links: Vec<LinkId> = match &self.work {
+            Work::Idle => Vec::new(),
+            Work::Send(sender) => sender.link().into_iter().collect(),
+            Work::Receive(receiver) => receiver.link().into_iter().collect(),
+            Work::Transact(transactor) => transactor.links().collect(),
+            Work::Defer(deferrer) => deferrer.links().collect(),
+            Work::Delete(deleter) => deleter.links().collect(),
         };
-        self.opened && link.is_none_or(|link| self.engine.is_attached(link))
+        self.opened && links.iter().all(|link| self.engine.is_attached(*link))
     }
 
     /// Lets it do what it is there for.
@@ -91,13 +106,18 @@ impl Client {
             Work::Idle => {}
             Work::Send(sender) => sender.start(now),
             Work::Receive(receiver) => receiver.start(&mut self.engine),
+            Work::Transact(transactor) => transactor.start(),
+            Work::Defer(deferrer) => deferrer.start(&mut self.engine),
+            Work::Delete(deleter) => deleter.start(&mut self.engine),
         }
     }
 
     /// Sends nothing new from now on.
     pub fn stop_sending(&mut self) {
-        if let Work::Send(sender) = &mut self.work {
-            sender.stop();
+        match &mut self.work {
+            Work::Send(sender) => sender.stop(),
+            Work::Transact(transactor) => transactor.stop(),
+            _ => {}
         }
     }
 
@@ -119,8 +139,12 @@ impl Client {
         {
             self.engine.handle_timeout(mono);
         }
-        if let Work::Send(sender) = &mut self.work {
-            sender.send(now, &mut self.engine);
+        match &mut self.work {
+            Work::Send(sender) => sender.send(now, &mut self.engine),
+            Work::Transact(transactor) => transactor.send(&mut self.engine),
+            Work::Defer(deferrer) => deferrer.send(&mut self.engine),
+            Work::Delete(deleter) => deleter.send(&mut self.engine),
+            Work::Idle | Work::Receive(_) => {}
         }
         self.write(mono)
     }
@@ -151,30 +175,59 @@ impl Client {
             Event::Opened(_) => self.opened = true,
             Event::Closed { error } => bail!("the connection was closed: {error:?}"),
             Event::Detached { error, .. } => bail!("the link was detached: {error:?}"),
-            Event::Disposed { cookie, state, .. } => self.disposed(now, cookie, state.as_ref()),
+            Event::Disposed { cookie, state, .. } => {
+                return self.disposed(now, cookie, state.as_ref());
+            }
             Event::Delivery {
+                link,
                 session,
                 delivery_id,
+                payload,
                 ..
-            } => {
-                if let Work::Receive(receiver) = &mut self.work {
-                    receiver.settle(session, delivery_id, &mut self.engine);
-                }
-            }
-            Event::Updated { settled: true, .. } => {
-                if let Work::Receive(receiver) = &mut self.work {
-                    receiver.settled(now);
-                }
-            }
+            } => return self.delivered(now, link, (session, delivery_id), &payload),
+            Event::Updated {
+                settled: true,
+                delivery_id,
+                ..
+            } => match &mut self.work {
+                Work::Receive(receiver) => receiver.settled(now),
+                Work::Defer(deferrer) => deferrer.settled(delivery_id),
+                _ => {}
+            },
             _ => {}
         }
         Ok(())
     }
 
-    fn disposed(&mut self, now: Instant, cookie: u128, state: Option<&DeliveryState>) {
-        if let Work::Send(sender) = &mut self.work {
-            sender.disposed(now, cookie, state);
+    fn delivered(
+        &mut self,
+        now: Instant,
+        link: LinkId,
+        delivery: (SessionId, u32),
+        payload: &Bytes,
+    ) -> Result<()> {
+        let engine = &mut self.engine;
+        match &mut self.work {
+            Work::Receive(receiver) => receiver.settle(delivery.0, delivery.1, engine),
+            Work::Delete(deleter) => deleter.answered(now, delivery, payload, engine)?,
+            Work::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
+            Work::Idle | Work::Send(_) | Work::Transact(_) => {}
         }
+        Ok(())
+    }
+
+    fn disposed(
+        &mut self,
+        now: Instant,
+        cookie: u128,
+        state: Option<&DeliveryState>,
+    ) -> Result<()> {
+        match &mut self.work {
+            Work::Send(sender) => sender.disposed(now, cookie, state),
+            Work::Transact(transactor) => transactor.disposed(now, state)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     fn write(&mut self, mono: Mono) -> Result<bool> {

@@ -45,13 +45,39 @@ pub fn work(clients: &mut [Client], limits: Limits, backlog: u64) -> Result<Inst
     Ok(began)
 }
 
+/// Starts the work of every connection, goes on until every purge is done, and then until every
+/// message sent has its outcome.
+pub fn purge(clients: &mut [Client], all: Duration) -> Result<Instant> {
+    let began = Instant::now();
+    for client in clients.iter_mut() {
+        client.start(began);
+    }
+    let limits = Limits { sending: all, all };
+    until(clients, limits, |clients| {
+        let works = clients.iter().map(Client::work);
+        works.into_iter().all(|work| match work {
+            Work::Delete(deleter) => deleter.is_done(),
+            _ => true,
+        })
+    })?;
+    clients.iter_mut().for_each(Client::stop_sending);
+    until(clients, limits, |clients| is_done(clients, 0))?;
+    Ok(began)
+}
+
 fn is_done(clients: &[Client], backlog: u64) -> bool {
     let (mut accepted, mut settled, mut receives) = (backlog, 0, false);
     for client in clients {
         match client.work() {
-            Work::Idle => {}
+            Work::Idle | Work::Delete(_) => {}
             Work::Send(sender) if !sender.is_done() => return false,
             Work::Send(sender) => accepted += sender.accepted(),
+            Work::Transact(transactor) if !transactor.is_done() => return false,
+            Work::Transact(transactor) => accepted += transactor.accepted(),
+            Work::Defer(deferrer) => {
+                receives = true;
+                settled += deferrer.count();
+            }
             Work::Receive(receiver) => {
                 receives = true;
                 settled += receiver.count();

@@ -12,7 +12,10 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
+mod asking;
 mod client;
+mod deferrer;
+mod deleter;
 mod disk;
 mod dress;
 mod drive;
@@ -20,11 +23,13 @@ mod group;
 mod latency;
 mod memory;
 mod process;
+mod purge;
 mod receiver;
 mod results;
 mod sender;
 mod site;
 mod throughput;
+mod transactor;
 
 use results::Results;
 use site::Site;
@@ -67,10 +72,13 @@ pub enum Row {
     Large,
     /// Fifty queues, each with a sender and a receiver
     Queues,
-    /// Sending and receiving 1 KiB at once: plain, duplicate detection, forwarded, a session, scheduled
+    /// Sending and receiving 1 KiB at once: plain, duplicate detection, forwarded, a session, scheduled,
+    /// deferred, transactional
     Features,
     /// Time to accepted at 2,000 messages a second
     Latency,
+    /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
+    Purge,
     /// Memory and start times: empty, with idle connections, with a large backlog
     Memory,
 }
@@ -84,7 +92,7 @@ pub struct Scale {
     pub seconds: u64,
     /// Connections of the memory row.
     pub connections: usize,
-    /// Messages of the memory row.
+    /// Messages of the rows about memory and purging.
     pub backlog: u64,
 }
 
@@ -161,6 +169,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Queues => throughput::queues(site, scale, results),
         Row::Features => throughput::features(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
+        Row::Purge => purge::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }
 }

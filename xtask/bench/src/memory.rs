@@ -30,7 +30,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let idle = connect(&fresh, scale)?;
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     drop(idle);
-    fill(&fresh, scale)?;
+    fill(&fresh, scale.backlog)?;
     let row = format!("with {} messages of 1 KiB", scale.backlog);
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     restart(site, fresh, scale, results)
@@ -45,12 +45,12 @@ fn connect(fresh: &Fresh, scale: Scale) -> Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// Sends the backlog, all of it durable when this returns.
-fn fill(fresh: &Fresh, scale: Scale) -> Result<()> {
+/// Sends a backlog, all of it durable when this returns.
+pub fn fill(fresh: &Fresh, backlog: u64) -> Result<()> {
     let plan = Plan {
         queue: site::QUEUE.to_owned(),
         size: 1_024,
-        count: scale.backlog,
+        count: backlog,
         in_flight: 1_000,
         dress: Dress::Plain,
         every: None,
@@ -72,7 +72,7 @@ fn fill(fresh: &Fresh, scale: Scale) -> Result<()> {
         return Ok(());
     };
     ensure!(
-        sender.accepted() == scale.backlog,
+        sender.accepted() == backlog,
         "only {} messages were accepted",
         sender.accepted()
     );

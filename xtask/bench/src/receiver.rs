@@ -87,7 +87,18 @@ impl Receiver {
 
     /// Completes a message and keeps the credit up.
     pub fn settle(&mut self, session: SessionId, delivery_id: u32, engine: &mut Connection) {
-        engine.dispose_received(session, delivery_id, DeliveryState::Accepted, false);
+        self.dispose(session, delivery_id, DeliveryState::Accepted, engine);
+    }
+
+    /// Ends a message's lock and keeps the credit up.
+    pub fn dispose(
+        &mut self,
+        session: SessionId,
+        delivery_id: u32,
+        state: DeliveryState,
+        engine: &mut Connection,
+    ) {
+        engine.dispose_received(session, delivery_id, state, false);
         if let Some(link) = self.link
             && engine.credit_left(link) <= CREDIT / 2
         {

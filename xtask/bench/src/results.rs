@@ -18,6 +18,9 @@ pub enum Unit {
     /// Processors kept busy.
     #[serde(rename = "cores")]
     Cores,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
     /// Milliseconds.
     #[serde(rename = "ms")]
     Milliseconds,
@@ -166,6 +169,7 @@ impl Unit {
             Self::PerSecond => "1/s",
             Self::SecondsPerMillion => "CPU s/million",
             Self::Cores => "cores",
+            Self::Seconds => "s",
             Self::Milliseconds => "ms",
             Self::Percent => "%",
             Self::Messages => "messages",

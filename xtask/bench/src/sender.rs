@@ -197,7 +197,7 @@ impl Sender {
 }
 
 /// A message of one data section with `size` bytes that do not compress.
-fn message(size: usize) -> Bytes {
+pub fn message(size: usize) -> Bytes {
     let mut bytes = vec![0x00, 0x53, 0x75, 0xb0];
     bytes.extend_from_slice(&u32::try_from(size).expect("bodies are small").to_be_bytes());
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

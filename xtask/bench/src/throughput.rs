@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::Scale;
 use super::client::{Client, Work};
+use super::deferrer::Deferrer;
 use super::disk;
 use super::dress::Dress;
 use super::drive::{self, Limits};
@@ -15,9 +16,12 @@ use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
 use super::site::{self, Fresh, Site};
+use super::transactor::Transactor;
 
 /// Messages without an outcome, over all connections of a row.
 const IN_FLIGHT: u64 = 500;
+/// Connections that each have a transaction, which together have about as much in flight.
+const TRANSACTORS: u64 = 10;
 /// How long a row may take to finish after it sends no more.
 const GRACE: Duration = Duration::from_secs(120);
 
@@ -136,73 +140,63 @@ pub fn queues(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Sends and receives at once, once for each feature that costs something per message.
 pub fn features(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let plain = || Receiver::new(site::QUEUE);
-    let once = || Receiver::new(site::ONCE);
-    let end = || Receiver::new(site::END);
-    let session = || Receiver::of_session(site::SESSIONS, site::SESSION);
-    feature(
-        site,
-        scale,
-        "plain",
-        (site::QUEUE, Dress::Plain),
-        plain(),
-        results,
-    )?;
-    feature(
-        site,
-        scale,
-        "duplicate detection",
-        (site::ONCE, Dress::Id),
-        once(),
-        results,
-    )?;
-    feature(
-        site,
-        scale,
-        "forwarded",
-        (site::START, Dress::Plain),
-        end(),
-        results,
-    )?;
-    feature(
-        site,
-        scale,
-        "one session",
-        (site::SESSIONS, Dress::Session),
-        session(),
-        results,
-    )?;
-    feature(
-        site,
-        scale,
-        "scheduled",
-        (site::QUEUE, Dress::Schedule),
-        plain(),
-        results,
-    )
+    let take = |queue| Work::Receive(Receiver::new(queue));
+    let session = Work::Receive(Receiver::of_session(site::SESSIONS, site::SESSION));
+    let defer = Work::Defer(Box::new(Deferrer::new(site::QUEUE)));
+    let send = |queue, dress| Work::Send(Box::new(Sender::new(part(queue, dress, scale))));
+    let rows = [
+        ("plain", send(site::QUEUE, Dress::Plain), take(site::QUEUE)),
+        (
+            "duplicate detection",
+            send(site::ONCE, Dress::Id),
+            take(site::ONCE),
+        ),
+        (
+            "forwarded",
+            send(site::START, Dress::Plain),
+            take(site::END),
+        ),
+        ("one session", send(site::SESSIONS, Dress::Session), session),
+        (
+            "scheduled",
+            send(site::QUEUE, Dress::Schedule),
+            take(site::QUEUE),
+        ),
+        ("deferred", send(site::QUEUE, Dress::Plain), defer),
+    ];
+    for (name, sender, receiver) in rows {
+        feature(site, scale, name, vec![sender, receiver], results)?;
+    }
+    // One transaction after the other would measure nothing but how long a sync takes.
+    let mut work = vec![take(site::QUEUE)];
+    for _ in 0..TRANSACTORS {
+        let mut plan = part(site::QUEUE, Dress::Plain, scale);
+        plan.count /= TRANSACTORS;
+        work.push(Work::Transact(Box::new(Transactor::new(plan))));
+    }
+    feature(site, scale, "transactional", work, results)
 }
 
-fn feature(
-    site: &Site,
-    scale: Scale,
-    name: &str,
-    (queue, dress): (&str, Dress),
-    receiver: Receiver,
-    results: &mut Results,
-) -> Result<()> {
-    let fresh = site.fresh()?;
-    let plan = Plan {
+/// What is sent for one feature.
+fn part(queue: &str, dress: Dress, scale: Scale) -> Plan {
+    Plan {
         queue: queue.to_owned(),
         size: 1_024,
         count: scale.messages / 4,
         in_flight: IN_FLIGHT,
         dress,
         every: None,
-    };
-    let work = vec![
-        Work::Send(Box::new(Sender::new(plan))),
-        Work::Receive(receiver),
-    ];
+    }
+}
+
+fn feature(
+    site: &Site,
+    scale: Scale,
+    name: &str,
+    work: Vec<Work>,
+    results: &mut Results,
+) -> Result<()> {
+    let fresh = site.fresh()?;
     let run = execute(&fresh, work, scale, 0)?;
     let row = format!("send, receive, settle 1 KiB, {name}");
     record(results, &row, run.settled, &run);
@@ -246,15 +240,23 @@ fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
     let (mut sent, mut settled, mut refused, mut last) = (0, 0, 0, began);
     for client in clients {
         let newest = match client.work() {
-            Work::Idle => None,
+            Work::Idle | Work::Delete(_) => None,
             Work::Send(sender) => {
                 sent += sender.accepted();
                 refused += sender.refused();
                 sender.last()
             }
+            Work::Transact(transactor) => {
+                sent += transactor.accepted();
+                transactor.last()
+            }
             Work::Receive(receiver) => {
                 settled += receiver.count();
                 receiver.last()
+            }
+            Work::Defer(deferrer) => {
+                settled += deferrer.count();
+                deferrer.last()
             }
         };
         last = newest.map_or(last, |newest| last.max(newest));

@@ -9,8 +9,9 @@ use super::Source;
 const ARROWS: &[(&str, &[&str])] = &[
     ("amqp", &[]),
     ("endpoint", &["amqp"]),
+    ("filter", &["amqp"]),
     ("store", &[]),
-    ("broker", &["store", "amqp"]),
+    ("broker", &["amqp", "filter", "store"]),
     ("servicebus", &["endpoint", "broker", "store", "amqp"]),
     ("rocks", &["store"]),
     (

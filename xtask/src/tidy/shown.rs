@@ -1,0 +1,148 @@
+//! Shown: the tables of `interop/README.md` that say which client shows which feature.
+//!
+//! A cell names tests, or says that the client does not offer the feature. A name must be that of a
+//! test in the client's own folder, so that the tables stay true when tests come and go.
+
+use super::Source;
+
+/// Where the tables are.
+const PAGE: &str = "interop/README.md";
+/// What the first column of such a table is called.
+const FEATURE: &str = "Feature";
+/// The cell of a client that lacks the feature.
+const NOT_OFFERED: &str = "not offered";
+/// The other columns, and how the paths of their tests begin.
+const COLUMNS: &[(&str, &str)] = &[
+    ("Python", "interop/python/"),
+    ("Python, asyncio", "interop/python-aio/"),
+    ("JavaScript", "interop/js/"),
+    ("Go", "interop/go/"),
+    ("Java", "interop/java/"),
+    ("Java, Reactor", "interop/java/src/test/java/railbus/Async"),
+    ("Raw protocol", "interop/proton/"),
+];
+
+/// Finds empty cells and names of tests that are not there.
+pub fn check(sources: &[Source], findings: &mut Vec<String>) {
+    let Some(page) = sources.iter().find(|source| source.path == PAGE) else {
+        return;
+    };
+    let mut columns: Vec<&str> = Vec::new();
+    for (number, line) in page.text.lines().enumerate() {
+        let cells = cells(line);
+        match cells.first() {
+            Some(&FEATURE) => columns = cells,
+            Some(first) if !columns.is_empty() && !first.starts_with("---") => {
+                let faults = faults(&columns, &cells, sources);
+                findings.extend(
+                    faults
+                        .iter()
+                        .map(|fault| format!("{PAGE}:{}: {fault}", number + 1)),
+                );
+            }
+            Some(_) => {}
+            None => columns.clear(),
+        }
+    }
+}
+
+/// The cells of a line of a table; none of any other line.
+fn cells(line: &str) -> Vec<&str> {
+    let inside = line
+        .strip_prefix('|')
+        .and_then(|line| line.strip_suffix('|'));
+    inside.map_or_else(Vec::new, |inside| {
+        inside.split('|').map(str::trim).collect()
+    })
+}
+
+fn faults(columns: &[&str], cells: &[&str], sources: &[Source]) -> Vec<String> {
+    if columns.len() != cells.len() {
+        return vec!["the row has not as many cells as the table has columns".to_owned()];
+    }
+    let clients = columns.iter().zip(cells).skip(1);
+    clients
+        .flat_map(|(column, cell)| cell_faults(column, cell, sources))
+        .collect()
+}
+
+fn cell_faults(column: &str, cell: &str, sources: &[Source]) -> Vec<String> {
+    let Some((_, prefix)) = COLUMNS.iter().find(|(name, _)| *name == column) else {
+        return vec![format!("nobody knows where the tests of {column} are")];
+    };
+    if cell == NOT_OFFERED {
+        return Vec::new();
+    }
+    let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+    if names.is_empty() {
+        return vec![format!("{column} has neither a test nor \"{NOT_OFFERED}\"")];
+    }
+    let is_missing = |name: &&str| !is_test(name, prefix, sources);
+    let missing = names.into_iter().filter(is_missing);
+    missing
+        .map(|name| format!("{column} has no test `{name}`"))
+        .collect()
+}
+
+fn is_test(name: &str, prefix: &str, sources: &[Source]) -> bool {
+    // As Python, Go and Java define a test, and JavaScript in either kind of quotes.
+    let forms = [
+        format!("def {name}("),
+        format!("func {name}("),
+        format!("void {name}("),
+        format!("\"{name}\","),
+        format!("`{name}`,"),
+    ];
+    let mut of_client = sources
+        .iter()
+        .filter(|source| source.path.starts_with(prefix));
+    of_client.any(|source| forms.iter().any(|form| source.text.contains(form)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(row: &str) -> Vec<String> {
+        let source = |path: &str, text: &str| Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let sources = [
+            source(
+                PAGE,
+                &format!("text\n\n| Feature | Python | JavaScript |\n|---|---|---|\n{row}\n\nmore"),
+            ),
+            source("interop/python/test_a.py", "def test_one(queue):\n"),
+            source(
+                "interop/js/a.test.js",
+                "test(\"one is one\", \"plain\", x);",
+            ),
+        ];
+        let mut findings = Vec::new();
+        check(&sources, &mut findings);
+        findings
+    }
+
+    #[test]
+    fn names_of_tests_and_what_is_not_offered_are_fine() {
+        assert!(findings("| one | `test_one` | `one is one` |").is_empty());
+        assert!(findings("| one | not offered | `one is one` |").is_empty());
+    }
+
+    #[test]
+    fn a_name_that_no_test_has_is_found_where_it_stands() {
+        let expected = "interop/README.md:5: Python has no test `test_two`";
+        assert_eq!(
+            findings("| one | `test_one`, `test_two` | `one is one` |"),
+            [expected]
+        );
+        assert_eq!(findings("| one | `test_one` | `test_one` |").len(), 1);
+    }
+
+    #[test]
+    fn empty_cells_and_rows_that_are_too_short_are_found() {
+        assert_eq!(findings("| one | `test_one` |  |").len(), 1);
+        assert_eq!(findings("| one | `test_one` |").len(), 1);
+    }
+}
