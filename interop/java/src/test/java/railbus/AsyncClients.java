@@ -16,7 +16,9 @@ import com.azure.messaging.servicebus.ServiceBusSessionReceiverAsyncClient;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -30,6 +32,7 @@ import reactor.core.scheduler.Schedulers;
  */
 abstract class AsyncClients {
     private final List<AutoCloseable> opened = new ArrayList<>();
+    private final Map<ServiceBusReceiverAsyncClient, Deliveries> deliveries = new HashMap<>();
     VirtualBroker broker;
 
     @BeforeEach
@@ -76,8 +79,10 @@ abstract class AsyncClients {
             .maxAutoLockRenewDuration(Duration.ZERO).buildAsyncClient());
     }
 
-    static ServiceBusReceivedMessage first(ServiceBusReceiverAsyncClient receiver) {
-        return receiver.receiveMessages().next().block(PATIENCE);
+    /** The next message of {@code receiver}, whose link stays open until the test ends. */
+    ServiceBusReceivedMessage next(ServiceBusReceiverAsyncClient receiver) {
+        return deliveries.computeIfAbsent(receiver, it -> open(it.receiveMessages().subscribeWith(new Deliveries())))
+            .next();
     }
 
     /** Steps that block, beside the SDK's own threads. */

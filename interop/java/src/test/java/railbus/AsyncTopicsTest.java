@@ -60,7 +60,7 @@ class AsyncTopicsTest extends AsyncClients {
         publish(order("poison", "red", 5));
         ServiceBusReceiverAsyncClient receiver = open(builder().receiver().topicName(TOPIC).subscriptionName("red")
             .disableAutoComplete().maxAutoLockRenewDuration(Duration.ZERO).buildAsyncClient());
-        ServiceBusReceivedMessage poison = first(receiver);
+        ServiceBusReceivedMessage poison = next(receiver);
         receiver.deadLetter(poison).block(PATIENCE);
         assertEquals(List.of("poison"), take("red", SubQueue.DEAD_LETTER_QUEUE, 1));
         assertEquals(List.of("poison"), take("all", SubQueue.NONE, 1));
