@@ -4,6 +4,8 @@
 
 #![allow(missing_docs, reason = "the variants and fields are the standard's")]
 
+use std::fmt;
+
 use bytes::{Bytes, BytesMut};
 
 use crate::cursor::Cursor;
@@ -23,8 +25,8 @@ pub enum Code {
     SysTemp,
 }
 
-/// Any SASL frame body.
-#[derive(Clone, Debug, PartialEq)]
+/// Any SASL frame body. `Debug` shows what it is, not what a mechanism says: that may be a password.
+#[derive(Clone, PartialEq)]
 pub enum SaslFrame {
     /// Always encoded as an array, also for one (wire contract 1.3).
     Mechanisms(Vec<Symbol>),
@@ -39,6 +41,26 @@ pub enum SaslFrame {
         code: Code,
         additional_data: Option<Bytes>,
     },
+}
+
+impl fmt::Debug for SaslFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mechanisms(mechanisms) => f.debug_tuple("Mechanisms").field(mechanisms).finish(),
+            Self::Init {
+                mechanism,
+                hostname,
+                ..
+            } => f
+                .debug_struct("Init")
+                .field("mechanism", mechanism)
+                .field("hostname", hostname)
+                .finish_non_exhaustive(),
+            Self::Challenge(octets) => write!(f, "Challenge({} bytes)", octets.len()),
+            Self::Response(octets) => write!(f, "Response({} bytes)", octets.len()),
+            Self::Outcome { code, .. } => f.debug_tuple("Outcome").field(code).finish(),
+        }
+    }
 }
 
 impl SaslFrame {
@@ -178,4 +200,27 @@ fn encode_outcome(out: &mut BytesMut, code: Code, additional_data: Option<&[u8]>
     );
     encode::option(out, additional_data, encode::binary);
     encode::list_finish(out, start);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_hides_what_a_mechanism_says() {
+        let frames = [
+            SaslFrame::Init {
+                mechanism: Symbol::new("PLAIN"),
+                initial_response: Some(Bytes::from_static(b"\0user\0secret")),
+                hostname: None,
+            },
+            SaslFrame::Response(Bytes::from_static(b"secret")),
+            SaslFrame::Challenge(Bytes::from_static(b"secret")),
+        ];
+        for frame in frames {
+            let bytes = format!("{:?}", Bytes::from_static(b"secret"));
+            let shown = format!("{frame:?}");
+            assert!(!shown.contains(bytes.trim_matches(['b', '"'])), "{shown}");
+        }
+    }
 }
