@@ -119,6 +119,10 @@ impl<'a> Walk<'a> {
     fn constructor(&mut self, level: Level, mut depth: usize) -> Result<(u8, usize), DecodeError> {
         loop {
             let code = self.byte(level)?;
+            if code == format::LIST_0 {
+                // An empty list nests as any other: it may be written in another form.
+                deeper(depth)?;
+            }
             if code != format::DESCRIBED {
                 return Ok((code, depth));
             }
@@ -170,10 +174,6 @@ impl<'a> Walk<'a> {
         }
         let start = self.at;
         let (code, depth) = self.constructor(inner, inner.depth)?;
-        if code == format::LIST_0 {
-            // An empty list nests as any other: as an element it may be written in another form.
-            deeper(depth)?;
-        }
         let shape = shape(code).ok_or(DecodeError::UnknownFormat(code))?;
         self.charge(inner.left, self.at - start, shape)?;
         if let Shape::Fixed(width) = shape {

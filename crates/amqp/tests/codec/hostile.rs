@@ -252,21 +252,27 @@ proptest! {
 }
 
 #[test]
-fn empty_lists_in_an_array_nest_as_deep_as_other_lists() {
+fn empty_lists_nest_as_deep_as_other_lists() {
+    check_deepest(b"\x45", 31);
+    check_deepest(b"\x00\x53\x01\x45", 30);
+    check_deepest(b"\xe0\x02\x02\x45", 30);
+    check_deepest(b"\xe0\x05\x02\x00\x53\x01\x45", 29);
+}
+
+/// `inner` can be read and written anew within `lists` lists, and not be read within more.
+fn check_deepest(inner: &[u8], lists: usize) {
     let nested = |lists: usize| {
-        let mut value = vec![0xe0, 2, 2, 0x45];
+        let mut value = inner.to_vec();
         for _ in 0..lists {
             let size = u8::try_from(value.len() + 1).unwrap();
             value.splice(0..0, [0xc0, size, 1]);
         }
         Bytes::from(value)
     };
-    let value = decode::value(&nested(30)).unwrap();
+    let value = decode::value(&nested(lists)).unwrap();
     let mut again = BytesMut::new();
     encode::value(&mut again, &value);
     assert_eq!(decode::value(&again.freeze()).unwrap(), value);
-    assert!(matches!(
-        decode::value(&nested(31)),
-        Err(DecodeError::TooDeep(32))
-    ));
+    let refused = decode::value(&nested(lists + 1));
+    assert!(matches!(refused, Err(DecodeError::TooDeep(MAX_DEPTH))));
 }
