@@ -1,5 +1,8 @@
 //! Health: HTTP on the port that speaks AMQP.
 
+use std::process::Command;
+
+use e2e::broker::program;
 use e2e::{Peer, Setup, http};
 
 #[test]
@@ -42,4 +45,26 @@ fn a_request_that_is_broken_or_endless_is_refused() {
     );
     let mut peer = Peer::connect(broker.address());
     let _ = peer.sender("orders");
+}
+
+#[test]
+fn the_program_asks_for_the_health_of_another() {
+    let broker = Setup::new().start();
+    let address = broker.address().to_string();
+    let health = || {
+        let mut command = Command::new(program());
+        command.args(["health", "--listen", &address]);
+        command.output().expect("the program is there")
+    };
+    let healthy = health();
+    assert!(healthy.status.success());
+    assert_eq!(healthy.stdout, b"Service is healthy.\n");
+    drop(broker);
+    let gone = health();
+    assert_eq!(gone.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert!(
+        said.contains(&format!("no connection to {address}")),
+        "{said}"
+    );
 }

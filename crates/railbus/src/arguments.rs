@@ -29,6 +29,8 @@ pub enum Command {
     Serve(Box<ServeArguments>),
     /// Shows or moves the clock of a broker that was started with --virtual-clock.
     Clock(ClockArguments),
+    /// Says whether a broker would take a send; for health checks of containers.
+    Health(HealthArguments),
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -42,6 +44,21 @@ pub enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// The options of `railbus health`.
+#[derive(Args, Clone, Debug)]
+pub struct HealthArguments {
+    /// Where the broker listens; the first counts
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "RAILBUS_LISTEN",
+        value_delimiter = ',',
+        value_parser = parse_address,
+        default_value = "127.0.0.1:5672"
+    )]
+    pub listen: Vec<SocketAddr>,
 }
 
 /// The options of `railbus clock`.

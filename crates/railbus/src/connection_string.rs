@@ -4,6 +4,7 @@
 //! Neither a key nor a signature is ever shown.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use broker::Wall;
@@ -31,6 +32,7 @@ pub struct ConnectionString {
 
 #[derive(Clone)]
 enum Credentials {
+    None,
     Key { rule: String, key: Secret },
     Signature(String),
 }
@@ -52,6 +54,14 @@ impl ConnectionString {
                 rule: DEVELOPMENT_RULE.to_owned(),
                 key: Secret::new(DEVELOPMENT_KEY.to_owned()),
             },
+        }
+    }
+
+    /// The broker at `address`, for what needs no right.
+    pub fn stranger(address: SocketAddr) -> Self {
+        Self {
+            authority: address.to_string(),
+            credentials: Credentials::None,
         }
     }
 
@@ -88,15 +98,17 @@ impl ConnectionString {
         })
     }
 
-    /// What a request's `Authorization` header says.
-    pub fn authorization(&self) -> String {
+    /// What a request's `Authorization` header says, if there is one.
+    pub fn authorization(&self) -> Option<String> {
         match &self.credentials {
-            Credentials::Signature(signature) => signature.clone(),
+            Credentials::None => None,
+            Credentials::Signature(signature) => Some(signature.clone()),
             Credentials::Key { rule, key } => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
                 let expires = now.unwrap_or_default().saturating_add(VALIDITY).as_millis();
                 let expires = Wall(u64::try_from(expires).unwrap_or(u64::MAX));
-                sign(&format!("http://{}/", self.authority), rule, key, expires)
+                let resource = format!("http://{}/", self.authority);
+                Some(sign(&resource, rule, key, expires))
             }
         }
     }
@@ -147,7 +159,7 @@ mod tests {
     fn a_key_signs_and_a_signature_is_taken_as_it_is() {
         let text = "Endpoint=sb://h;sharedaccesskeyname=root key;SharedAccessKey=a=b=;X=1";
         let connection = ConnectionString::parse(text).unwrap();
-        let authorization = connection.authorization();
+        let authorization = connection.authorization().unwrap();
         assert!(
             authorization.starts_with("SharedAccessSignature sr=http%3A%2F%2Fh%3A5672%2F&sig="),
             "{authorization}"
@@ -159,7 +171,7 @@ mod tests {
         let text = "Endpoint=sb://h;SharedAccessSignature=SharedAccessSignature sr=x&sig=y";
         let connection = ConnectionString::parse(text).unwrap();
         assert_eq!(
-            connection.authorization(),
+            connection.authorization().unwrap(),
             "SharedAccessSignature sr=x&sig=y"
         );
     }

@@ -1,4 +1,4 @@
-//! The Railbus message broker: `railbus serve`, `railbus clock` and `railbus config check`.
+//! The Railbus message broker: `railbus serve`, `clock`, `health` and `config check`.
 //!
 //! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
 //! comes with one sentence on stderr.
@@ -10,6 +10,7 @@ mod config;
 mod connection_string;
 mod data_directory;
 mod entropy;
+mod health;
 mod keys;
 mod log;
 mod processor;
@@ -40,6 +41,7 @@ fn run(arguments: Arguments) -> Result<(), Refusal> {
     match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Clock(arguments) => clock::run(&arguments),
+        Command::Health(arguments) => health::run(&arguments),
         Command::Config(ConfigCommand::Check { file }) => check::run(&file),
     }
 }

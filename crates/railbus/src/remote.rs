@@ -37,6 +37,7 @@ pub enum Error {
 /// An answer that is an error.
 #[derive(Deserialize)]
 struct Failure {
+    #[serde(alias = "message")]
     error: String,
 }
 
@@ -103,12 +104,14 @@ fn request(
     path: &str,
     body: Option<String>,
 ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    Request::builder()
+    let mut request = Request::builder()
         .method(method)
         .uri(path)
         .header(HOST, &broker.authority)
-        .header(AUTHORIZATION, broker.authorization())
         .header(CONTENT_TYPE, "application/json")
-        .header(CONNECTION, "close")
-        .body(Full::new(Bytes::from(body.unwrap_or_default())))
+        .header(CONNECTION, "close");
+    if let Some(authorization) = broker.authorization() {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    request.body(Full::new(Bytes::from(body.unwrap_or_default())))
 }

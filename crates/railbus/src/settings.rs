@@ -107,29 +107,44 @@ fn listen(
     arguments: &ServeArguments,
     config: &RailbusToml,
 ) -> Result<Vec<SocketAddr>, config::Error> {
-    if !arguments.listen.is_empty() {
-        return Ok(arguments.listen.clone());
-    }
-    if !config.listen.is_empty() {
-        return Ok(config.listen.clone());
-    }
-    let ports = [5_672, 5_671, http_port()?];
-    Ok(ports
-        .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-        .to_vec())
+    let http_port = emulator_http_port()?;
+    let configured = [&arguments.listen, &config.listen];
+    let Some(listen) = configured.into_iter().find(|listen| !listen.is_empty()) else {
+        let ports = [5_672, 5_671, http_port.unwrap_or(HTTP_PORT)];
+        return Ok(ports
+            .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            .to_vec());
+    };
+    Ok(with_port(listen.clone(), http_port))
 }
 
-/// The official emulator's image is told its HTTP port by this variable.
-fn http_port() -> Result<u16, config::Error> {
+/// `listen`, and `port` beside the first of them if none has it.
+fn with_port(mut listen: Vec<SocketAddr>, port: Option<u16>) -> Vec<SocketAddr> {
+    let Some(port) = port.filter(|port| listen.iter().all(|address| address.port() != *port))
+    else {
+        return listen;
+    };
+    let beside = listen
+        .first()
+        .map(|first| SocketAddr::new(first.ip(), port));
+    listen.extend(beside);
+    listen
+}
+
+/// The official emulator's image is told by this variable where else HTTP is expected.
+fn emulator_http_port() -> Result<Option<u16>, config::Error> {
     const NAME: &str = "EMULATOR_HTTP_PORT";
-    match std::env::var(NAME) {
-        Ok(value) => value.parse().map_err(|_| config::Error::Argument {
+    let Ok(value) = std::env::var(NAME) else {
+        return Ok(None);
+    };
+    value
+        .parse()
+        .map(Some)
+        .map_err(|_| config::Error::Argument {
             name: NAME,
             value,
             expected: "a port",
-        }),
-        Err(_) => Ok(HTTP_PORT),
-    }
+        })
 }
 
 /// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
@@ -346,6 +361,18 @@ mod tests {
         );
         assert_eq!(settings.server.listen, ["127.0.0.1:2".parse().unwrap()]);
         assert_eq!(settings.store.durability, rocks::Durability::Buffered);
+    }
+
+    #[test]
+    fn the_emulators_port_stands_beside_the_first_address() {
+        let listen = |text: &str| vec![text.parse::<SocketAddr>().unwrap()];
+        let both = with_port(listen("0.0.0.0:5672"), Some(8_080));
+        assert_eq!(both[1], "0.0.0.0:8080".parse().unwrap());
+        assert_eq!(
+            with_port(listen("0.0.0.0:5672"), Some(5_672)),
+            listen("0.0.0.0:5672")
+        );
+        assert_eq!(with_port(listen("[::1]:1"), None), listen("[::1]:1"));
     }
 
     #[test]

@@ -1,0 +1,59 @@
+//! `railbus health`: whether a broker would take a send, for health checks where there is no other program.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use hyper::Method;
+use serde::Deserialize;
+
+use crate::arguments::HealthArguments;
+use crate::connection_string::ConnectionString;
+use crate::refusal::Refusal;
+use crate::remote;
+
+/// What a healthy broker says. (Admin contract 1)
+#[derive(Deserialize)]
+struct Health {
+    message: String,
+}
+
+/// Asks the broker that listens as the arguments say and prints its answer.
+pub fn run(arguments: &HealthArguments) -> Result<(), Refusal> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Refusal::System)?;
+    for &address in arguments.listen.iter().take(1) {
+        let broker = ConnectionString::stranger(reachable(address));
+        let call = remote::call(&broker, Method::GET, "/health", None);
+        let health: Health = runtime.block_on(call)?;
+        println!("{}", health.message);
+    }
+    Ok(())
+}
+
+/// Where one connects to who listens on `address`.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(listening: &str, expected: &str) {
+        let address = reachable(listening.parse().unwrap());
+        assert_eq!(address.to_string(), expected);
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_asked_on_loopback() {
+        check("0.0.0.0:5672", "127.0.0.1:5672");
+        check("[::]:5672", "[::1]:5672");
+        check("10.0.0.1:5672", "10.0.0.1:5672");
+    }
+}
