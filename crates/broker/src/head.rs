@@ -19,6 +19,7 @@ impl Queue {
     pub(crate) fn write_head(&mut self, cx: &mut Context<'_>) {
         self.touched = false;
         self.access_is_written();
+        self.write_dooms(cx);
         for subqueue in Subqueue::ALL {
             let (resume, stragglers) = self.place_of_first(subqueue);
             let part = self.head.part_mut(subqueue.part());

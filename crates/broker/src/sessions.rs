@@ -95,9 +95,7 @@ pub(crate) struct Sessions {
     check: Option<Check>,
     /// Idle sessions whose first message has left: there may be none any more.
     doubts: BTreeSet<SessionKey>,
-    /// Hashes of sessions whose messages below a number expire, and the one that is at it.
-    doomed: BTreeMap<u64, SequenceNumber>,
-    dooming: Option<u64>,
+    dooms: doom::Dooms,
     bookmarks: Vec<Bookmark>,
     /// Where deletions have come to.
     marks: delete::Marks,
@@ -115,6 +113,11 @@ impl Sessions {
                 Survey::Due(None)
             } else {
                 Survey::Complete
+            },
+            dooms: if unknown {
+                doom::Dooms::unknown()
+            } else {
+                doom::Dooms::default()
             },
             state_bytes,
             ..Self::default()
@@ -135,9 +138,9 @@ impl Sessions {
     pub(crate) fn deadline(&self) -> Option<Mono> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let timeout = self.timeouts.first().map(|(at, _)| *at);
-        let survey = matches!(self.survey, Survey::Due(_)).then_some(Mono(0));
-        let survey = survey.filter(|_| self.retry_at.is_none());
-        let all = [deadline, timeout, survey, self.retry_at];
+        let reads = matches!(self.survey, Survey::Due(_)) || self.dooms.is_due();
+        let reads = (reads && self.retry_at.is_none()).then_some(Mono(0));
+        let all = [deadline, timeout, reads, self.retry_at];
         all.into_iter().flatten().min()
     }
 

@@ -27,17 +27,20 @@ pub enum Index {
     DuplicateTime = 4,
     /// A subscription's rules, by name; all of them are read at a start.
     Rule = 5,
+    /// Sessions whose messages expire as a whole, while it takes more than one set.
+    Doom = 6,
 }
 
 impl Index {
     /// Every index, by its number.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Schedule,
         Self::Session,
         Self::SessionState,
         Self::DuplicateId,
         Self::DuplicateTime,
         Self::Rule,
+        Self::Doom,
     ];
 }
 

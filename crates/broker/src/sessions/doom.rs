@@ -3,21 +3,27 @@
 //! When a message of a session expires, those that were sent before that moment and are not
 //! locked go the same way, a bounded piece with each read. Locked ones are left to the end of
 //! their lock. A session is known by its hash here, so two that share one expire together. What
-//! a crash interrupts goes on with the next message that expires. (`spec/README.md`, Expiry)
+//! the turn has left of such a session is stored with the turn, until the last of it is gone, so
+//! a restart goes on with it. (`spec/README.md`, Expiry)
 
-use store::{Entry, Index, Query, SequenceNumber, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::id::{ReadId, Subqueue};
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of};
-use crate::sessions::key;
 use crate::sessions::read::SessionRead;
+use crate::sessions::{Sessions, key};
 use crate::settings::Expiry;
 use crate::shared::Context;
 
 /// Messages, and bytes of them, that are read at once.
 const PIECE: usize = 64;
 const PIECE_BYTES: usize = 1 << 20;
+/// Sessions that are recalled with one read.
+const RECALLED: usize = 1_024;
 
 /// A session whose messages expire.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +31,67 @@ pub(crate) struct Doom {
     hash: u64,
     cursor: SequenceNumber,
     until: SequenceNumber,
+    /// After a read that failed: one message at a time, so that one that can not be read keeps
+    /// no other.
+    cautious: bool,
+}
+
+/// A bounded piece of a session's messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    last: SequenceNumber,
+    /// Whether there are no more behind it.
+    whole: bool,
+}
+
+/// The sessions that are to expire as a whole, by hash: their messages below a number.
+#[derive(Debug, Default)]
+pub(super) struct Dooms {
+    waiting: BTreeMap<u64, SequenceNumber>,
+    running: Option<(u64, SequenceNumber)>,
+    /// Those that came up in this turn.
+    fresh: BTreeSet<u64>,
+    /// Those that the store may know of.
+    stored: BTreeSet<u64>,
+    recall: Recall,
+}
+
+/// How far it is known what was left when the process before this one ended.
+#[derive(Debug, Default)]
+enum Recall {
+    /// The next piece begins at this group.
+    Due(u64),
+    Reading(u64),
+    #[default]
+    Complete,
+}
+
+impl Dooms {
+    /// Those of a queue that may have left some behind.
+    pub(super) fn unknown() -> Self {
+        Self {
+            recall: Recall::Due(0),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a read is to be asked for.
+    pub(super) fn is_due(&self) -> bool {
+        let idle = self.running.is_none() && !self.waiting.is_empty();
+        idle || matches!(self.recall, Recall::Due(_))
+    }
+
+    fn add(&mut self, hash: u64, until: SequenceNumber) {
+        let known = self.waiting.entry(hash).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// How far a session is to expire.
+    fn reach(&self, hash: u64) -> Option<SequenceNumber> {
+        let running = self.running.filter(|running| running.0 == hash);
+        let running = running.map(|running| running.1);
+        self.waiting.get(&hash).copied().max(running)
+    }
 }
 
 impl Queue {
@@ -37,27 +104,58 @@ impl Queue {
         let Some(sessions) = self.sessions.as_mut().filter(|_| cloud && active) else {
             return;
         };
-        if sessions.dooming != Some(hash) {
-            sessions.doomed.insert(hash, until);
+        let dooms = &mut sessions.dooms;
+        let running = dooms.running.filter(|running| running.0 == hash);
+        if running.is_none_or(|(_, until)| message.number >= until) {
+            dooms.add(hash, until);
+            dooms.fresh.insert(hash);
             self.sub_mut(Subqueue::Main).stirred = true;
         }
     }
 
-    /// Takes up the next session that is to expire.
-    pub(super) fn expire_doomed(&mut self, cx: &mut Context<'_>) {
-        let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
-        let Some(sessions) = self.sessions.as_mut().filter(|s| s.dooming.is_none()) else {
+    /// The turn ends: what it has left of sessions that expire is stored with it.
+    pub(crate) fn write_dooms(&mut self, cx: &mut Context<'_>) {
+        let entity = self.id;
+        let Some(sessions) = &mut self.sessions else {
             return;
         };
-        if let Some((hash, until)) = sessions.doomed.pop_first() {
-            sessions.dooming = Some(hash);
-            let cursor = resume;
-            let doom = Doom {
-                hash,
-                cursor,
-                until,
+        for hash in std::mem::take(&mut sessions.dooms.fresh) {
+            let Some(until) = sessions.dooms.reach(hash) else {
+                continue;
             };
-            self.ask_doomed(doom, cx);
+            if sessions.may_have_messages(hash) {
+                sessions.dooms.stored.insert(hash);
+                cx.write(Write::PutEntry {
+                    entity,
+                    index: Index::Doom,
+                    key: key_of(hash),
+                    value: Bytes::copy_from_slice(&until.0.to_be_bytes()),
+                });
+            }
+        }
+    }
+
+    /// Takes up the next session that is to expire, and what a restart has left.
+    pub(super) fn expire_doomed(&mut self, cx: &mut Context<'_>) {
+        self.recall_dooms(cx);
+        let cursor = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
+        while let Some(sessions) = &mut self.sessions
+            && sessions.retry_at.is_none()
+            && sessions.dooms.running.is_none()
+            && let Some((hash, until)) = sessions.dooms.waiting.pop_first()
+        {
+            let stored = sessions.dooms.stored.contains(&hash);
+            if stored || sessions.may_have_messages(hash) {
+                sessions.dooms.running = Some((hash, until));
+                let cautious = false;
+                let doom = Doom {
+                    hash,
+                    cursor,
+                    until,
+                    cautious,
+                };
+                self.ask_doomed(doom, cx);
+            }
         }
     }
 
@@ -67,7 +165,7 @@ impl Queue {
             index: Index::Session,
             from: key::active(doom.hash, doom.cursor),
             until: key::active(doom.hash, doom.until),
-            limit: PIECE,
+            limit: doom.limit(),
             max_bytes: usize::MAX,
         };
         let read = SessionRead::Doomed(doom);
@@ -81,10 +179,13 @@ impl Queue {
         found: Result<Vec<Entry>, StoreError>,
         cx: &mut Context<'_>,
     ) {
-        let entries = found.unwrap_or_default();
-        if entries.is_empty() {
-            return self.finish_doom();
-        }
+        let Ok(entries) = found else {
+            return self.rest_doom(doom, cx);
+        };
+        let Some(last) = entries.last().map(|entry| entry.key.number) else {
+            return self.finish_doom(cx);
+        };
+        let whole = entries.len() < doom.limit();
         let numbers = entries.iter().map(|entry| entry.key.number).collect();
         let query = Query::Points {
             entity: self.id,
@@ -93,30 +194,38 @@ impl Queue {
             bodies: true,
             max_bytes: PIECE_BYTES,
         };
-        let last = entries.last().map_or(doom.until, |entry| entry.key.number);
-        let read = SessionRead::DoomedRows(doom, last);
+        let read = SessionRead::DoomedRows(doom, Piece { last, whole });
         let read = cx.ask(query, Purpose::Session(self.id, Box::new(read)));
         self.journal.begin(read);
     }
 
-    /// The messages came back: those that nobody has touched since expire.
+    /// The messages came back: those that nobody has touched since expire. The others are read
+    /// again, for their locks may have ended.
     pub(super) fn doomed_loaded(
         &mut self,
         read: ReadId,
         doom: Doom,
-        last: SequenceNumber,
+        piece: Piece,
         rows: Rows,
         cx: &mut Context<'_>,
     ) {
         let touched = self.journal.finish(read);
-        let Ok(rows) = rows else {
-            return self.finish_doom();
+        let rows = match rows {
+            Ok(rows) => rows,
+            // It is damaged: its own deadline, or whoever receives it, will show.
+            Err(_) if doom.cautious => Vec::new(),
+            Err(_) => {
+                let cautious = true;
+                return self.ask_doomed(Doom { cautious, ..doom }, cx);
+            }
         };
         let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
         let reached = match rows.last() {
             Some(row) if bytes >= PIECE_BYTES => row.number,
-            _ => last,
+            _ => piece.last,
         };
+        let again = rows.iter().map(|row| row.number);
+        let again = again.filter(|number| touched.contains(number)).min();
         for stored in rows {
             let number = stored.number;
             let locked = self.sub(Subqueue::Main).locks.contains(number);
@@ -134,18 +243,110 @@ impl Queue {
                 self.expire(&message, true, cx);
             }
         }
-        let cursor = reached.next();
-        if cursor < doom.until {
-            self.ask_doomed(Doom { cursor, ..doom }, cx);
-        } else {
-            self.finish_doom();
+        let more = reached.next() < doom.until && !(piece.whole && reached == piece.last);
+        match again.or(more.then(|| reached.next())) {
+            Some(cursor) => self.ask_doomed(Doom { cursor, ..doom }, cx),
+            None => self.finish_doom(cx),
         }
     }
 
-    fn finish_doom(&mut self) {
+    /// Nothing could be read: the session waits for its next turn.
+    fn rest_doom(&mut self, doom: Doom, cx: &Context<'_>) {
         if let Some(sessions) = &mut self.sessions {
-            sessions.dooming = None;
+            sessions.dooms.running = None;
+            sessions.dooms.add(doom.hash, doom.until);
+            sessions.rest(cx.now.mono);
+        }
+    }
+
+    /// A session has expired, unless it is to once more.
+    fn finish_doom(&mut self, cx: &mut Context<'_>) {
+        let entity = self.id;
+        if let Some(dooms) = self.sessions.as_mut().map(|s| &mut s.dooms)
+            && let Some((hash, _)) = dooms.running.take()
+            && !dooms.waiting.contains_key(&hash)
+            && dooms.stored.remove(&hash)
+        {
+            cx.write(Write::RemoveEntry {
+                entity,
+                index: Index::Doom,
+                key: key_of(hash),
+            });
         }
         self.sub_mut(Subqueue::Main).stirred = true;
     }
+
+    /// Asks for what was left when the process before this one ended.
+    fn recall_dooms(&mut self, cx: &mut Context<'_>) {
+        let entity = self.id;
+        let Some(sessions) = self.sessions.as_mut().filter(|s| s.retry_at.is_none()) else {
+            return;
+        };
+        let Recall::Due(from) = sessions.dooms.recall else {
+            return;
+        };
+        sessions.dooms.recall = Recall::Reading(from);
+        let query = Query::Entries {
+            entity,
+            index: Index::Doom,
+            from: key_of(from),
+            until: EntryKey::by_u64(u64::MAX, SequenceNumber::MAX),
+            limit: RECALLED,
+            max_bytes: usize::MAX,
+        };
+        let read = SessionRead::Recall;
+        cx.ask(query, Purpose::Session(entity, Box::new(read)));
+    }
+
+    /// Some of what was left came back.
+    pub(super) fn dooms_recalled(
+        &mut self,
+        found: Result<Vec<Entry>, StoreError>,
+        cx: &Context<'_>,
+    ) {
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let Recall::Reading(from) = sessions.dooms.recall else {
+            return;
+        };
+        let Ok(entries) = found else {
+            sessions.dooms.recall = Recall::Due(from);
+            return sessions.rest(cx.now.mono);
+        };
+        sessions.dooms.recall = match entries.last().and_then(|entry| entry.key.group_u64()) {
+            Some(last) if entries.len() == RECALLED && last < u64::MAX => Recall::Due(last + 1),
+            _ => Recall::Complete,
+        };
+        for entry in &entries {
+            if let Some(hash) = entry.key.group_u64()
+                && let Ok(until) = entry.value.as_ref().try_into()
+            {
+                let until = SequenceNumber(u64::from_be_bytes(until));
+                sessions.dooms.add(hash, until.min(self.head.next_number));
+                sessions.dooms.stored.insert(hash);
+            }
+        }
+        self.sub_mut(Subqueue::Main).stirred = true;
+    }
+}
+
+impl Sessions {
+    /// Whether a message of this hash may be available or locked, as far as is known now.
+    fn may_have_messages(&self, hash: u64) -> bool {
+        let mut held = self.holders(hash).filter_map(|id| self.hold(id));
+        !self.survey.is_complete()
+            || !self.records_of(hash).is_empty()
+            || held.any(super::Hold::has_messages)
+    }
+}
+
+impl Doom {
+    fn limit(&self) -> usize {
+        if self.cautious { 1 } else { PIECE }
+    }
+}
+
+fn key_of(hash: u64) -> EntryKey {
+    EntryKey::by_u64(hash, SequenceNumber(0))
 }

@@ -6,7 +6,7 @@ use crate::id::ReadId;
 use crate::output::RequestError;
 use crate::queue::Queue;
 use crate::sessions::HoldId;
-use crate::sessions::doom::Doom;
+use crate::sessions::doom::{Doom, Piece};
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
 use crate::shared::Context;
@@ -41,8 +41,10 @@ pub(crate) enum SessionRead {
     State(HoldId),
     /// Numbers of messages that are to expire with their session.
     Doomed(Doom),
-    /// These messages, up to a number.
-    DoomedRows(Doom, SequenceNumber),
+    /// These messages.
+    DoomedRows(Doom, Piece),
+    /// Sessions that a restart has left half expired.
+    Recall,
     /// Sessions that have a state.
     List(Box<Listing>),
     Peek(Box<SessionPeek>),
@@ -62,7 +64,8 @@ impl SessionRead {
             | Self::Bodies { .. }
             | Self::State(_)
             | Self::Doomed(_)
-            | Self::DoomedRows(..) => {}
+            | Self::DoomedRows(..)
+            | Self::Recall => {}
         }
     }
 }
@@ -96,9 +99,10 @@ impl Queue {
             }
             SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
             SessionRead::Doomed(doom) => self.doomed_found(doom, entries(found), cx),
-            SessionRead::DoomedRows(doom, last) => {
-                self.doomed_loaded(read, doom, last, rows(found), cx);
+            SessionRead::DoomedRows(doom, piece) => {
+                self.doomed_loaded(read, doom, piece, rows(found), cx);
             }
+            SessionRead::Recall => self.dooms_recalled(entries(found), cx),
             SessionRead::List(listing) => self.list_loaded(*listing, entries(found), cx),
             SessionRead::Peek(peek) => self.session_peeked(*peek, found, cx),
         }

@@ -423,7 +423,7 @@ impl Message {
 }
 
 fn entry_place(choice: u64) -> (Index, EntryKey) {
-    let index = Index::ALL[usize::try_from(choice % 6).expect("below six")];
-    let group = vec![b'g'; usize::try_from(choice / 6 % 3).expect("below three")];
-    (index, EntryKey::new(group, SequenceNumber(choice / 18 % 3)))
+    let index = Index::ALL[usize::try_from(choice % 7).expect("below seven")];
+    let group = vec![b'g'; usize::try_from(choice / 7 % 3).expect("below three")];
+    (index, EntryKey::new(group, SequenceNumber(choice / 21 % 3)))
 }
