@@ -102,12 +102,15 @@ impl Action {
         message: &Message<'_>,
         environment: Environment,
     ) -> Result<Changes, ActionError> {
-        let mut run = Run::new(environment);
+        self.run(message, &mut Run::new(environment))
+    }
+
+    pub(crate) fn run(&self, message: &Message<'_>, run: &mut Run) -> Result<Changes, ActionError> {
         let mut draft = Draft::new(message);
         for statement in &self.statements {
             match statement {
                 Statement::Set(path, program) => {
-                    let value = machine::run(program, &draft, &mut run)?.into_owned();
+                    let value = machine::run(program, &draft, run)?.into_owned();
                     draft.set(path, value)?;
                 }
                 Statement::Remove(path) => draft.remove(path),

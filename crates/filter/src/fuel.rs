@@ -22,6 +22,11 @@ impl Fuel {
         Self(FULL)
     }
 
+    /// What was spent of a full tank.
+    pub(crate) const fn spent(&self) -> u32 {
+        FULL - self.0
+    }
+
     /// Pays for `steps` steps.
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Spent> {
         let steps = u32::try_from(steps).map_err(|_| Spent)?;

@@ -62,7 +62,7 @@ pub use outcome::{Changed, Failed, Outcome};
 pub use parameters::Parameters;
 pub use property::Property;
 pub use rule::{Filter, Rule, RuleError};
-pub use rules::{RuleExists, RuleSet, TopicRules};
+pub use rules::{Evaluation, Part, RuleExists, RuleSet, TopicRules};
 pub use selector::Selector;
 pub use sql::SqlFilter;
 pub use tester::{Verdict, test};

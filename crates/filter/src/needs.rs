@@ -12,6 +12,8 @@ pub struct Needs {
     pub application_properties: bool,
     /// What the broker knows of the message, such as its number.
     pub facts: bool,
+    /// What is settled only when the message has arrived: its number, its times, new ids.
+    pub arrival: bool,
 }
 
 impl Needs {
@@ -39,11 +41,11 @@ impl Needs {
             | Property::LockedUntilUtc
             | Property::SequenceNumber
             | Property::EnqueuedSequenceNumber
-            | Property::DeliveryCount
+            | Property::DeadLetterSource => (self.facts, self.arrival) = (true, true),
+            Property::DeliveryCount
             | Property::Size
             | Property::ForcePersistence
             | Property::State
-            | Property::DeadLetterSource
             | Property::JmsDeliveryCount => self.facts = true,
         }
     }
@@ -57,6 +59,7 @@ impl Needs {
             properties: self.properties | other.properties,
             application_properties: self.application_properties | other.application_properties,
             facts: self.facts | other.facts,
+            arrival: self.arrival | other.arrival,
         }
     }
 }

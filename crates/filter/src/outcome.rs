@@ -20,6 +20,8 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields say what they are")]
 pub struct Changed {
+    /// Its rule's place in the order of creation.
+    pub place: u64,
     pub rule: Arc<Rule>,
     pub changes: Changes,
 }
@@ -28,6 +30,8 @@ pub struct Changed {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields say what they are")]
 pub struct Failed {
+    /// Its rule's place in the order of creation.
+    pub place: u64,
     pub rule: Arc<Rule>,
     pub error: RuleError,
 }

@@ -127,7 +127,10 @@ impl<'t> Compiler<'t> {
                 self.program.needs.application_properties = true;
                 self.push(Op::Named, 0);
             }
-            Node::NewId => self.push(Op::NewId, 1),
+            Node::NewId => {
+                self.program.needs.arrival = true;
+                self.push(Op::NewId, 1);
+            }
             Node::Plus(value) => self.unary(*value, Op::Plus),
             Node::Minus(value) => self.unary(*value, Op::Minus),
             Node::Arithmetic(operator, left, right) => {

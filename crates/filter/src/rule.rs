@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::action::{Action, ActionError};
 use crate::changes::Changes;
 use crate::correlation::CorrelationFilter;
-use crate::evaluation::{Environment, EvaluationError};
+use crate::evaluation::{Environment, EvaluationError, Run};
 use crate::message::Message;
+use crate::needs::Needs;
 use crate::sql::SqlFilter;
 
 /// The application property that tells which rule made a copy.
@@ -64,26 +65,51 @@ impl Filter {
         message: &Message<'_>,
         environment: Environment,
     ) -> Result<bool, EvaluationError> {
+        self.run(message, &mut Run::new(environment))
+    }
+
+    pub(crate) fn run(
+        &self,
+        message: &Message<'_>,
+        run: &mut Run,
+    ) -> Result<bool, EvaluationError> {
         match self {
             Self::True => Ok(true),
             Self::False => Ok(false),
-            Self::Sql(filter) => Ok(filter.evaluate(message, environment)? == Some(true)),
+            Self::Sql(filter) => Ok(filter.run(message, run)? == Some(true)),
             Self::Correlation(filter) => Ok(filter.matches(message)),
+        }
+    }
+
+    /// The parts of a message that it may ask for.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        match self {
+            Self::True | Self::False => Needs::default(),
+            Self::Sql(filter) => filter.needs(),
+            Self::Correlation(filter) => filter.needs(),
         }
     }
 }
 
 impl Rule {
+    /// Whether it can be followed only once the message has arrived.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        let action = self.action.as_ref().map(Action::needs);
+        self.filter.needs().or(action.unwrap_or_default()).arrival
+    }
+
     /// What its action changes, the rule's name included. `None` without an action.
     pub(crate) fn changes(
         &self,
         message: &Message<'_>,
-        environment: Environment,
+        run: &mut Run,
     ) -> Result<Option<Changes>, ActionError> {
         let Some(action) = &self.action else {
             return Ok(None);
         };
-        let mut changes = action.evaluate(message, environment)?;
+        let mut changes = action.run(message, run)?;
         changes.set_user(RULE_NAME.to_owned(), amqp::Value::String(self.name.clone()));
         Ok(Some(changes))
     }

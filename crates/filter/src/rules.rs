@@ -2,6 +2,8 @@
 //!
 //! A message is evaluated once for the topic: correlation filters are found through one index,
 //! however many subscriptions they belong to; only SQL filters and true filters are gone through.
+//! Rules that ask for what is known only once the message has arrived can be left to a second
+//! evaluation.
 //! Kept in an `Arc` this is a snapshot. While somebody still evaluates the old one,
 //! `Arc::make_mut` changes a copy, which shares nearly everything with it.
 
@@ -12,9 +14,13 @@ use std::sync::Arc;
 use crate::correlation::Index;
 use crate::evaluation::Environment;
 use crate::message::Message;
-use crate::outcome::{Changed, Failed, Outcome};
-use crate::rule::{Filter, Rule, RuleError};
+use crate::outcome::Outcome;
+use crate::rule::{Filter, Rule};
 use crate::sharded::Sharded;
+
+mod evaluate;
+
+pub use evaluate::{Evaluation, Part};
 
 /// A rule's place in the order of creation within its subscription.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -38,10 +44,18 @@ pub struct TopicRules<S> {
     /// By name without its case.
     names: Sharded<(S, String), RuleId>,
     /// Rules that every message is tested with.
-    tested: Arc<BTreeMap<(S, RuleId), Arc<Rule>>>,
+    tested: Arc<Tested<S>>,
+    /// The same, of those that are late.
+    tested_late: Arc<Tested<S>>,
     correlations: Index<(S, RuleId)>,
+    /// How many of the correlation filters' rules are late.
+    late_correlations: usize,
+    /// How many neither are late nor select everything as it is, so that they cost something.
+    costly: usize,
     len: usize,
 }
+
+type Tested<S> = BTreeMap<(S, RuleId), Arc<Rule>>;
 
 impl<S> Default for TopicRules<S> {
     fn default() -> Self {
@@ -49,7 +63,10 @@ impl<S> Default for TopicRules<S> {
             blocks: BTreeMap::new(),
             names: Sharded::default(),
             tested: Arc::default(),
+            tested_late: Arc::default(),
             correlations: Index::default(),
+            late_correlations: 0,
+            costly: 0,
             len: 0,
         }
     }
@@ -74,13 +91,18 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
         let id = self.next_id(subscription);
         let place = (subscription, id);
         let rule = Arc::new(rule);
+        let is_late = rule.is_late();
         match &rule.filter {
-            Filter::Correlation(filter) => self.correlations.insert(place, filter.clone()),
+            Filter::Correlation(filter) => {
+                self.correlations.insert(place, filter.clone());
+                self.late_correlations += usize::from(is_late);
+            }
             Filter::True | Filter::Sql(_) => {
-                Arc::make_mut(&mut self.tested).insert(place, rule.clone());
+                Arc::make_mut(self.tested_mut(is_late)).insert(place, rule.clone());
             }
             Filter::False => {}
         }
+        self.costly += usize::from(is_costly(&rule));
         self.names.insert(name, id);
         let block = self.blocks.entry(block_of(place)).or_default();
         Arc::make_mut(block).insert(id, rule);
@@ -104,13 +126,27 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
         let id = self.names.remove(&(subscription, name.to_lowercase()))?;
         let place = (subscription, id);
         let rule = self.take(place)?;
-        if self.tested.contains_key(&place) {
-            Arc::make_mut(&mut self.tested).remove(&place);
+        let is_late = rule.is_late();
+        match &rule.filter {
+            Filter::Correlation(filter) => {
+                self.correlations.remove(place, filter);
+                self.late_correlations -= usize::from(is_late);
+            }
+            Filter::True | Filter::Sql(_) => {
+                Arc::make_mut(self.tested_mut(is_late)).remove(&place);
+            }
+            Filter::False => {}
         }
-        if let Filter::Correlation(filter) = &rule.filter {
-            self.correlations.remove(place, filter);
-        }
+        self.costly -= usize::from(is_costly(&rule));
         Some(rule)
+    }
+
+    fn tested_mut(&mut self, late: bool) -> &mut Arc<Tested<S>> {
+        if late {
+            &mut self.tested_late
+        } else {
+            &mut self.tested
+        }
     }
 
     fn take(&mut self, place: (S, RuleId)) -> Option<Arc<Rule>> {
@@ -165,102 +201,28 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
         self.len == 0
     }
 
-    /// What becomes of `message`: one outcome for each subscription where any rule matches or
-    /// fails, in the subscriptions' order. The seed in `environment` is to be the message's own.
+    /// Whether any can be followed only once the message has arrived.
     #[must_use]
-    pub fn evaluate(&self, message: &Message<'_>, environment: Environment) -> Vec<(S, Outcome)> {
-        let mut outcomes = Outcomes {
-            message,
-            environment,
-            all: Vec::new(),
-        };
-        for (number, ((subscription, _), rule, matched)) in (0..).zip(self.candidates(message)) {
-            outcomes.add(number, subscription, rule, matched);
-        }
-        outcomes.all
+    pub fn any_late(&self) -> bool {
+        !self.tested_late.is_empty() || self.late_correlations > 0
     }
 
-    /// Rules that match, or whose filters are still to be evaluated, in order.
-    fn candidates(&self, message: &Message<'_>) -> Vec<((S, RuleId), &Arc<Rule>, bool)> {
-        let mut matching = Vec::new();
-        self.correlations.matches(message, &mut matching);
-        let tested = self
-            .tested
-            .iter()
-            .map(|(place, rule)| (*place, rule, false));
-        let matching = matching
-            .iter()
-            .filter_map(|place| Some((*place, self.rule(*place)?, true)));
-        let mut candidates: Vec<_> = tested.chain(matching).collect();
-        candidates.sort_unstable_by_key(|(place, ..)| *place);
-        candidates
+    /// Whether evaluating those that are not late costs more than looking at how many there are.
+    #[must_use]
+    pub fn any_costly(&self) -> bool {
+        self.costly > 0
     }
+}
+
+/// Whether the rule takes some time, before its message has arrived.
+fn is_costly(rule: &Rule) -> bool {
+    let plain = matches!(rule.filter, Filter::True) && rule.action.is_none();
+    !(plain || matches!(rule.filter, Filter::False) || rule.is_late())
 }
 
 /// The block that a rule is in.
 fn block_of<S>((subscription, id): (S, RuleId)) -> (S, u64) {
     (subscription, id.0 / BLOCK)
-}
-
-struct Outcomes<'m, 'b, S> {
-    message: &'m Message<'b>,
-    environment: Environment,
-    all: Vec<(S, Outcome)>,
-}
-
-impl<S: Copy + Ord> Outcomes<'_, '_, S> {
-    fn add(&mut self, number: u128, subscription: S, rule: &Arc<Rule>, matched: bool) {
-        // No two rules share what `newid()` makes its ids of.
-        let environment = Environment {
-            seed: self.environment.seed.wrapping_add(number << 64),
-            ..self.environment
-        };
-        let matches = if matched {
-            Ok(true)
-        } else {
-            rule.filter.matches(self.message, environment)
-        };
-        match matches {
-            Ok(false) => {}
-            Ok(true) => self.follow(subscription, rule, environment),
-            Err(error) => self.fail(subscription, rule, RuleError::Filter(error)),
-        }
-    }
-
-    fn follow(&mut self, subscription: S, rule: &Arc<Rule>, environment: Environment) {
-        match rule.changes(self.message, environment) {
-            Ok(None) => self.outcome(subscription).plain = true,
-            Ok(Some(changes)) => {
-                let rule = rule.clone();
-                let changed = Changed { rule, changes };
-                self.outcome(subscription).changed.push(changed);
-            }
-            Err(error) => self.fail(subscription, rule, RuleError::Action(error)),
-        }
-    }
-
-    fn fail(&mut self, subscription: S, rule: &Arc<Rule>, error: RuleError) {
-        let rule = rule.clone();
-        self.outcome(subscription)
-            .failed
-            .push(Failed { rule, error });
-    }
-
-    /// The outcome for a subscription; rules come in their subscriptions' order.
-    fn outcome(&mut self, subscription: S) -> &mut Outcome {
-        if self
-            .all
-            .last()
-            .is_none_or(|(last, _)| *last != subscription)
-        {
-            self.all.push((subscription, Outcome::default()));
-        }
-        let (_, outcome) = self
-            .all
-            .last_mut()
-            .expect("one was added if there was none");
-        outcome
-    }
 }
 
 /// The rules of one subscription alone.

@@ -60,6 +60,14 @@ impl SqlFilter {
         message: &Message<'_>,
         environment: Environment,
     ) -> Result<Option<bool>, EvaluationError> {
-        machine::is_true(&self.program, message, &mut Run::new(environment))
+        self.run(message, &mut Run::new(environment))
+    }
+
+    pub(crate) fn run(
+        &self,
+        message: &Message<'_>,
+        run: &mut Run,
+    ) -> Result<Option<bool>, EvaluationError> {
+        machine::is_true(&self.program, message, run)
     }
 }

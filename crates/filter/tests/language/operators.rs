@@ -376,5 +376,18 @@ fn what_a_filter_may_ask_for_is_known_beforehand() {
     assert!(needs("sys.PartitionKey IS NULL").message_annotations);
     assert!(needs("sys.TimeToLive IS NULL").header);
     assert!(needs("EXISTS(sys.SequenceNumber)").facts);
+    assert!(needs("sys.Size > 9").facts);
+    for (text, arrival) in [
+        ("n = 1 AND sys.SequenceNumber > 5", true),
+        ("sys.EnqueuedTimeUtc IS NULL", true),
+        ("sys.ExpiresAtUtc IS NULL", true),
+        ("a = newid()", true),
+        (
+            "sys.Size > 9 AND sys.DeliveryCount = 0 AND sys.To = 'x'",
+            false,
+        ),
+    ] {
+        assert_eq!(needs(text).arrival, arrival, "{text}");
+    }
     assert!(needs("property('a') = 1").application_properties);
 }

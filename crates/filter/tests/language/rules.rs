@@ -1,10 +1,13 @@
 //! Rules together: copies, actions, failures, names, the tester. (Entities contract 17.1, 17.2, 17.9)
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use amqp::Value;
 use expect_test::{Expect, expect};
 use filter::{
-    Action, Environment, Facts, Filter, Message, Outcome, Parameters, Rule, RuleExists, RuleSet,
-    SqlFilter, TopicRules, test,
+    Action, Correlation, CorrelationFilter, Environment, Facts, Filter, Message, Outcome,
+    Parameters, Part, Rule, RuleExists, RuleSet, SqlFilter, TopicRules, test,
 };
 
 use crate::messages::sample;
@@ -214,4 +217,88 @@ fn the_tester_says_what_a_rule_would_do() {
         Some("SET sys.Label = 1"),
         expect!["RuleActionException: the system property Label can not be set to a number"],
     );
+}
+
+#[test]
+fn early_and_late_rules_together_make_what_all_of_them_make() {
+    let mut rules = TopicRules::new();
+    for (subscription, name, filter, action) in [
+        (1, "plain", "n = 5", None),
+        (1, "late", "sys.SequenceNumber = 7", None),
+        (
+            1,
+            "late action",
+            "n = 5",
+            Some("SET number = sys.SequenceNumber"),
+        ),
+        (1, "early action", "n = 5", Some("SET number = 1")),
+        (2, "late", "sys.SequenceNumber = 8", None),
+        (3, "late failure", "sys.SequenceNumber / 0 = 1", None),
+        (3, "early failure", "n / 0 = 1", None),
+        (4, "early", "n = 5", None),
+    ] {
+        rules.add(subscription, rule(name, filter, action)).unwrap();
+    }
+    let correlation = |action: Option<&str>| Rule {
+        name: action.unwrap_or("plain").to_owned(),
+        filter: Filter::Correlation(Arc::new(
+            CorrelationFilter::new(Correlation {
+                properties: vec![("n".to_owned(), Value::Long(5))],
+                ..Correlation::default()
+            })
+            .unwrap(),
+        )),
+        action: action.map(|text| Action::parse(text, &Parameters::NONE).unwrap()),
+    };
+    for (subscription, action) in [
+        (5, None),
+        (5, Some("SET id = sys.SequenceNumber")),
+        (6, None),
+    ] {
+        rules.add(subscription, correlation(action)).unwrap();
+    }
+    assert!(rules.any_late() && rules.any_costly());
+    let bytes = sample().encode();
+    let facts = |number| Facts {
+        sequence_number: number,
+        ..Facts::default()
+    };
+    let evaluate = |part, number| {
+        let message = Message::read(&bytes, facts(number)).unwrap();
+        let environment = Environment::default();
+        rules.evaluate_part(part, &message, environment).outcomes
+    };
+    let mut together: BTreeMap<i32, Outcome> = BTreeMap::new();
+    let early = evaluate(Part::Early, None);
+    for (subscription, outcome) in early.into_iter().chain(evaluate(Part::Late, Some(7))) {
+        let all = together.entry(subscription).or_default();
+        all.plain |= outcome.plain;
+        all.changed.extend(outcome.changed);
+        all.failed.extend(outcome.failed);
+        all.changed.sort_by_key(|changed| changed.place);
+        all.failed.sort_by_key(|failed| failed.place);
+    }
+    let all: BTreeMap<_, _> = evaluate(Part::All, Some(7)).into_iter().collect();
+    assert_eq!(together, all);
+    assert_eq!(all.keys().copied().collect::<Vec<_>>(), [1, 3, 4, 5, 6]);
+}
+
+#[test]
+fn rules_that_select_everything_as_it_is_cost_nothing_beforehand() {
+    let mut rules = TopicRules::new();
+    let everything = Rule {
+        name: "all".to_owned(),
+        filter: Filter::True,
+        action: None,
+    };
+    rules.add(1, everything).unwrap();
+    rules
+        .add(2, rule("late", "sys.SequenceNumber > 1", None))
+        .unwrap();
+    assert!(!rules.any_costly() && rules.any_late());
+    rules.add(3, rule("early", "n > 1", None)).unwrap();
+    assert!(rules.any_costly());
+    rules.remove(3, "EARLY").unwrap();
+    rules.remove(2, "late").unwrap();
+    assert!(!rules.any_costly() && !rules.any_late());
 }
