@@ -4,9 +4,12 @@
 //! from the store again. Handles survive that: a handle whose body has gone resolves to nothing.
 //! Nothing goes before [`Bodies::trim`], so what a step brings in is there for all of that step.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::patch::Patch;
+use crate::topic::Distribution;
 
 /// Smaller payloads get their own allocation when they stay: a slice would pin the whole buffer
 /// that the socket was read into. (Architecture: a slice pins its buffer)
@@ -20,6 +23,18 @@ const NIL: u32 = u32::MAX;
 pub(crate) struct Body {
     pub payload: Bytes,
     pub patch: Option<Box<Patch>>,
+    /// What its topic's rules made of it when it was sent.
+    pub distribution: Option<Arc<Distribution>>,
+}
+
+impl Body {
+    pub(crate) fn new(payload: Bytes, patch: Option<Box<Patch>>) -> Self {
+        Self {
+            payload,
+            patch,
+            distribution: None,
+        }
+    }
 }
 
 /// Names a body that is, or was, in memory.
@@ -170,7 +185,8 @@ impl Bodies {
 
 fn cost(body: &Body) -> usize {
     let patch = body.patch.as_ref().map_or(0, |patch| patch.bytes());
-    body.payload.len() + patch + OVERHEAD
+    let distribution = body.distribution.as_ref().map_or(0, |it| it.bytes());
+    body.payload.len() + patch + distribution + OVERHEAD
 }
 
 #[cfg(test)]
@@ -178,10 +194,7 @@ mod tests {
     use super::*;
 
     fn body(len: usize) -> Body {
-        Body {
-            payload: vec![7; len].into(),
-            patch: None,
-        }
+        Body::new(vec![7; len].into(), None)
     }
 
     #[test]
@@ -210,10 +223,7 @@ mod tests {
     fn a_small_payload_that_stays_no_longer_shares_its_read_buffer() {
         let buffer = Bytes::from(vec![1; 64 * 1024]);
         let mut bodies = Bodies::new(1 << 20);
-        let received = |payload| Body {
-            payload,
-            patch: None,
-        };
+        let received = |payload| Body::new(payload, None);
         let small = bodies.put_received(received(buffer.slice(10..20)));
         let large = bodies.put_received(received(buffer.slice(0..COPY_LIMIT + 1)));
         bodies.trim();

@@ -9,12 +9,13 @@ use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::Directory;
 use crate::id::{ReadId, Subqueue};
-use crate::kind::EntityKind;
+use crate::kind::{EntityKind, Kind};
 use crate::output::Output;
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
+use crate::topic::RuleSnapshot;
 use crate::{
     attach, cancel, deferred, delete, expire, forward, idle, peek, read, remove, renew, send,
     sessions, settle, topic, transaction,
@@ -58,6 +59,8 @@ impl Broker {
             effects: &mut effects,
         };
         directory.wake_graves(cx);
+        // Whoever wants them asks for them.
+        directory.publish_rules();
         // Sets the alarms; there is nobody yet who could want anything else.
         directory.iter_mut().for_each(|queue| {
             queue.start_idle(now);
@@ -107,6 +110,9 @@ impl Broker {
                 queue.write_head(cx);
             }
         }
+        for rules in self.directory.publish_rules() {
+            cx.say(Output::RulesChanged(Box::new(rules)));
+        }
     }
 
     /// When `step` wants a `Tick`, if nothing else comes first. Clocks differ: whichever is reached first.
@@ -133,6 +139,14 @@ impl Broker {
     /// Every queue, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
         self.directory.iter().map(|queue| info(queue, self.now))
+    }
+
+    /// The rules of every topic.
+    pub fn rules(&self) -> impl Iterator<Item = RuleSnapshot> + '_ {
+        self.directory.iter().filter_map(|queue| match &queue.kind {
+            Kind::Topic(topic) => Some(topic.rules.snapshot(queue.id)),
+            Kind::Queue | Kind::Subscription(_) => None,
+        })
     }
 
     /// One queue.

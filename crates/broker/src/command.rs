@@ -12,6 +12,7 @@ use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue
 use crate::rules::RuleDescription;
 use crate::settings::{QueueSettings, SubscriptionSettings};
 use crate::time::Wall;
+use crate::topic::Distribution;
 
 /// A message on its way in. The payload is stored as it is.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -26,6 +27,17 @@ pub struct Incoming {
     pub session_id: Option<Bytes>,
     /// When to become available, if that is later than now.
     pub scheduled: Option<Wall>,
+    /// What the rules of the topic that it is sent to make of it, if somebody has looked.
+    pub distribution: Option<Box<Distribution>>,
+}
+
+impl Incoming {
+    /// What it takes of memory, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let distribution = self.distribution.as_ref().map_or(0, |it| it.bytes());
+        self.payload.len().saturating_add(distribution)
+    }
 }
 
 /// How a receiver takes messages. (Wire contract 3.3)

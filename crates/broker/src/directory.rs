@@ -2,7 +2,7 @@
 //!
 //! Paths are compared without regard to case within a namespace; ids are never reused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
@@ -14,6 +14,7 @@ use crate::output::{EntityChange, Output, RequestError};
 use crate::queue::{Queue, Times};
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::Context;
+use crate::topic::RuleSnapshot;
 use crate::{eviction, forward};
 
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Directory {
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
     /// Nobody finds these any more.
     graves: BTreeMap<EntityId, Grave>,
+    /// Topics whose rules may have changed in this turn.
+    changed_rules: BTreeSet<EntityId>,
     last: u64,
 }
 
@@ -208,9 +211,25 @@ impl Directory {
 
     /// A subscription is not its topic's any more.
     pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
+        self.rules_may_change(topic);
         if let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind) {
             topic.remove_subscription(subscription);
         }
+    }
+
+    /// The rules of a topic are about to change.
+    pub(crate) fn rules_may_change(&mut self, topic: EntityId) {
+        self.changed_rules.insert(topic);
+    }
+
+    /// The rules of topics where they have changed since the last call.
+    pub(crate) fn publish_rules(&mut self) -> Vec<RuleSnapshot> {
+        let changed = std::mem::take(&mut self.changed_rules);
+        let publish = |id| match self.get_mut(id).map(|queue| &mut queue.kind) {
+            Some(Kind::Topic(topic)) => topic.rules.publish(id),
+            _ => None,
+        };
+        changed.into_iter().filter_map(publish).collect()
     }
 
     /// A deleted subscription leaves what it shares with others.

@@ -75,3 +75,4 @@ pub use settings::{
 };
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};
+pub use topic::{Distribution, RuleSnapshot};

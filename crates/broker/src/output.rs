@@ -13,6 +13,7 @@ use crate::kind::EntityKind;
 use crate::rules::{RuleDescription, RuleError};
 use crate::settings::QueueSettings;
 use crate::time::Wall;
+use crate::topic::RuleSnapshot;
 
 /// A message's state as the wire shows it. (Entities contract 5)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -212,6 +213,8 @@ pub enum Output {
     },
     /// For the server, whoever caused it: what its directory of entities is kept by.
     EntityChanged(Box<EntityChange>),
+    /// The same, of what a topic's rules are from now on.
+    RulesChanged(Box<RuleSnapshot>),
     /// Sequence numbers are consecutive from the first, without those that were duplicates: of
     /// each its place is told and the number of the message that was accepted before.
     Sent {
@@ -308,7 +311,7 @@ impl Output {
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
         match self {
-            Self::EntityChanged(_) => ConnectionId::SERVER,
+            Self::EntityChanged(_) | Self::RulesChanged(_) => ConnectionId::SERVER,
             Self::Ensured { request, .. }
             | Self::Removed { request, .. }
             | Self::RuleChanged { request, .. }

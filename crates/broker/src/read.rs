@@ -168,5 +168,5 @@ pub(crate) fn body_of(stored: &StoredMessage) -> Option<Body> {
         Some(patch) => Some(Box::new(Patch::decode(patch)?)),
         None => None,
     };
-    Some(Body { payload, patch })
+    Some(Body::new(payload, patch))
 }

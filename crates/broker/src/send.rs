@@ -4,6 +4,8 @@
 //! whatever the clock does. Sends are refused before anything is written when the entity is
 //! disabled, the disk is nearly full, the entity is full, or a message is too large.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use store::{EntityId, MessageRow, SequenceNumber, Write};
 
@@ -175,9 +177,10 @@ impl Queue {
         }
         let number = self.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
+        let topic = matches!(self.kind, Kind::Topic(_));
         let body = Body {
-            payload: message.payload,
-            patch: None,
+            distribution: message.distribution.filter(|_| topic).map(Arc::from),
+            ..Body::new(message.payload, None)
         };
         let session = message.session_id.as_ref();
         self.settle_in(Subqueue::Main, session, number, row, body, cx);

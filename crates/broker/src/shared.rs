@@ -120,6 +120,12 @@ impl Context<'_> {
         left > 0
     }
 
+    /// Takes what a message has cost the pumps besides its own unit: what is beyond this turn's
+    /// budget is not made up for.
+    pub(crate) fn charge_pumps(&mut self, units: usize) {
+        self.shared.pump_left = self.shared.pump_left.saturating_sub(units);
+    }
+
     /// Takes one unit of background work out of the turn's budget, if there is one.
     pub(crate) fn take_work(&mut self) -> bool {
         let left = self.shared.work_left;

@@ -6,24 +6,28 @@
 //! (Entities contract 2.2, 17)
 
 pub(crate) mod command;
+mod distribution;
 pub(crate) mod fan_out;
 mod rules;
+mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use filter::TopicRules;
 use store::EntityId;
 
 use crate::time::Wall;
+
+pub use distribution::Distribution;
+pub(crate) use snapshot::CurrentRules;
+pub use snapshot::RuleSnapshot;
 
 /// What only a topic has.
 #[derive(Debug, Default)]
 pub(crate) struct Topic {
     /// In the order of their creation.
     pub subscriptions: BTreeSet<EntityId>,
-    /// All of them, ready for use. Never changed while somebody evaluates them.
-    pub rules: Arc<TopicRules<EntityId>>,
+    /// All of them, ready for use.
+    pub rules: CurrentRules,
     /// What their texts and values take.
     rule_bytes: usize,
     /// How many of them are correlation filters.

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::command::Operation;
+use crate::command::{Incoming, Operation};
 use crate::directory::Directory;
 use crate::id::{ConnectionId, RequestId, TransactionId};
 use crate::output::{Output, TransactionError};
@@ -278,7 +278,7 @@ impl Operation {
         const OVERHEAD: usize = 256;
         let bytes = match self {
             Self::Send { messages, .. } => {
-                let sizes = messages.iter().map(|message| message.payload.len());
+                let sizes = messages.iter().map(Incoming::size);
                 sizes.fold(0, usize::saturating_add)
             }
             Self::Settle { outcome, .. } => outcome.size(),

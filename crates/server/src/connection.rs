@@ -24,6 +24,8 @@ use crate::shard::{Directories, Message};
 
 /// Reads in one round; then it is somebody else's turn.
 const READS_PER_ROUND: usize = 4;
+/// Bytes of one read, and the only one of its round, while rules take long to look at what it brings.
+const SLOW_READ: usize = 4 * 1024;
 /// Batches heard in one round.
 const BATCHES_PER_ROUND: usize = 32;
 /// An output buffer larger than this is given back when it is empty.
@@ -100,6 +102,9 @@ impl Connection {
             self.submit().await;
             self.write();
             self.submit().await;
+            if self.client.is_slow() {
+                tokio::task::yield_now().await;
+            }
         }
         if !self.is_gone {
             self.linger().await;
@@ -223,11 +228,13 @@ impl Connection {
 
     fn read(&mut self) {
         self.account();
-        for _ in 0..READS_PER_ROUND {
-            if !self.may_read() {
+        for round in 0..READS_PER_ROUND {
+            let is_slow = self.client.is_slow();
+            if !self.may_read() || is_slow && round > 0 {
                 break;
             }
-            match self.input.read(&self.stream) {
+            let most = if is_slow { SLOW_READ } else { usize::MAX };
+            match self.input.read(&self.stream, most) {
                 Read::Some(_) => self
                     .client
                     .handle_input(self.house.clock.moment(), self.input.buffer()),

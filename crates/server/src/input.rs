@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::io;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use tokio::net::TcpStream;
 
 /// What one read may bring.
@@ -44,10 +44,10 @@ impl Input {
         &mut self.buffer
     }
 
-    /// Reads once, without waiting.
-    pub fn read(&mut self, stream: &TcpStream) -> Read {
+    /// Reads once, `most` bytes at most, without waiting.
+    pub fn read(&mut self, stream: &TcpStream, most: usize) -> Read {
         self.make_room();
-        match stream.try_read_buf(&mut self.buffer) {
+        match stream.try_read_buf(&mut (&mut self.buffer).limit(most)) {
             Ok(0) => Read::End,
             Ok(count) => Read::Some(count),
             Err(error) if is_temporary(&error) => Read::Nothing,

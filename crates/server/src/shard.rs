@@ -223,12 +223,19 @@ impl ShardTask {
     /// hears nothing.
     fn hand_out(&mut self) {
         let mut addressed = Vec::new();
-        let mut changes = Vec::new();
+        let (mut changes, mut rules) = (Vec::new(), Vec::new());
         for output in self.said.drain(..) {
-            if let Output::EntityChanged(change) = output {
-                changes.push(*change);
-                continue;
-            }
+            let output = match output {
+                Output::EntityChanged(change) => {
+                    changes.push(*change);
+                    continue;
+                }
+                Output::RulesChanged(changed) => {
+                    rules.push(*changed);
+                    continue;
+                }
+                output => output,
+            };
             let connection = output.connection();
             let Some(listener) = self.listeners.get_mut(&connection) else {
                 continue;
@@ -238,12 +245,15 @@ impl ShardTask {
             }
             listener.batch.push(output);
         }
-        if !changes.is_empty() {
+        if !changes.is_empty() || !rules.is_empty() {
             self.directory.send_modify(|directory| {
                 let directory = Arc::make_mut(directory);
                 changes
                     .into_iter()
                     .for_each(|change| directory.apply(change));
+                rules
+                    .into_iter()
+                    .for_each(|rules| directory.set_rules(rules));
             });
         }
         for connection in addressed {
@@ -298,6 +308,9 @@ fn directory_of(shard: &Shard) -> Directory {
             kind,
             settings,
         });
+    }
+    for rules in shard.broker.rules() {
+        directory.set_rules(rules);
     }
     directory
 }

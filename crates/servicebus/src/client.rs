@@ -51,6 +51,8 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) outlet: usize,
+    /// Whether rules took long to look at what came last.
+    pub(crate) is_slow: bool,
     /// Whether the client has shown no right yet.
     pub(crate) is_stranger: bool,
     /// Bytes of answers that wait for their response links' credit.
@@ -88,6 +90,7 @@ impl Client {
             now,
             head: BytesMut::new(),
             outlet: 0,
+            is_slow: false,
             is_stranger: true,
             waiting_bytes: 0,
             commands: Vec::new(),
@@ -148,7 +151,10 @@ impl Client {
             // Entities are the server's to create and remove, never a connection's.
             Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
             Output::Rules { request, result } => self.handle_rules(request, result),
-            Output::Ensured { .. } | Output::Removed { .. } | Output::EntityChanged(_) => {}
+            Output::Ensured { .. }
+            | Output::Removed { .. }
+            | Output::EntityChanged(_)
+            | Output::RulesChanged(_) => {}
         }
         // What was said may have made room for more.
         self.handle_events();
@@ -244,6 +250,13 @@ impl Client {
         self.handle_events();
     }
 
+    /// Whether the rules of a topic take so long to look at what the client sends that no more
+    /// than a little should be read before it is somebody else's turn.
+    #[must_use]
+    pub fn is_slow(&self) -> bool {
+        self.is_slow
+    }
+
     /// Whether the client has shown no right yet.
     #[must_use]
     pub fn is_stranger(&self) -> bool {
@@ -260,8 +273,10 @@ impl Client {
     /// detached.
     pub fn set_directory(&mut self, now: Moment, directory: Arc<Directory>) {
         self.now = now;
-        self.directory = directory;
-        self.check_entities();
+        let before = std::mem::replace(&mut self.directory, directory);
+        if !self.directory.has_same_entities(&before) {
+            self.check_entities();
+        }
         self.handle_events();
     }
 

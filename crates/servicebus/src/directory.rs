@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use broker::{EntityChange, EntityKind, QueueSettings};
+use broker::{EntityChange, EntityKind, QueueSettings, RuleSnapshot};
 use store::EntityId;
 
 /// An entity as an attach needs to know it.
@@ -19,17 +19,19 @@ pub struct Entity {
     pub settings: QueueSettings,
 }
 
-/// Entities by path, without regard to case.
+/// Entities by path, without regard to case, and the rules of topics.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
-    entities: HashMap<String, Arc<Entity>>,
+    entities: Arc<HashMap<String, Arc<Entity>>>,
+    /// Of topics whose rules take some time to evaluate.
+    rules: Arc<HashMap<EntityId, RuleSnapshot>>,
 }
 
 impl Directory {
     /// Adds an entity or replaces the one of its path.
     pub fn insert(&mut self, entity: Entity) {
-        self.entities
-            .insert(entity.path.to_lowercase(), Arc::new(entity));
+        let entities = Arc::make_mut(&mut self.entities);
+        entities.insert(entity.path.to_lowercase(), Arc::new(entity));
     }
 
     /// Follows a change. That an entity is gone says nothing of another that has taken its path.
@@ -48,10 +50,25 @@ impl Directory {
                 kind,
                 settings,
             }),
-            None if self.get(&path).is_some_and(|entity| entity.id == id) => {
-                self.entities.remove(&path.to_lowercase());
-            }
-            None => {}
+            None => self.remove(id, &path),
+        }
+    }
+
+    fn remove(&mut self, id: EntityId, path: &str) {
+        if self.get(path).is_some_and(|entity| entity.id == id) {
+            Arc::make_mut(&mut self.entities).remove(&path.to_lowercase());
+        }
+        if self.rules.contains_key(&id) {
+            Arc::make_mut(&mut self.rules).remove(&id);
+        }
+    }
+
+    /// Takes over the rules that a topic has from now on.
+    pub fn set_rules(&mut self, rules: RuleSnapshot) {
+        if rules.is_costly() {
+            Arc::make_mut(&mut self.rules).insert(rules.topic, rules);
+        } else if self.rules.contains_key(&rules.topic) {
+            Arc::make_mut(&mut self.rules).remove(&rules.topic);
         }
     }
 
@@ -59,5 +76,15 @@ impl Directory {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Arc<Entity>> {
         self.entities.get(&path.to_lowercase())
+    }
+
+    /// The rules of a topic, if they are worth evaluating before the broker does.
+    pub(crate) fn rules(&self, topic: EntityId) -> Option<&RuleSnapshot> {
+        self.rules.get(&topic)
+    }
+
+    /// Whether no entity has changed between two snapshots of one broker.
+    pub(crate) fn has_same_entities(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.entities, &other.entities)
     }
 }

@@ -82,6 +82,7 @@ fn message(payload: &Bytes) -> Result<Incoming, Error> {
             .map(|id| payload.slice_ref(id.as_bytes())),
         scheduled: annotations.scheduled,
         payload: payload.clone(),
+        distribution: None,
     })
 }
 

@@ -20,6 +20,7 @@ mod coordinator;
 mod credit;
 mod delivery;
 mod disposition;
+mod distributing;
 mod echo;
 mod embedded;
 mod ending;

@@ -12,6 +12,7 @@ use endpoint::{LinkId, SessionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
+use crate::distributing;
 use crate::incoming;
 use crate::link::Intake;
 use crate::pending::Question;
@@ -84,8 +85,12 @@ impl Client {
             Ok(messages) if messages.is_empty() && sent.transaction.is_none() => {
                 self.answer_send(&sent, Ok(()));
             }
-            Ok(messages) => {
-                let cost = arrival.payload.len() + OVERHEAD * messages.len();
+            Ok(mut messages) => {
+                let rules = self.directory.rules(entity);
+                self.is_slow =
+                    rules.is_some_and(|rules| distributing::distribute(rules, &mut messages));
+                let cost = messages.iter().map(|message| message.size() + OVERHEAD);
+                let cost = cost.sum();
                 let transaction = sent.transaction;
                 let request = self.ask(Question::Send(sent), cost);
                 self.command(send(request, entity, messages, transaction));

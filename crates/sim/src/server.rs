@@ -212,5 +212,8 @@ fn ensure_all(
             settings: settings.clone(),
         });
     }
+    for rules in shard.broker.rules() {
+        directory.set_rules(rules);
+    }
     (directory, reads)
 }

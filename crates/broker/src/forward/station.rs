@@ -247,10 +247,7 @@ impl Queue {
         }
         let session = transfer.properties.session_id.as_ref();
         row.session_hash = self.session_hash(session);
-        let body = Body {
-            payload: transfer.body.payload,
-            patch: patch.map(Box::new),
-        };
+        let body = Body::new(transfer.body.payload, patch.map(Box::new));
         self.settle_in(subqueue, session, number, row, body, cx);
         number
     }

@@ -6,11 +6,13 @@
 //! (Entities contract 17.2)
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use filter::{Environment, Facts, Message, Outcome};
+use filter::{Environment, Facts, Message, Part};
 use store::{EntityId, Write};
 
+use super::distribution::{Content, Distribution, TOO_LARGE};
 use crate::bodies::Body;
 use crate::directory::Directory;
 use crate::forward::Transfer;
@@ -22,8 +24,6 @@ use crate::queue::{self, Queue};
 use crate::row;
 use crate::shared::Context;
 
-/// Why a copy is dead-lettered that an action has made too large. (Wire contract 4.7)
-const TOO_LARGE: &str = "HeaderSizeExceeded";
 /// The reason and the description of a dead letter without a session. (Wire contract 4.7)
 const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
     Cow::Borrowed("Session id is null."),
@@ -31,27 +31,8 @@ const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
         "Session enabled entity doesn't allow a message whose session identifier is null.",
     ),
 );
-
-/// One message that a subscription gets.
-struct Copy {
-    subscription: EntityId,
-    content: Content,
-}
-
-/// What is in a copy.
-enum Content {
-    AsSent,
-    /// As a rule's action has made it.
-    Changed(Bytes),
-    /// As sent, and dead: reason and description.
-    Dead(Cow<'static, str>, Cow<'static, str>),
-}
-
-impl Content {
-    fn is_as_sent(&self) -> bool {
-        !matches!(self, Self::Changed(_))
-    }
-}
+/// Steps of an evaluation that take about as long as it takes to move a message.
+const STEPS_PER_WORK: u64 = 256;
 
 /// Lets a topic's next message go on. Returns whether it is worth going on.
 pub(crate) fn publish_one(
@@ -66,18 +47,18 @@ pub(crate) fn publish_one(
         source.run(cx);
         return false;
     };
-    let copies = select(directory, topic, &transfer, cx);
-    let sharing = copies.iter().filter(|copy| copy.content.is_as_sent());
+    let distribution = distribution_of(directory, topic, &transfer, cx);
+    let copies = distribution.copies();
+    let copies = copies.filter(|(subscription, content)| directory.wants(*subscription, content));
+    let copies: Vec<(EntityId, &Content)> = copies.collect();
+    let sharing = copies.iter().filter(|(_, content)| content.is_as_sent());
     let sharing = u32::try_from(sharing.count()).unwrap_or(u32::MAX);
+    cx.charge_pumps(copies.len().saturating_sub(1));
     if let Some(source) = directory.get_mut(topic) {
         source.pass_on(&transfer, sharing, cx);
         source.run(cx);
     }
-    for Copy {
-        subscription,
-        content,
-    } in copies
-    {
+    for (subscription, content) in copies {
         if let Some(queue) = directory.get_mut(subscription) {
             queue.take_copy(&transfer, content, sharing > 1, cx);
             queue.run(cx);
@@ -86,67 +67,52 @@ pub(crate) fn publish_one(
     true
 }
 
-/// What goes to whom, in the order of the subscriptions' creation.
-fn select(
+impl Directory {
+    /// Whether a copy is to be made. (Entities contract 17.9)
+    fn wants(&self, subscription: EntityId, content: &Content) -> bool {
+        match self.get(subscription).map(|queue| &queue.kind) {
+            Some(Kind::Subscription(it)) => {
+                it.dead_lettering_on_filter_evaluation_exceptions
+                    || !matches!(content, Content::Failed(..))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What the topic's rules make of the message: what was said of it when it was sent, if the rules
+/// are still the same, and what is to be evaluated here.
+fn distribution_of(
     directory: &Directory,
     topic: EntityId,
     transfer: &Transfer,
     cx: &mut Context<'_>,
-) -> Vec<Copy> {
+) -> Arc<Distribution> {
     let Some(Kind::Topic(topic)) = directory.get(topic).map(|queue| &queue.kind) else {
-        return Vec::new();
+        return Arc::default();
     };
-    if topic.rules.is_empty() {
-        return Vec::new();
-    }
+    let rules = &topic.rules;
+    let known = transfer.body.distribution.as_ref();
+    let known = known
+        .filter(|known| known.generation == rules.generation() && transfer.body.patch.is_none());
+    let part = match known {
+        Some(known) if !rules.any_late() => return Arc::clone(known),
+        Some(_) => Part::Late,
+        None if rules.is_empty() => return Arc::default(),
+        None => Part::All,
+    };
+    let mut distribution = known.cloned().unwrap_or_default();
     let payload = seen_by_filters(&transfer.body);
-    let Ok(message) = Message::read(&payload, facts(transfer)) else {
-        // It was checked when it came in; what can not be read now matches nothing.
-        return Vec::new();
-    };
-    let environment = Environment {
-        seed: cx.shared.tokens.next_seed(),
-        ..Environment::default()
-    };
-    let mut copies = Vec::new();
-    for (subscription, outcome) in topic.rules.evaluate(&message, environment) {
-        let contents = contents(directory, subscription, &outcome, &message);
-        copies.extend(contents.into_iter().map(|content| Copy {
-            subscription,
-            content,
-        }));
+    // It was checked when it came in; what can not be read now matches nothing.
+    if let Ok(message) = Message::read(&payload, facts(transfer)) {
+        let environment = Environment {
+            seed: cx.shared.tokens.next_seed(),
+            ..Environment::default()
+        };
+        let steps = Arc::make_mut(&mut distribution).add(rules, part, &message, environment);
+        cx.charge_pumps(usize::try_from(steps / STEPS_PER_WORK).unwrap_or(usize::MAX));
     }
-    copies
-}
-
-/// The copies of one subscription. (Entities contract 17.2, 17.9)
-fn contents(
-    directory: &Directory,
-    subscription: EntityId,
-    outcome: &Outcome,
-    message: &Message<'_>,
-) -> Vec<Content> {
-    let mut contents = Vec::with_capacity(outcome.copies());
-    if outcome.plain {
-        contents.push(Content::AsSent);
-    }
-    let changed = outcome
-        .changed
-        .iter()
-        .map(|copy| copy.changes.apply(message));
-    contents.extend(changed.map(|changed| match changed {
-        Ok(payload) => Content::Changed(payload),
-        Err(error) => Content::Dead(Cow::Borrowed(TOO_LARGE), Cow::Owned(error.to_string())),
-    }));
-    let dead_letters = match directory.get(subscription).map(|queue| &queue.kind) {
-        Some(Kind::Subscription(it)) => it.dead_lettering_on_filter_evaluation_exceptions,
-        _ => false,
-    };
-    if let Some(failed) = outcome.dead_letter().filter(|_| dead_letters) {
-        let description = Cow::Owned(failed.description());
-        contents.push(Content::Dead(Cow::Borrowed(failed.reason()), description));
-    }
-    contents
+    distribution
 }
 
 /// A message that was changed on its way (a dead letter that was forwarded) is seen as it is now.
@@ -199,35 +165,39 @@ impl Queue {
     fn take_copy(
         &mut self,
         transfer: &Transfer,
-        content: Content,
+        content: &Content,
         shared: bool,
         cx: &mut Context<'_>,
     ) {
         let number = self.take_number();
         let enqueued = self.take_enqueued_time(cx);
         let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
-        let mut body = transfer.body.clone();
+        let mut body = Body {
+            distribution: None,
+            ..transfer.body.clone()
+        };
         let mut properties = transfer.properties.clone();
         let shares = content.is_as_sent() && shared;
         let mut reason = None;
         match content {
             Content::Changed(payload) => {
                 row.size = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-                properties = Properties::of(&payload);
+                properties = Properties::of(payload);
                 cx.write(Write::PutBody {
                     pointer: row.body,
                     body: payload.clone(),
                 });
                 // What the patch said is part of the message now.
-                body = Body {
-                    payload,
-                    patch: None,
-                };
+                body = Body::new(payload.clone(), None);
             }
             Content::AsSent => row.body = transfer.entry.row.body,
-            Content::Dead(why, text) => {
+            Content::TooLarge(text) => {
                 row.body = transfer.entry.row.body;
-                reason = Some((why, text));
+                reason = Some((Cow::Borrowed(TOO_LARGE), Cow::Borrowed(text.as_str())));
+            }
+            Content::Failed(why, text) => {
+                row.body = transfer.entry.row.body;
+                reason = Some((Cow::Borrowed(*why), Cow::Borrowed(text.as_str())));
             }
         }
         if self.settings.requires_session && properties.session_id.is_none() {

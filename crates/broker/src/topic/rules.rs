@@ -2,8 +2,6 @@
 //!
 //! All of a change holds or nothing of it, from the next message on.
 
-use std::sync::Arc;
-
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
@@ -50,7 +48,7 @@ impl Topic {
         let name = rule.name.clone();
         let correlates = matches!(rule.filter, Filter::Correlation(_));
         let bytes = bytes_of(&rule);
-        let added = Arc::make_mut(&mut self.rules).add(subscription, rule);
+        let added = self.rules.change().add(subscription, rule);
         if added.is_err() {
             return Err(RuleError::Exists(name));
         }
@@ -62,7 +60,7 @@ impl Topic {
     }
 
     fn remove(&mut self, subscription: EntityId, name: &str) -> bool {
-        let removed = Arc::make_mut(&mut self.rules).remove(subscription, name);
+        let removed = self.rules.change().remove(subscription, name);
         if let Some(rule) = &removed {
             let correlates = matches!(rule.filter, Filter::Correlation(_));
             self.rule_bytes = self.rule_bytes.saturating_sub(bytes_of(rule));
@@ -204,10 +202,12 @@ impl Directory {
         Ok(())
     }
 
+    /// The topic of a subscription, whose rules may be about to change.
     fn topic_of(&mut self, subscription: EntityId) -> Result<&mut Topic, RuleError> {
         let topic = self.get(subscription).and_then(|queue| queue.kind.topic());
-        let topic = topic.and_then(|topic| self.get_mut(topic));
-        match topic.map(|queue| &mut queue.kind) {
+        let topic = topic.ok_or(RuleError::NoSubscription)?;
+        self.rules_may_change(topic);
+        match self.get_mut(topic).map(|queue| &mut queue.kind) {
             Some(Kind::Topic(topic)) => Ok(topic),
             _ => Err(RuleError::NoSubscription),
         }

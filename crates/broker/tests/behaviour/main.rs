@@ -15,6 +15,7 @@ mod dead_letters;
 mod deferred;
 mod deleting;
 mod deleting_sessions;
+mod distributions;
 mod doomed_sessions;
 mod duplicates;
 mod expiry;

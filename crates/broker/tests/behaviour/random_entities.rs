@@ -184,7 +184,7 @@ impl Model {
                 self.answered(request);
                 self.transaction = result.ok();
             }
-            Output::Drained { .. } | Output::TimedOut { .. } => {}
+            Output::Drained { .. } | Output::TimedOut { .. } | Output::RulesChanged(_) => {}
             Output::Sent {
                 request, result, ..
             } => {

@@ -662,6 +662,7 @@ impl Stage {
                 Ok(()) => "removed".to_owned(),
                 Err(error) => format!("not removed: {error}"),
             },
+            Output::RulesChanged(_) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),
             other => match self.hear_rules(&other) {
@@ -859,6 +860,7 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
                 session_id,
                 ttl_ms,
                 scheduled,
+                ..Incoming::default()
             });
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     BrokerSettings, Command, FilterDescription, Incoming, LockToken, Outcome, Output,
-    QueueSettings, ReceiveMode, RuleDescription, Subqueue, SubscriptionSettings,
+    QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue, SubscriptionSettings,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -21,13 +21,16 @@ const SOME: &str = "t/Subscriptions/some";
 const CHANGED: &str = "t/Subscriptions/changed";
 /// Selects everything, which goes on to a queue.
 const FORWARDED: &str = "t/Subscriptions/forwarded";
+/// Selects what has `n = 3`, once it has a number.
+const LATE: &str = "t/Subscriptions/late";
 const QUEUE: &str = "q";
 /// Where receivers are.
 const PLACES: [&str; 4] = [ALL, SOME, CHANGED, QUEUE];
 
 #[derive(Clone, Debug)]
 enum Op {
-    Publish(usize),
+    /// So many, with what one of the generations of rules so far says of them, if any.
+    Publish(usize, Option<usize>),
     Credit(usize, u32),
     Settle(usize, bool),
     /// The subscription that selects everything goes, and comes again.
@@ -40,7 +43,8 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        8 => (1..5_usize).prop_map(Op::Publish),
+        8 => (1..5_usize, any::<Option<usize>>())
+            .prop_map(|(count, rules)| Op::Publish(count, rules)),
         6 => (0..PLACES.len(), 1..5_u32).prop_map(|(place, more)| Op::Credit(place, more)),
         10 => (any::<usize>(), any::<bool>()).prop_map(|(which, done)| Op::Settle(which, done)),
         1 => Just(Op::Replace),
@@ -56,7 +60,8 @@ fn selecting(id: u64) -> Vec<(&'static str, usize)> {
     let mut selecting = vec![(ALL, 1), (FORWARDED, 1)];
     match id % 4 {
         0 => selecting.push((CHANGED, 2)),
-        2 | 3 => selecting.push((SOME, 1)),
+        2 => selecting.push((SOME, 1)),
+        3 => selecting.extend([(SOME, 1), (LATE, 1)]),
         _ => {}
     }
     selecting
@@ -73,6 +78,8 @@ struct Topics {
     given: Vec<(&'static str, LockToken, u64)>,
     limits: BTreeMap<u64, u32>,
     token: u64,
+    /// The rules as they were at times since the last crash.
+    rules: Vec<RuleSnapshot>,
 }
 
 impl Topics {
@@ -87,6 +94,7 @@ impl Topics {
             given: Vec::new(),
             limits: BTreeMap::new(),
             token: 1,
+            rules: Vec::new(),
         };
         topics.create();
         topics.world.disk.set_automatic(false);
@@ -127,6 +135,8 @@ impl Topics {
         self.subscribe("all", None, None);
         self.subscribe("some", Some(vec![sql("some", "n > 1", None)]), None);
         self.subscribe("changed", Some(changed), None);
+        let late = sql("late", "n = 3 AND sys.SequenceNumber > 0", None);
+        self.subscribe("late", Some(vec![late]), None);
         self.subscribe("forwarded", None, Some(QUEUE));
     }
 
@@ -197,7 +207,7 @@ impl Topics {
 
     fn step(&mut self, op: &Op) {
         match op {
-            Op::Publish(count) => self.publish(*count),
+            Op::Publish(count, rules) => self.publish(*count, *rules),
             Op::Credit(place, more) => {
                 let index = *place as u64;
                 let limit = self.limits.entry(index).or_default();
@@ -226,6 +236,7 @@ impl Topics {
                 self.world.restart();
                 self.given.clear();
                 self.asked.clear();
+                self.rules.clear();
                 self.world.disk.with_current(|image| self.check(image));
                 // Its removal may be durable, and its return not.
                 self.subscribe("all", None, None);
@@ -234,7 +245,9 @@ impl Topics {
         }
     }
 
-    fn publish(&mut self, count: usize) {
+    fn publish(&mut self, count: usize, rules: Option<usize>) {
+        self.rules.extend(self.world.shard.broker.rules());
+        let rules = rules.map(|which| self.rules[which % self.rules.len()].clone());
         let ids: Vec<u64> = (self.next..).take(count).collect();
         self.next += count as u64;
         self.token += 1;
@@ -242,6 +255,9 @@ impl Topics {
         let (entity, request) = (self.entity("t"), request(self.token));
         let messages = ids.into_iter().map(|id| Incoming {
             payload: payload(id),
+            distribution: rules
+                .as_ref()
+                .and_then(|rules| rules.distribute(&payload(id), &mut 0).map(Box::new)),
             ..Incoming::default()
         });
         let messages = messages.collect();
@@ -351,7 +367,7 @@ impl Topics {
 
 /// How many copies of each message there are where.
 fn copies(image: &Image) -> BTreeMap<(u64, &'static str), usize> {
-    let known = [ALL, SOME, CHANGED, FORWARDED, QUEUE, "t"];
+    let known = [ALL, SOME, CHANGED, LATE, FORWARDED, QUEUE, "t"];
     let mut copies = BTreeMap::new();
     for ((entity, part, _), row) in &image.messages {
         assert_eq!(*part, Part::Active);

@@ -234,3 +234,48 @@ fn a_bad_rule_is_refused_and_changes_nothing() {
     let response = add(&mut world, &pair, "r", vec![("sql-filter", sql("1=1"))]);
     assert_eq!(refused(&response), (400, "amqp:not-allowed".to_owned()));
 }
+
+/// What the broker was told of the messages that were sent to the topic, oldest first.
+fn told(world: &World) -> Vec<bool> {
+    let sends = world.commands.iter().filter_map(|command| match command {
+        Command::Send { messages, .. } => Some(messages),
+        _ => None,
+    });
+    let told = sends
+        .flatten()
+        .map(|message| message.distribution.is_some());
+    told.collect()
+}
+
+#[test]
+fn rules_that_take_time_look_at_a_message_in_its_senders_connection() {
+    let mut world = world();
+    world.enqueue("events", &message("everything is selected as it is"));
+    let pair = world.pair(&format!("{NODE}/$management"));
+    let rule = || vec![("sql-filter", sql("sys.Label IS NULL"))];
+    assert_eq!(add(&mut world, &pair, "label", rule()).code(), 200);
+    world.enqueue("events", &message("somebody looks"));
+    world.enqueue("orders2", &message("a queue has no rules"));
+    let body = vec![("rule-name", Value::from("label"))];
+    assert_eq!(call(&mut world, &pair, "remove-rule", body).code(), 200);
+    world.enqueue("events", &message("nobody looks any more"));
+    assert_eq!(told(&world), [false, true, false, false]);
+    // One copy each: a rule without an action adds none to that of another.
+    let link = world.receiver(NODE, UNSETTLED, 10);
+    assert_eq!(world.received(link).len(), 3);
+}
+
+#[test]
+fn rules_look_at_a_message_for_later_when_its_time_has_come() {
+    let mut world = world();
+    let pair = world.pair(&format!("{NODE}/$management"));
+    let rule = vec![("sql-filter", sql("sys.Label = 'x'"))];
+    assert_eq!(add(&mut world, &pair, "label", rule).code(), 200);
+    let due = Value::Timestamp(i64::MAX);
+    let key = Value::Symbol("x-opt-scheduled-enqueue-time".into());
+    let mut payload = bytes::BytesMut::new();
+    amqp::message::encode_map_section(&mut payload, 0x72, &[(key, due)]);
+    payload.extend_from_slice(&message("later"));
+    world.enqueue("events", &payload);
+    assert_eq!(told(&world), [false]);
+}

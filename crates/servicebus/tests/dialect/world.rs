@@ -211,13 +211,15 @@ impl World {
     fn hear(&mut self, said: Vec<Output>) {
         let (changes, said): (Vec<_>, Vec<_>) = said
             .into_iter()
-            .partition(|output| matches!(output, Output::EntityChanged(_)));
+            .partition(|output| output.connection() == ConnectionId::SERVER);
         for change in changes {
-            if let Output::EntityChanged(change) = change {
-                self.directory.apply(*change);
-                let directory = Arc::new(self.directory.clone());
-                self.server.set_directory(self.moment(), directory);
+            match change {
+                Output::EntityChanged(change) => self.directory.apply(*change),
+                Output::RulesChanged(rules) => self.directory.set_rules(*rules),
+                _ => continue,
             }
+            let directory = Arc::new(self.directory.clone());
+            self.server.set_directory(self.moment(), directory);
         }
         for output in said {
             if output.connection() == ConnectionId(7) {

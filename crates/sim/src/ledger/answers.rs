@@ -227,6 +227,7 @@ impl Ledger {
             | Output::RuleChanged { .. }
             | Output::Rules { .. }
             | Output::EntityChanged(_)
+            | Output::RulesChanged(_)
             | Output::Evicted { .. } => Ok(()),
             Output::Deleted { .. } => Err(Violation::new(
                 "I4",
