@@ -30,6 +30,7 @@ mod random_sessions;
 mod receiving;
 mod removal;
 mod restarts;
+mod rules_in_bulk;
 mod schedule;
 mod schedule_load;
 mod schedule_random;
