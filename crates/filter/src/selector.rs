@@ -65,13 +65,27 @@ impl Selector {
     /// selected. What takes too long is unknown.
     #[must_use]
     pub fn evaluate(&self, message: &Message<'_>) -> Option<bool> {
+        self.evaluate_at_cost(message).0
+    }
+
+    /// As [`evaluate`](Self::evaluate), with what it took: steps and characters looked at, a few
+    /// milliseconds for the million that are the most.
+    #[must_use]
+    pub fn evaluate_at_cost(&self, message: &Message<'_>) -> (Option<bool>, u32) {
         match &self.program {
-            None => Some(true),
+            None => (Some(true), 0),
             Some(program) => {
                 let mut run = Run::new(Environment::default());
-                machine::is_true(program, message, &mut run).unwrap_or(None)
+                let truth = machine::is_true(program, message, &mut run).unwrap_or(None);
+                (truth, run.fuel.spent())
             }
         }
+    }
+
+    /// Whether it selects everything.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.program.is_none()
     }
 
     /// Whether it selects `message`.
