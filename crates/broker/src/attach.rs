@@ -5,7 +5,7 @@
 
 use store::EntityId;
 
-use crate::clients::{Place, Receiver, ReceiverSlot, Standing};
+use crate::clients::{Choice, Place, Receiver, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
 use crate::directory::Directory;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
@@ -24,21 +24,35 @@ pub(crate) fn attach(
     mode: ReceiveMode,
     cx: &mut Context<'_>,
 ) {
-    // A link that attaches again starts anew.
-    detach(directory, receiver, cx);
-    let queue = match directory.admit(place) {
-        // A queue with sessions has no receivers without one.
-        Ok(queue) if place.subqueue == Subqueue::Main && queue.sessions.is_some() => {
-            let reason = Eviction::SessionRequired;
-            return cx.say(Output::Evicted { receiver, reason });
-        }
-        Ok(queue) => queue,
-        Err(reason) => return cx.say(Output::Evicted { receiver, reason }),
+    let Some(queue) = admit(directory, receiver, place, false, cx) else {
+        return;
     };
     cx.shared.clients.attach(receiver, place, mode);
     queue.sub_mut(place.subqueue).attached += 1;
     // Expiry may depend on somebody being there.
     queue.run(cx);
+}
+
+/// The queue that a receiver is let in to, or it is told why not. Only who `browses` is let in to
+/// a queue with sessions without one.
+pub(crate) fn admit<'a>(
+    directory: &'a mut Directory,
+    receiver: ReceiverId,
+    place: Place,
+    browses: bool,
+    cx: &mut Context<'_>,
+) -> Option<&'a mut Queue> {
+    // A link that attaches again starts anew.
+    detach(directory, receiver, cx);
+    let reason = match directory.admit(place) {
+        Ok(queue) if place.subqueue != Subqueue::Main || queue.sessions.is_none() || browses => {
+            return Some(queue);
+        }
+        Ok(_) => Eviction::SessionRequired,
+        Err(reason) => reason,
+    };
+    cx.say(Output::Evicted { receiver, reason });
+    None
 }
 
 /// A receiver has gone.
@@ -60,7 +74,11 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
         }
         let sub = queue.sub_mut(receiver.place.subqueue);
         sub.attached -= 1;
-        sub.takers.retain(|other| *other != slot);
+        match receiver.choice {
+            Choice::Next => sub.takers.retain(|other| *other != slot),
+            Choice::Selected(id) => sub.selections.leave(id, slot),
+            Choice::Shown => sub.browsers.leave(slot),
+        }
         sub.draining.retain(|other| *other != slot);
         queue.run(cx);
     }
@@ -171,7 +189,11 @@ impl Queue {
         sub.stirred = true;
         if receiver.standing == Standing::Idle && receiver.credit() > 0 {
             receiver.standing = Standing::Taking;
-            sub.takers.push_back(slot);
+            match receiver.choice {
+                Choice::Next => sub.takers.push_back(slot),
+                Choice::Selected(id) => sub.selections.invite(id, slot),
+                Choice::Shown => sub.browsers.invite(slot),
+            }
         }
     }
 

@@ -17,8 +17,8 @@ use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
 use crate::{
-    attach, cancel, deferred, delete, expire, forward, idle, peek, read, remove, renew, send,
-    sessions, settle, topic, transaction,
+    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, remove, renew,
+    selections, send, sessions, settle, topic, transaction,
 };
 
 /// What one or several steps caused.
@@ -181,6 +181,25 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             subqueue,
             mode,
         } => attach::attach(directory, receiver, Place { entity, subqueue }, mode, cx),
+        Command::AttachSelective {
+            receiver,
+            entity,
+            subqueue,
+            mode,
+            selector,
+        } => {
+            let place = Place { entity, subqueue };
+            selections::attach(directory, receiver, place, mode, selector, cx);
+        }
+        Command::AttachBrowser {
+            receiver,
+            entity,
+            subqueue,
+            selector,
+        } => {
+            let place = Place { entity, subqueue };
+            browse::attach(directory, receiver, place, selector, cx);
+        }
         Command::Credit {
             receiver,
             limit,

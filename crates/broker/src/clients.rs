@@ -10,6 +10,7 @@ use store::EntityId;
 
 use crate::command::ReceiveMode;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::selections::SelectionId;
 use crate::sessions::Seat;
 
 /// A receiver's place in memory; used again after it has gone.
@@ -34,12 +35,25 @@ pub(crate) enum Standing {
     Blocked,
 }
 
+/// Which messages a receiver is given.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Choice {
+    /// The next one, whatever it is.
+    #[default]
+    Next,
+    /// Those that its selector selects.
+    Selected(SelectionId),
+    /// It is shown all of them and takes none.
+    Shown,
+}
+
 /// One link that takes messages.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub id: ReceiverId,
     pub place: Place,
     pub mode: ReceiveMode,
+    pub choice: Choice,
     pub draining: bool,
     pub standing: Standing,
     pub seat: Seat,
@@ -139,6 +153,7 @@ impl Clients {
             id,
             place,
             mode,
+            choice: Choice::Next,
             draining: false,
             standing: Standing::Idle,
             seat: Seat::None,
@@ -287,6 +302,7 @@ mod tests {
                 subqueue: Subqueue::Main,
             },
             mode: ReceiveMode::PeekLock,
+            choice: Choice::Next,
             draining: false,
             standing: Standing::Idle,
             seat: Seat::None,

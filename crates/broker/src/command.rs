@@ -5,7 +5,10 @@
     reason = "the variants and fields are named for what they are"
 )]
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
@@ -190,6 +193,23 @@ pub enum Command {
         entity: EntityId,
         subqueue: Subqueue,
         mode: ReceiveMode,
+    },
+    /// A receiver appears, without credit, that is given only what its selector selects.
+    AttachSelective {
+        receiver: ReceiverId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        mode: ReceiveMode,
+        selector: Arc<Selector>,
+    },
+    /// A receiver appears, without credit, that is shown what stands in the subqueue, locked or
+    /// not, from the first message on (or what its selector selects of it), and takes nothing.
+    /// Its tokens name no locks.
+    AttachBrowser {
+        receiver: ReceiverId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        selector: Option<Arc<Selector>>,
     },
     /// A receiver appears, without credit, and comes for a session. Answered by
     /// `Output::SessionAccepted` or `Output::SessionRefused`, perhaps later; nothing comes after a

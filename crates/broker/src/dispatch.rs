@@ -4,10 +4,12 @@
 //! number, and to one receiver only. In receive-and-delete mode its removal is decided only then.
 //! A drain is answered when nothing more can come, after the last delivery.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use store::{MessageRow, Part, SequenceNumber};
 
-use crate::clients::{Readiness, ReceiverSlot, Standing};
+use crate::clients::{Choice, Readiness, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
 use crate::id::{LockToken, ReceiverId, Subqueue};
 use crate::lock::{Holder, Lock, Origin};
@@ -15,50 +17,69 @@ use crate::output::{Browsed, Delivery, MessageState, Output};
 use crate::patch::Patch;
 use crate::queue::{Message, Queue};
 use crate::shared::Context;
+use crate::sub::Sub;
 use crate::time::{Mono, Wall};
 use crate::window::Entry;
 
 /// A receiver whose turn it is.
 #[derive(Clone, Copy, Debug)]
-struct Taker {
+pub(crate) struct Taker {
     slot: ReceiverSlot,
     id: ReceiverId,
     mode: ReceiveMode,
 }
 
+/// Whose turn it is in a ring. Who can not take anything now leaves it.
+pub(crate) fn next_taker(
+    takers: &mut VecDeque<ReceiverSlot>,
+    cx: &mut Context<'_>,
+) -> Option<Taker> {
+    let outlet_bytes = cx.shared.settings.outlet_bytes;
+    let clients = &mut cx.shared.clients;
+    loop {
+        let slot = *takers.front()?;
+        let readiness = clients.readiness(slot, outlet_bytes);
+        match clients.get_mut(slot) {
+            Some(receiver) if readiness == Readiness::Ready => {
+                let (id, mode) = (receiver.id, receiver.mode);
+                return Some(Taker { slot, id, mode });
+            }
+            Some(_) if readiness == Readiness::OutletFull => clients.block(slot),
+            Some(receiver) => receiver.standing = Standing::Idle,
+            None => {}
+        }
+        takers.pop_front();
+    }
+}
+
 impl Queue {
     /// Hands out what can be handed out now.
     pub(crate) fn dispatch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
+        self.show_to_browsers(subqueue, cx);
         if subqueue == Subqueue::Main && self.sessions.is_some() {
-            return self.dispatch_sessions(cx);
-        }
-        while let Some(taker) = self.next_taker(subqueue, cx) {
-            if !self.hand_out_next(subqueue, taker, cx) {
-                break;
-            }
+            self.dispatch_sessions(cx);
+        } else {
+            while self.hand_out_one(subqueue, cx) {}
         }
         self.answer_drains(subqueue, cx);
     }
 
-    /// Whose turn it is. Who can not take anything now leaves the ring.
-    fn next_taker(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> Option<Taker> {
-        let outlet_bytes = cx.shared.settings.outlet_bytes;
-        let clients = &mut cx.shared.clients;
-        let takers = &mut self.sub_mut(subqueue).takers;
-        loop {
-            let slot = *takers.front()?;
-            let readiness = clients.readiness(slot, outlet_bytes);
-            match clients.get_mut(slot) {
-                Some(receiver) if readiness == Readiness::Ready => {
-                    let (id, mode) = (receiver.id, receiver.mode);
-                    return Some(Taker { slot, id, mode });
-                }
-                Some(_) if readiness == Readiness::OutletFull => clients.block(slot),
-                Some(receiver) => receiver.standing = Standing::Idle,
-                None => {}
+    /// Gives one message to one receiver. Those with selectors and the others take turns.
+    fn hand_out_one(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
+        let had_turn = self.sub(subqueue).selections.had_turn;
+        for with_selector in [!had_turn, had_turn] {
+            let given = if with_selector {
+                self.hand_out_selected(subqueue, cx)
+            } else {
+                let taker = next_taker(&mut self.sub_mut(subqueue).takers, cx);
+                taker.is_some_and(|taker| self.hand_out_next(subqueue, taker, cx))
+            };
+            if given {
+                self.sub_mut(subqueue).selections.had_turn = with_selector;
+                return true;
             }
-            takers.pop_front();
         }
+        false
     }
 
     /// Deals with the next message. Returns whether it is worth going on.
@@ -102,7 +123,7 @@ impl Queue {
         true
     }
 
-    fn hand_out(
+    pub(crate) fn hand_out(
         &mut self,
         subqueue: Subqueue,
         taker: Taker,
@@ -161,8 +182,9 @@ impl Queue {
             session: None,
             enlisted: false,
         };
-        let locks = &mut self.sub_mut(subqueue).locks;
-        locks.insert(message.number, lock, duration);
+        let sub = self.sub_mut(subqueue);
+        sub.locks.insert(message.number, lock, duration);
+        sub.selections.gone(message.number);
         duration
     }
 
@@ -171,14 +193,27 @@ impl Queue {
             return;
         }
         let exhausted = self.is_exhausted(subqueue, cx);
+        let (end, stopped) = (self.head.next_number, self.is_stopped(subqueue, cx));
+        let unreadable = self.sub(subqueue).retry_at.is_some();
         let Context {
             shared, effects, ..
         } = cx;
-        self.sub_mut(subqueue).draining.retain(|slot| {
+        let Sub {
+            draining,
+            selections,
+            browsers,
+            ..
+        } = self.sub_mut(subqueue);
+        draining.retain(|slot| {
             let Some(receiver) = shared.clients.get_mut(*slot) else {
                 return false;
             };
-            let done = exhausted || receiver.credit() == 0;
+            let done = match receiver.choice {
+                _ if receiver.credit() == 0 => true,
+                Choice::Next => exhausted,
+                Choice::Selected(id) => stopped || selections.is_exhausted(id, end),
+                Choice::Shown => unreadable || browsers.is_exhausted(*slot, end),
+            };
             if done {
                 receiver.finish_drain();
                 effects.outputs.push(Output::Drained {
@@ -194,8 +229,13 @@ impl Queue {
         let sub = self.sub(subqueue);
         let read_all = !sub.window.is_refilling() && sub.window.end() >= self.head.next_number;
         let empty = sub.window.len() == 0 && (read_all || self.beyond(subqueue) == 0);
-        let full = sub.is_full_of_locks(&cx.shared.settings);
-        empty || full || sub.retry_at.is_some()
+        empty || self.is_stopped(subqueue, cx)
+    }
+
+    /// Whether nothing is handed out for now, be it available or not.
+    fn is_stopped(&self, subqueue: Subqueue, cx: &Context<'_>) -> bool {
+        let sub = self.sub(subqueue);
+        sub.is_full_of_locks(&cx.shared.settings) || sub.retry_at.is_some()
     }
 }
 

@@ -53,6 +53,10 @@ impl Queue {
     pub(crate) fn clock_went_back(&mut self, cx: &mut Context<'_>) {
         self.expiry.clock_went_back();
         self.schedule_went_back();
+        for sub in &mut self.subs {
+            sub.selections.start_over();
+            sub.stirred = true;
+        }
         self.run(cx);
     }
 
@@ -61,7 +65,12 @@ impl Queue {
             self.expire_locks(subqueue, cx);
             let sub = self.sub_mut(subqueue);
             let retry = sub.retry_at.take_if(|at| *at <= cx.now.mono);
-            sub.stirred |= retry.is_some() || sub.pump.is_due(cx.now.mono);
+            let resumed = sub.resume_at.take_if(|at| *at <= cx.now.mono);
+            if resumed.is_some() {
+                sub.selections.resume();
+            }
+            let again = retry.is_some() || resumed.is_some();
+            sub.stirred |= again || sub.pump.is_due(cx.now.mono);
         }
         self.activate(cx);
         self.tick_sessions(cx);

@@ -42,7 +42,10 @@ impl Queue {
     }
 
     /// From where a subqueue's messages are found, and the few before that.
-    fn place_of_first(&self, subqueue: Subqueue) -> (SequenceNumber, Vec<SequenceNumber>) {
+    pub(crate) fn place_of_first(
+        &self,
+        subqueue: Subqueue,
+    ) -> (SequenceNumber, Vec<SequenceNumber>) {
         if self.head.part(subqueue.part()).count == 0 {
             return (self.head.next_number, Vec::new());
         }

@@ -175,6 +175,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let beyond = self.beyond(subqueue);
+        self.sub_mut(subqueue).browsers.entered(number);
         self.put_row(subqueue.part(), number, entry.row, cx);
         self.offer(subqueue, number, entry, beyond, cx);
     }
@@ -206,6 +207,7 @@ impl Queue {
     ) {
         let sub = self.sub_mut(subqueue);
         sub.stirred = true;
+        sub.selections.available(number, entry);
         if let Some(spilled) = sub.window.insert(number, entry, beyond) {
             drop(cx.shared.bodies.take(spilled.body));
         }
@@ -274,7 +276,9 @@ impl Queue {
         self.journal.note(number);
         self.session_row_removed(part, number, row.session_hash, cx);
         if let Some(subqueue) = window_of(part) {
-            self.sub_mut(subqueue).window.forget(number);
+            let sub = self.sub_mut(subqueue);
+            sub.window.forget(number);
+            sub.selections.gone(number);
         }
     }
 

@@ -4,7 +4,7 @@ use store::{EntityId, Found, SequenceNumber, StoreError, StoredMessage};
 
 use crate::bodies::{Body, BodyRef};
 use crate::cancel::Cancellation;
-use crate::clients::Place;
+use crate::clients::{Place, ReceiverSlot};
 use crate::deferred::Retrieval;
 use crate::directory::Directory;
 use crate::duplicates::Known;
@@ -45,6 +45,10 @@ pub(crate) enum Purpose {
     Transaction(EntityId, TransactionId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
+    /// Messages for receivers with selectors.
+    Select(Place),
+    /// Messages for a browser.
+    Show(Place, ReceiverSlot),
     /// What is left of a deleted subscription.
     Grave(EntityId),
     /// What is scheduled next.
@@ -57,9 +61,11 @@ pub(crate) enum Purpose {
 impl Purpose {
     fn entity(&self) -> EntityId {
         match self {
-            Self::Refill(place) | Self::Fetch(place, _) | Self::TransferLookup(place, _) => {
-                place.entity
-            }
+            Self::Refill(place)
+            | Self::Fetch(place, _)
+            | Self::Select(place)
+            | Self::Show(place, _)
+            | Self::TransferLookup(place, _) => place.entity,
             Self::Sweep(entity)
             | Self::SweepPatches(entity, _)
             | Self::DuplicateLookup(entity)
@@ -88,6 +94,8 @@ impl Purpose {
             // Nobody waits for these, or was told when the entity went.
             Self::Refill(_)
             | Self::Fetch(..)
+            | Self::Select(_)
+            | Self::Show(..)
             | Self::Sweep(_)
             | Self::SweepPatches(..)
             | Self::DuplicateLookup(_)
@@ -133,6 +141,12 @@ pub(crate) fn loaded(
     match purpose {
         Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows(found), cx),
         Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows(found), cx),
+        Purpose::Select(place) => {
+            queue.selections_loaded(place.subqueue, read, rows(found), cx);
+        }
+        Purpose::Show(place, slot) => {
+            queue.show_loaded(place.subqueue, slot, read, rows(found), cx);
+        }
         Purpose::Sweep(_) => queue.sweep_loaded(read, rows(found), cx),
         Purpose::SweepPatches(_, numbers) => {
             queue.sweep_patches_loaded(read, &numbers, rows(found), cx);

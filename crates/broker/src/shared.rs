@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     /// Messages that may still go on in this turn. Apart from other work, so that neither stops
     /// the other.
     pub pump_left: usize,
+    /// Units of work that this turn may still do for selectors. Apart, for the same reason.
+    pub judging_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
@@ -59,6 +61,7 @@ impl Shared {
             pumps: BTreeSet::new(),
             last_pump: None,
             pump_left: settings.turn_work / 2,
+            judging_left: settings.turn_work,
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
@@ -80,6 +83,7 @@ impl Shared {
     pub(crate) fn allow_work(&mut self) {
         self.work_left = self.settings.turn_work;
         self.pump_left = self.settings.turn_work / 2;
+        self.judging_left = self.settings.turn_work;
     }
 
     /// What a read that came back was for; nothing if nobody asked.

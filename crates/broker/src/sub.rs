@@ -1,13 +1,15 @@
-//! Sub: one subqueue's window, locks and takers.
+//! Sub: one subqueue's window, locks, takers and browsers.
 
 use std::collections::VecDeque;
 
 use store::{PartHead, SequenceNumber};
 
+use crate::browse::Browsers;
 use crate::clients::ReceiverSlot;
 use crate::forward::Pump;
 use crate::id::ReadId;
 use crate::lock::Locks;
+use crate::selections::Selections;
 use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::Window;
@@ -18,6 +20,8 @@ pub(crate) struct Sub {
     pub locks: Locks,
     /// Receivers with credit, in the order of their turns.
     pub takers: VecDeque<ReceiverSlot>,
+    pub selections: Selections,
+    pub browsers: Browsers,
     /// Receivers that wait for what is available, and then for the end of their drain.
     pub draining: Vec<ReceiverSlot>,
     /// How many receivers there are.
@@ -28,6 +32,8 @@ pub(crate) struct Sub {
     pub cautious: bool,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
+    /// When judging goes on that a turn's budget has stopped.
+    pub resume_at: Option<Mono>,
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
     /// Something has become available, or somebody wants something.
@@ -41,11 +47,14 @@ impl Sub {
             window: Window::new(window, resume, head.stragglers.clone()),
             locks: Locks::default(),
             takers: VecDeque::new(),
+            selections: Selections::default(),
+            browsers: Browsers::default(),
             draining: Vec::new(),
             attached: 0,
             fetch: None,
             cautious: false,
             retry_at: None,
+            resume_at: None,
             pump: Pump::default(),
             stirred: false,
         }
@@ -60,7 +69,8 @@ impl Sub {
     /// When it wants a tick; it may be too early.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         let earliest = self.locks.earliest();
-        let waits = self.retry_at.into_iter().chain(self.pump.deadline());
+        let waits = [self.retry_at, self.resume_at, self.pump.deadline()];
+        let waits = waits.into_iter().flatten();
         earliest.into_iter().chain(waits).min()
     }
 }

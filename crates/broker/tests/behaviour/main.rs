@@ -5,6 +5,7 @@
 mod script;
 mod world;
 
+mod browsing;
 mod clocks;
 mod commits;
 mod connections;
@@ -34,6 +35,8 @@ mod rules_in_bulk;
 mod schedule;
 mod schedule_load;
 mod schedule_random;
+mod selecting;
+mod selecting_at_random;
 mod sending;
 mod sessions;
 mod status;

@@ -24,6 +24,7 @@ pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 const NOWHERE: EntityId = EntityId(99);
 
+mod attaching;
 mod deleting;
 mod entities;
 mod sessions;
@@ -255,12 +256,8 @@ impl Stage {
     }
 
     fn attach(&mut self, args: &[&str]) {
-        self.turn(vec![Command::Attach {
-            receiver: receiver(args[0]),
-            entity: self.entity(args),
-            subqueue: subqueue(args),
-            mode: mode(args),
-        }]);
+        let command = attaching::command(args, self.entity(args));
+        self.turn(vec![command]);
     }
 
     fn declare(&mut self, args: &[&str]) {
