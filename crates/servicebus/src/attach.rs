@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
-use broker::{Command, ReceiveMode, Subqueue};
+use broker::{ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
 use crate::accepting::{Accepting, Wish};
 use crate::address::{Node, Place};
 use crate::admission;
+use crate::choice::Choice;
 use crate::client::Client;
 use crate::coordinator;
 use crate::credit::Credit;
@@ -153,9 +154,13 @@ impl Client {
         if let Some(error) = objection {
             return Err(error);
         }
+        let mut choice = Choice::of(&wanted.attach)?;
         let wish = match (standing.sessions, Wish::of(&wanted.attach)) {
             (false, Some(_)) => return Err(refusal::sessionful_receiver()),
-            (true, None) => return Err(refusal::sessionless_receiver()),
+            (true, Some(_)) if !choice.is_plain() => {
+                return Err(refusal::choosy_session_receiver());
+            }
+            (true, None) if !choice.browses => return Err(refusal::sessionless_receiver()),
             (_, wish) => wish,
         };
         let mode = match wanted.attach.snd_settle_mode {
@@ -176,12 +181,16 @@ impl Client {
             entity: id,
             subqueue,
             mode,
+            browses: choice.browses,
             lent: None,
             default_outcome,
             credit,
             kept,
         };
-        let reply = echo::reply(&wanted.attach, self.max_message_size(&entity));
+        let mut reply = echo::reply(&wanted.attach, self.max_message_size(&entity));
+        if let Some(source) = reply.source.as_deref_mut() {
+            source.filter = choice.filter.take();
+        }
         if let Some(wish) = wish {
             let session = wish.filter(&wanted.attach)?;
             let accepting = Accepting {
@@ -196,12 +205,7 @@ impl Client {
             return Ok(());
         }
         let kind = Kind::Receiver(state);
-        self.command(Command::Attach {
-            receiver,
-            entity: id,
-            subqueue,
-            mode,
-        });
+        self.command(choice.command(receiver, id, subqueue, mode));
         self.accept(
             wanted,
             reply,

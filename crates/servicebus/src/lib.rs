@@ -15,6 +15,7 @@ mod address;
 mod admission;
 mod attach;
 mod cbs;
+mod choice;
 mod claims;
 mod coordinator;
 mod credit;

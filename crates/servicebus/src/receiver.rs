@@ -37,12 +37,15 @@ pub(crate) struct Receiver {
     pub(crate) entity: EntityId,
     pub(crate) subqueue: Subqueue,
     pub(crate) mode: ReceiveMode,
+    /// Whether messages are only shown to it: what it makes of them concerns nobody.
+    pub(crate) browses: bool,
     /// The session that it holds.
     pub(crate) lent: Option<Bytes>,
     /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
     pub(crate) default_outcome: Option<DeliveryState>,
     pub(crate) credit: Credit,
-    /// Deliveries that wait for credit: received and deleted, or locked while the broker drains.
+    /// Deliveries that wait for credit: received and deleted, shown, or locked while the broker
+    /// drains.
     pub(crate) kept: VecDeque<Box<Delivery>>,
 }
 
@@ -57,7 +60,8 @@ impl Receiver {
     }
 
     fn keeps(&self) -> bool {
-        self.mode == ReceiveMode::ReceiveAndDelete || self.credit.is_draining()
+        let takes_locks = self.mode == ReceiveMode::PeekLock && !self.browses;
+        !takes_locks || self.credit.is_draining()
     }
 }
 
@@ -130,7 +134,9 @@ impl Client {
             token: delivery.token,
             until: locked_until(self.now, delivery),
         };
-        let pieces = delivery::encode(&delivery.message, Some(lock), &mut self.head);
+        let browses = self.links.receiver(link).is_some_and(|it| it.browses);
+        let lock = Some(lock).filter(|_| !browses);
+        let pieces = delivery::encode(&delivery.message, lock, &mut self.head);
         let tag = delivery::tag(delivery.token);
         let cookie = delivery.token.0;
         let outgoing = Outgoing {
@@ -262,6 +268,9 @@ impl Client {
         let Some(receiver) = self.links.receiver(disposed.link) else {
             return;
         };
+        if receiver.browses {
+            return self.forget_shown(disposed);
+        }
         if disposed.settled && self.transactions.has_enlisted(token) {
             // A client that does not wait for the commit forgets its delivery. (Wire contract 8)
             return;
@@ -280,6 +289,21 @@ impl Client {
                 Some(transaction) => self.enlist(disposed, transaction, outcome, settlement),
             },
             Err(error) => self.refuse_disposition(disposed, transaction, error),
+        }
+    }
+
+    /// A browser is done with a copy: whatever it made of it is as it says.
+    fn forget_shown(&mut self, disposed: &Disposed) {
+        let Some(receiver) = self.links.receiver(disposed.link) else {
+            return;
+        };
+        let session = receiver.session;
+        let is_terminal = !matches!(disposed.state, None | Some(DeliveryState::Received { .. }));
+        if let Some(state) = disposed.state.clone().filter(|_| is_terminal)
+            && !disposed.settled
+        {
+            self.connection
+                .settle_sent(session, disposed.delivery_id, state, true);
         }
     }
 

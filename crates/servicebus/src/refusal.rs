@@ -171,6 +171,38 @@ pub(crate) fn sessionless_receiver() -> Error {
     )
 }
 
+/// A text that is no selector. (Wire contract 3.5)
+pub(crate) fn no_selector(reason: &str) -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        format!("The message selector is not valid: {reason}."),
+    )
+}
+
+/// More selectors than one.
+pub(crate) fn several_selectors() -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        "A receiver can have one message selector.",
+    )
+}
+
+/// A distribution mode that the standard does not know. [AMQP 3.5.7]
+pub(crate) fn unknown_distribution_mode() -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        "The distribution mode of a source must be 'move' or 'copy'.",
+    )
+}
+
+/// Messages of a session come all of them and in order, to their holder alone.
+pub(crate) fn choosy_session_receiver() -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        "A receiver of a session can neither have a message selector nor browse.",
+    )
+}
+
 /// A receiver where messages go on by themselves. (Entities contract 14.1)
 pub(crate) fn forwarding_source() -> Error {
     Error::new(

@@ -326,8 +326,8 @@ fn a_session_filter_and_an_entity_must_fit() {
 fn filters_that_are_not_applied_are_left_out_of_the_echo() {
     let mut world = World::new();
     let filter = vec![(
-        Value::Symbol(Symbol::new("apache.org:selector-filter:string")),
-        Value::described(0x0000_468C_0000_0004, Value::from("a = 1")),
+        Value::Symbol(Symbol::new("apache.org:no-local-filter:list")),
+        Value::described(0x0000_468C_0000_0003, Value::List(Vec::new())),
     )];
     let source = Source {
         address: Some(Value::from("orders")),

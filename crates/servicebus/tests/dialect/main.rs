@@ -11,6 +11,7 @@ mod attach;
 mod batch_delete;
 mod bounds;
 mod cbs;
+mod choice;
 mod connection;
 mod credit;
 mod duplicates;

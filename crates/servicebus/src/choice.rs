@@ -1,0 +1,118 @@
+//! Choice: which messages a receiver link wants, by its source. (Wire contract 3.5) [AMQP 3.5.3, 3.5.8]
+//!
+//! A selector is known by its filter's descriptor or, where the value is a plain string, by its
+//! key. With distribution mode "copy" messages are only shown. Neither goes with a session. The
+//! answer carries the selector as it came, since it is in force, and no other filter.
+
+use std::sync::Arc;
+
+use amqp::{Attach, Error, Map, Value};
+use broker::{Command, ReceiverId, Selector, Subqueue};
+use store::EntityId;
+
+use crate::refusal;
+
+/// What the filter of a JMS client is called, and its descriptor.
+const SELECTOR: &str = "apache.org:selector-filter:string";
+const SELECTOR_CODE: u64 = 0x0000_468c_0000_0004;
+/// What some clients call it.
+const JMS_SELECTOR: &str = "jms-selector";
+/// Most characters of a selector, as of any expression. (Entities contract 4)
+const MAX_SELECTOR: usize = 1_024;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    selector: Option<Arc<Selector>>,
+    /// The filter of the answer.
+    pub(crate) filter: Option<Map>,
+    /// Whether messages are only shown.
+    pub(crate) browses: bool,
+}
+
+impl Choice {
+    /// What a receiver's attach asks for.
+    pub(crate) fn of(attach: &Attach) -> Result<Self, Error> {
+        let source = attach.source.as_deref();
+        let mode = source.and_then(|source| source.distribution_mode.as_ref());
+        let browses = match mode.map(amqp::Symbol::as_str) {
+            None | Some("move") => false,
+            Some("copy") => true,
+            Some(_) => return Err(refusal::unknown_distribution_mode()),
+        };
+        let filters = source.and_then(|source| source.filter.as_deref());
+        let mut selectors = filters.unwrap_or_default().iter().filter(is_selector);
+        let filter = selectors.next();
+        if selectors.next().is_some() {
+            return Err(refusal::several_selectors());
+        }
+        let selector = filter.map(|(_, value)| parse(value)).transpose()?;
+        Ok(Self {
+            selector: selector
+                .filter(|selector| !selector.is_blank())
+                .map(Arc::new),
+            filter: filter.map(|filter| vec![filter.clone()]),
+            browses,
+        })
+    }
+
+    /// Whether it is for whatever comes next, as most receivers are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.selector.is_none() && !self.browses
+    }
+
+    /// The command that lets the receiver in.
+    pub(crate) fn command(
+        self,
+        receiver: ReceiverId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        mode: broker::ReceiveMode,
+    ) -> Command {
+        match self.selector {
+            selector if self.browses => Command::AttachBrowser {
+                receiver,
+                entity,
+                subqueue,
+                selector,
+            },
+            Some(selector) => Command::AttachSelective {
+                receiver,
+                entity,
+                subqueue,
+                mode,
+                selector,
+            },
+            None => Command::Attach {
+                receiver,
+                entity,
+                subqueue,
+                mode,
+            },
+        }
+    }
+}
+
+fn is_selector((key, value): &&(Value, Value)) -> bool {
+    match value {
+        Value::Described(pair) => {
+            pair.0 == Value::Ulong(SELECTOR_CODE) || pair.0.as_text() == Some(SELECTOR)
+        }
+        _ => matches!(key.as_text(), Some(SELECTOR | JMS_SELECTOR)),
+    }
+}
+
+fn parse(value: &Value) -> Result<Selector, Error> {
+    let value = match value {
+        Value::Described(pair) => &pair.1,
+        value => value,
+    };
+    let Value::String(text) = value else {
+        return Err(refusal::no_selector("it must be a string"));
+    };
+    if text.len() > MAX_SELECTOR && text.chars().count() > MAX_SELECTOR {
+        let reason = format!("it is longer than {MAX_SELECTOR} characters");
+        return Err(refusal::no_selector(&reason));
+    }
+    Selector::parse(text).map_err(|error| refusal::no_selector(&error.to_string()))
+}
