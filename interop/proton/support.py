@@ -70,9 +70,10 @@ class Queue:
         sender.close()
         return deliveries
 
-    def receiver(self):
+    def receiver(self, *options):
         """Peek-lock, and no credit until a test asks for a message."""
-        return Receiver(self.connection, self.connection.create_receiver(self.name, name=str(uuid.uuid4()), options=PeekLock()))
+        options = [PeekLock(), *options]
+        return Receiver(self.connection, self.connection.create_receiver(self.name, name=str(uuid.uuid4()), options=options))
 
     def deleting_receiver(self):
         return Receiver(self.connection, self.connection.create_receiver(self.name, name=str(uuid.uuid4()), options=AtMostOnce()))

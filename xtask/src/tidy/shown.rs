@@ -20,6 +20,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("Java", "interop/java/"),
     ("Java, Reactor", "interop/java/src/test/java/railbus/Async"),
     ("Raw protocol", "interop/proton/"),
+    ("fe2o3-amqp", "interop/fe2o3/"),
+    ("JMS", "interop/jms/"),
 ];
 
 /// Finds empty cells and names of tests that are not there.

@@ -5,6 +5,7 @@ mod lock;
 mod management;
 mod queue;
 mod refusal;
+mod select;
 mod send;
 mod settle;
 mod support;
