@@ -34,6 +34,8 @@ const BYTES: usize = 1 << 20;
 const LEAST_FOR_SELECTOR: u32 = 32;
 /// Most messages that are asked for by number at once.
 const POINTS: usize = 64;
+/// As many of an answer are judged though the turn's budget is used up, so that each browser gets on.
+const LEAST_JUDGED: usize = 64;
 /// Most numbers that are kept of those that arrived behind a cursor; more are not shown.
 const MOST_LATE: usize = 4_096;
 
@@ -290,11 +292,12 @@ impl Queue {
                 browser.note_missing(points, rows);
             }
         }
+        let mut grace = LEAST_JUDGED;
         for stored in rows {
             if !self.has_room(subqueue, slot, cx) {
                 return;
             }
-            match self.is_to_be_shown(subqueue, slot, stored, cx) {
+            match self.is_to_be_shown(subqueue, slot, stored, &mut grace, cx) {
                 Some(true) => self.show_one(slot, stored, cx),
                 Some(false) => {}
                 None => {
@@ -322,12 +325,13 @@ impl Queue {
         subqueue: Subqueue,
         slot: ReceiverSlot,
         stored: &StoredMessage,
+        grace: &mut usize,
         cx: &mut Context<'_>,
     ) -> Option<bool> {
         let now = cx.now.wall;
         let browser = self.sub_mut(subqueue).browsers.all.get_mut(&slot)?;
         if browser.selector.is_some() && !cx.take_judging() {
-            return None;
+            *grace = grace.checked_sub(1)?;
         }
         browser.pass(stored.number);
         if Self::is_expired(subqueue, &stored.row, now) {
