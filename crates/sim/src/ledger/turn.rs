@@ -229,6 +229,8 @@ impl Ledger {
             | Command::ListRules { .. }
             | Command::RemoveEntity { .. }
             | Command::Attach { .. }
+            | Command::AttachSelective { .. }
+            | Command::AttachBrowser { .. }
             | Command::Credit { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }
