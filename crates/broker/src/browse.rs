@@ -30,7 +30,7 @@ use crate::time::Mono;
 /// Most messages and bytes of bodies that are read at once.
 const MOST: u32 = 256;
 const BYTES: usize = 1 << 20;
-/// As many are read for a selector at least.
+/// As many are read for a selector at least; more while nothing is selected.
 const LEAST_FOR_SELECTOR: u32 = 32;
 /// Most messages that are asked for by number at once.
 const POINTS: usize = 64;
@@ -69,6 +69,8 @@ struct Browser {
     late: BTreeSet<SequenceNumber>,
     asked: Option<Asked>,
     stride: Stride,
+    /// As many are read for its selector at least.
+    reach: u32,
 }
 
 /// The browsers of a subqueue.
@@ -101,6 +103,7 @@ pub(crate) fn attach(
         late: BTreeSet::new(),
         asked: None,
         stride: Stride::Many,
+        reach: LEAST_FOR_SELECTOR,
     };
     let sub = queue.sub_mut(place.subqueue);
     sub.browsers.all.insert(slot, browser);
@@ -232,7 +235,7 @@ impl Queue {
         }
         let limit = match (browser.stride, &browser.selector) {
             (Stride::Many, None) => credit.min(MOST),
-            (Stride::Many, Some(_)) => credit.clamp(LEAST_FOR_SELECTOR, MOST),
+            (Stride::Many, Some(_)) => credit.clamp(browser.reach, MOST),
             (Stride::One | Stride::Over, _) => 1,
         } as usize;
         let query = browser.query(place, limit, end);
@@ -288,6 +291,7 @@ impl Queue {
     ) {
         if let Some(browser) = self.sub_mut(subqueue).browsers.all.get_mut(&slot) {
             browser.stride = Stride::Many;
+            browser.reach = browser.reach.saturating_mul(2).min(MOST);
             if let Some(points) = &asked.points {
                 browser.note_missing(points, rows);
             }
@@ -342,6 +346,9 @@ impl Queue {
         };
         let (row, count) = (&stored.row, stored.delivery_count);
         let (is_selected, units) = judge(selector, stored.number, row, count, &body);
+        if is_selected {
+            browser.reach = LEAST_FOR_SELECTOR;
+        }
         cx.pay_judging(units);
         Some(is_selected)
     }
