@@ -65,5 +65,5 @@ pub use rule::{Filter, Rule, RuleError};
 pub use rules::{Evaluation, Part, RuleExists, RuleSet, TopicRules};
 pub use selector::Selector;
 pub use sql::SqlFilter;
-pub use tester::{Verdict, test};
+pub use tester::{Candidate, Verdict, test};
 pub use value::Kind;

@@ -1,21 +1,35 @@
 //! Tester: what a rule that is still being written would make of a message.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::action::Action;
 use crate::changes::{Changes, SystemChange};
+use crate::correlation::{Correlation, CorrelationError, CorrelationFilter};
 use crate::error::ParseError;
-use crate::evaluation::Environment;
+use crate::evaluation::{Environment, EvaluationError};
 use crate::message::Message;
 use crate::parameters::Parameters;
-use crate::rule::RuleError;
+use crate::rule::{Filter, RuleError};
 use crate::sql::SqlFilter;
+
+/// The filter of a test, as it is written.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the variants are the contract's filters")]
+pub enum Candidate<'a> {
+    True,
+    False,
+    Sql(&'a str),
+    Correlation(Correlation),
+}
 
 /// What a test says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The filter's text is none.
     BadFilter(ParseError),
+    /// The fields make no correlation filter.
+    BadCorrelation(CorrelationError),
     /// The action's text is none.
     BadAction(ParseError),
     /// The filter is true, and this is what the action changes, if there is one.
@@ -28,27 +42,25 @@ pub enum Verdict {
     Failed(RuleError),
 }
 
-/// Tests a message with an SQL filter and, if it matches, an action.
+/// Tests a message with a filter and, if it matches, an action.
 #[must_use]
 pub fn test(
-    filter: &str,
+    filter: Candidate<'_>,
     action: Option<&str>,
     parameters: &Parameters<'_>,
     message: &Message<'_>,
     environment: Environment,
 ) -> Verdict {
-    let filter = match SqlFilter::parse(filter, parameters) {
+    let filter = match compile(filter, parameters) {
         Ok(filter) => filter,
-        Err(error) => return Verdict::BadFilter(error),
+        Err(verdict) => return verdict,
     };
-    let action = match action
-        .map(|text| Action::parse(text, parameters))
-        .transpose()
-    {
+    let action = action.map(|text| Action::parse(text, parameters));
+    let action = match action.transpose() {
         Ok(action) => action,
         Err(error) => return Verdict::BadAction(error),
     };
-    match filter.evaluate(message, environment) {
+    match truth(&filter, message, environment) {
         Ok(Some(true)) => {}
         Ok(Some(false)) => return Verdict::NoMatch,
         Ok(None) => return Verdict::Unknown,
@@ -61,10 +73,37 @@ pub fn test(
     }
 }
 
+fn compile(filter: Candidate<'_>, parameters: &Parameters<'_>) -> Result<Filter, Verdict> {
+    Ok(match filter {
+        Candidate::True => Filter::True,
+        Candidate::False => Filter::False,
+        Candidate::Sql(text) => {
+            Filter::Sql(SqlFilter::parse(text, parameters).map_err(Verdict::BadFilter)?)
+        }
+        Candidate::Correlation(fields) => {
+            let filter = CorrelationFilter::new(fields).map_err(Verdict::BadCorrelation)?;
+            Filter::Correlation(Arc::new(filter))
+        }
+    })
+}
+
+/// Whether it is true, false or, which only SQL can be, unknown.
+fn truth(
+    filter: &Filter,
+    message: &Message<'_>,
+    environment: Environment,
+) -> Result<Option<bool>, EvaluationError> {
+    match filter {
+        Filter::Sql(filter) => filter.evaluate(message, environment),
+        other => other.matches(message, environment).map(Some),
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadFilter(error) => write!(f, "error in the filter: {error}"),
+            Self::BadCorrelation(error) => write!(f, "error in the filter: {error}"),
             Self::BadAction(error) => write!(f, "error in the action: {error}"),
             Self::Match(None) => f.write_str("match"),
             Self::Match(Some(changes)) => write!(f, "match{changes}"),

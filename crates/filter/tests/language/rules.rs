@@ -6,8 +6,8 @@ use std::sync::Arc;
 use amqp::Value;
 use expect_test::{Expect, expect};
 use filter::{
-    Action, Correlation, CorrelationFilter, Environment, Facts, Filter, Message, Outcome,
-    Parameters, Part, Rule, RuleExists, RuleSet, SqlFilter, TopicRules, test,
+    Action, Candidate, Correlation, CorrelationFilter, Environment, Facts, Filter, Message,
+    Outcome, Parameters, Part, Rule, RuleExists, RuleSet, SqlFilter, TopicRules, test,
 };
 
 use crate::messages::sample;
@@ -164,6 +164,10 @@ fn a_topic_tells_its_subscriptions_apart() {
 }
 
 fn check_tester(filter: &str, action: Option<&str>, expected: Expect) {
+    check_candidate(Candidate::Sql(filter), action, expected);
+}
+
+fn check_candidate(filter: Candidate<'_>, action: Option<&str>, expected: Expect) {
     let bytes = sample().encode();
     let message = Message::read(&bytes, Facts::default()).unwrap();
     let verdict = test(
@@ -301,4 +305,31 @@ fn rules_that_select_everything_as_it_is_cost_nothing_beforehand() {
     rules.remove(3, "EARLY").unwrap();
     rules.remove(2, "late").unwrap();
     assert!(!rules.any_costly() && !rules.any_late());
+}
+
+#[test]
+fn the_tester_knows_every_kind_of_filter() {
+    let action = Some("SET x = 1");
+    check_candidate(Candidate::True, None, expect!["match"]);
+    check_candidate(
+        Candidate::True,
+        action,
+        expect![[r#"
+            match
+            set x = Long(1)"#]],
+    );
+    check_candidate(Candidate::False, action, expect!["no match"]);
+    let correlation = |n| {
+        Candidate::Correlation(Correlation {
+            properties: vec![("n".to_owned(), Value::Int(n))],
+            ..Correlation::default()
+        })
+    };
+    check_candidate(correlation(5), None, expect!["match"]);
+    check_candidate(correlation(6), None, expect!["no match"]);
+    check_candidate(
+        Candidate::Correlation(Correlation::default()),
+        None,
+        expect!["error in the filter: a correlation filter needs at least one field"],
+    );
 }
