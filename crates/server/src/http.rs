@@ -4,8 +4,10 @@
 //! counters and all under `/$railbus/` need Manage, except with the development key on a loopback listener.
 
 mod answer;
+mod body;
 mod clock;
 mod metrics;
+mod rules;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -75,6 +77,7 @@ async fn respond(request: Request<Incoming>, house: &House, is_trusted: bool) ->
     match &*path {
         METRICS => metrics::respond(request.method(), house).await,
         "/$railbus/clock" => clock::respond(request, house).await,
+        "/$railbus/rules/test" => rules::respond(request, house).await,
         _ => answer::nothing_here(),
     }
 }

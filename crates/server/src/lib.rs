@@ -15,6 +15,7 @@ mod entrance;
 mod http;
 mod input;
 mod options;
+pub mod rules;
 mod server;
 mod setup;
 mod shard;

@@ -16,7 +16,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rocks", &["store"]),
     (
         "server",
-        &["servicebus", "endpoint", "broker", "store", "amqp"],
+        &[
+            "servicebus",
+            "endpoint",
+            "broker",
+            "filter",
+            "store",
+            "amqp",
+        ],
     ),
     (
         "sim",

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request as HttpRequest, StatusCode};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
+use super::body;
 use crate::door::House;
 use crate::duration;
 use crate::shard::Message;
@@ -53,21 +53,7 @@ pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response 
 }
 
 async fn change(request: HttpRequest<Incoming>, patience: Duration) -> Result<Request, Response> {
-    let body = Limited::new(request.into_body(), BODY_BYTES).collect();
-    let body = match tokio::time::timeout(patience, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("a body here has at most {BODY_BYTES} bytes");
-            return Err(answer::error(StatusCode::PAYLOAD_TOO_LARGE, &message));
-        }
-        Ok(Err(error)) => {
-            return Err(answer::error(StatusCode::BAD_REQUEST, &error.to_string()));
-        }
-        Err(_) => {
-            let message = "the body did not come in time";
-            return Err(answer::error(StatusCode::REQUEST_TIMEOUT, message));
-        }
-    };
+    let body = body::read(request, BODY_BYTES, patience).await?;
     parse(&body).map_err(|message| answer::error(StatusCode::BAD_REQUEST, &message))
 }
 

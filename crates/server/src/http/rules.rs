@@ -1,0 +1,91 @@
+//! `POST /$railbus/rules/test`: what a rule would make of a message.
+//!
+//! `{"filter": {"sql": "..."}, "action": "...", "message": {...}}` is answered with `match`,
+//! `no-match` or `error`, why, and what the action changes. Nothing is sent or kept.
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde::Serialize;
+
+use super::answer::{self, Response};
+use super::body;
+use crate::door::House;
+use crate::rules::Test;
+
+/// A message's properties are 64 KiB at most, and JSON takes some room.
+const BODY_BYTES: usize = 512 << 10;
+
+/// Answers a request to whoever may manage.
+pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
+    if request.method() != Method::POST {
+        return answer::method_not_allowed("POST");
+    }
+    match body::read(request, BODY_BYTES, house.limits.handshake).await {
+        Ok(body) => {
+            let now = house.clock.moment().wall.0;
+            test(&body, i64::try_from(now).unwrap_or(i64::MAX))
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+fn test(body: &[u8], now: i64) -> Response {
+    let test: Test = match serde_json::from_slice(body) {
+        Ok(test) => test,
+        Err(error) => {
+            let message = format!("the body is not a rule and a message: {error}");
+            return answer::error(StatusCode::BAD_REQUEST, &message);
+        }
+    };
+    match test.run(now) {
+        Ok(report) => json(StatusCode::OK, &report),
+        Err(refusal) => json(StatusCode::BAD_REQUEST, &refusal),
+    }
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    match serde_json::to_string(body) {
+        Ok(body) => answer::json(status, body),
+        Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: StatusCode) {
+        assert_eq!(test(body.as_bytes(), 0).status(), expected, "{body}");
+    }
+
+    #[test]
+    fn a_test_is_answered_whatever_comes_of_it() {
+        let rule = |sql: &str| {
+            format!(r#"{{"filter": {{"sql": "{sql}"}}, "message": {{"subject": "a"}}}}"#)
+        };
+        check(&rule("sys.Label = 'a'"), StatusCode::OK);
+        check(&rule("sys.Label = 'b'"), StatusCode::OK);
+        check(&rule("sys.Label > 5"), StatusCode::OK);
+        check(&rule("sys.Label >"), StatusCode::BAD_REQUEST);
+    }
+
+    #[test]
+    fn what_is_no_test_is_refused() {
+        for body in [
+            "",
+            "{}",
+            "[]",
+            "5",
+            r#"{"message": 5}"#,
+            r#"{"message": {}, "rule": 1}"#,
+        ] {
+            check(body, StatusCode::BAD_REQUEST);
+        }
+        let deep = "[".repeat(100_000);
+        check(&deep, StatusCode::BAD_REQUEST);
+        check(
+            &format!(r#"{{"message": {{"properties": {{"a": {deep}"#),
+            StatusCode::BAD_REQUEST,
+        );
+    }
+}
