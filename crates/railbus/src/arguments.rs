@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use server::duration::parse_typed;
 
 use crate::config::{
@@ -34,7 +34,64 @@ pub enum Command {
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Works on rules of subscriptions.
+    #[command(subcommand)]
+    Rule(RuleCommand),
 }
+
+/// What can be done with rules.
+#[derive(Debug, Subcommand)]
+pub enum RuleCommand {
+    /// Says what a rule would make of a message; needs no broker.
+    Test(RuleTestArguments),
+}
+
+/// The options of `railbus rule test`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = RULE_TEST_HELP)]
+#[command(group(ArgGroup::new("rule").required(true).multiple(true).args(["expression", "correlation", "action"])))]
+pub struct RuleTestArguments {
+    /// The filter, in SQL
+    #[arg(long, value_name = "SQL", conflicts_with = "correlation")]
+    pub expression: Option<String>,
+
+    /// The filter, as fields to be equal in JSON: {"subject": "red", "properties": {"n": 5}}
+    #[arg(long, value_name = "JSON")]
+    pub correlation: Option<String>,
+
+    /// What is done to the copy that the rule makes, in SQL; without a filter it is done to every message
+    #[arg(long, value_name = "SQL")]
+    pub action: Option<String>,
+
+    /// The message in JSON, described below; - reads it from stdin
+    #[arg(long, value_name = "FILE")]
+    pub message: PathBuf,
+
+    /// Answers in JSON, as POST /$railbus/rules/test does
+    #[arg(long)]
+    pub json: bool,
+}
+
+const RULE_TEST_HELP: &str = "\
+The message, with everything optional:
+  {
+    \"message-id\": \"1\", \"correlation-id\": \"1\", \"subject\": \"red\", \"to\": \"a\", \"reply-to\": \"b\",
+    \"content-type\": \"text/plain\", \"session-id\": \"s\", \"reply-to-session-id\": \"r\",
+    \"partition-key\": \"s\", \"via-partition-key\": \"v\", \"time-to-live\": \"PT1H\",
+    \"scheduled-enqueue-time\": \"2026-11-22T12:00:00Z\",
+    \"properties\": {\"region\": \"eu\", \"amount\": 5, \"level\": {\"type\": \"int\", \"value\": 5}},
+    \"body\": \"text\",
+    \"enqueued-time\": \"2026-11-22T12:00:00Z\", \"sequence-number\": 1, \"enqueued-sequence-number\": 1,
+    \"dead-letter-source\": \"orders\"
+  }
+Filters do not see the body; it counts in sys.Size. What the broker would know is as if the message was
+published now, unless it is told.
+
+A property is a string, a long, a double, a boolean or null, or has its type beside it: null, boolean, ubyte,
+ushort, uint, ulong, byte, short, int, long, float, double, char, timestamp (RFC 3339), uuid, binary (base64),
+string, symbol, duration (ISO 8601), datetime-offset (RFC 3339), uri.
+
+Exit codes: 0 match, 1 no match, 2 the rule or the message is wrong, or the rule can not be evaluated on it.";
 
 /// What can be done with configuration files.
 #[derive(Debug, Subcommand)]
@@ -105,7 +162,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Entities to create: an official emulator's Config.json, or TOML or JSON with a list of queues
+    /// Entities to create: an official emulator's Config.json, or TOML or JSON with queues and topics
     #[arg(long, value_name = "FILE", env = "RAILBUS_ENTITIES")]
     pub entities: Option<PathBuf>,
 
@@ -171,6 +228,27 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_test_of_a_rule_needs_a_message_and_something_to_test() {
+        let parse = |arguments: &str| {
+            let arguments = format!("railbus rule test {arguments}");
+            Arguments::try_parse_from(arguments.split(' ')).map(drop)
+        };
+        for arguments in [
+            "--expression a",
+            "--correlation a --action b",
+            "--action b --json",
+        ] {
+            assert!(
+                parse(&format!("{arguments} --message f")).is_ok(),
+                "{arguments}"
+            );
+            assert!(parse(arguments).is_err(), "{arguments}");
+        }
+        assert!(parse("--message f").is_err());
+        assert!(parse("--expression a --correlation b --message f").is_err());
     }
 
     #[test]

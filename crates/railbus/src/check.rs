@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use server::QueueDefinition;
-
 use crate::config::{self, Entities, missing_targets, read_entities, read_railbus_toml};
 use crate::refusal::Refusal;
 
@@ -30,13 +28,11 @@ fn read(file: &Path) -> Result<Entities, config::Error> {
     {
         return read_entities(file);
     }
-    let config = read_railbus_toml(file)?;
+    let (config, of_settings) = read_railbus_toml(file)?;
     let mut entities = match &config.entities {
         Some(path) => read_entities(&file.parent().unwrap_or(Path::new("")).join(path))?,
         None => Entities::default(),
     };
-    entities
-        .queues
-        .extend(config.queues.into_iter().map(QueueDefinition::from));
+    entities.add(of_settings);
     Ok(entities)
 }

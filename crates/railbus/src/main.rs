@@ -1,7 +1,8 @@
-//! The Railbus message broker: `railbus serve`, `clock`, `health` and `config check`.
+//! The Railbus message broker: `railbus serve`, `clock`, `health`, `config check` and `rule test`.
 //!
 //! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
-//! comes with one sentence on stderr.
+//! comes with one sentence on stderr. A tested rule that does not match ends with 1, and one that fails
+//! with 2; what the test says is on stdout.
 
 mod arguments;
 mod check;
@@ -17,6 +18,7 @@ mod processor;
 mod ready;
 mod refusal;
 mod remote;
+mod rule_test;
 mod serve;
 mod settings;
 
@@ -24,24 +26,23 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, ConfigCommand};
+use arguments::{Arguments, Command, ConfigCommand, RuleCommand};
 use refusal::Refusal;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(refusal) => {
-            eprintln!("railbus: {refusal}");
-            refusal.exit_code()
-        }
-    }
+    run(Arguments::parse()).unwrap_or_else(|refusal| {
+        eprintln!("railbus: {refusal}");
+        refusal.exit_code()
+    })
 }
 
-fn run(arguments: Arguments) -> Result<(), Refusal> {
-    match arguments.command {
+fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
+    let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Config(ConfigCommand::Check { file }) => check::run(&file),
-    }
+        Command::Rule(RuleCommand::Test(arguments)) => return rule_test::run(arguments),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -36,6 +36,12 @@ pub enum Refusal {
     ConnectionString(#[from] connection_string::Error),
     #[error(transparent)]
     Remote(#[from] remote::Error),
+    #[error("--correlation is not what a correlation filter consists of: {0}")]
+    Correlation(serde_json::Error),
+    #[error("the message can not be read from stdin: {0}")]
+    Stdin(std::io::Error),
+    #[error(transparent)]
+    RuleTest(#[from] server::rules::Refusal),
     #[error("stopped, since the store failed: {0}")]
     Failed(StoreError),
 }
@@ -52,6 +58,9 @@ impl Refusal {
             | Self::Store { .. }
             | Self::Start(_)
             | Self::ConnectionString(_)
+            | Self::Correlation(_)
+            | Self::Stdin(_)
+            | Self::RuleTest(_)
             | Self::System(_) => ExitCode::from(2),
         }
     }

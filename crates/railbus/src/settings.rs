@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use broker::BrokerSettings;
-use server::{Limits, QueueDefinition};
+use broker::{BrokerSettings, TransactionSettings};
+use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::config::{
@@ -40,9 +40,9 @@ impl Settings {
     /// Puts the settings together.
     pub fn resolve(arguments: &ServeArguments) -> Result<Self, Refusal> {
         let file = config_file(arguments);
-        let config = match &file {
+        let (config, of_settings) = match &file {
             Some(file) => read_railbus_toml(file)?,
-            None => RailbusToml::default(),
+            None => Default::default(),
         };
         let beside = |path: &PathBuf| beside(file.as_deref(), path);
         let listen = listen(arguments, &config)?;
@@ -52,7 +52,7 @@ impl Settings {
             .entities
             .clone()
             .or_else(|| config.entities.as_ref().map(beside));
-        let entities = entities(entities_file.or_else(emulator_config_path), &config)?;
+        let entities = entities(entities_file.or_else(emulator_config_path), of_settings)?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, beside);
         Ok(Self {
@@ -150,23 +150,13 @@ fn emulator_http_port() -> Result<Option<u16>, config::Error> {
 /// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
 fn entities(
     entities_file: Option<PathBuf>,
-    config: &RailbusToml,
+    of_settings: Entities,
 ) -> Result<Entities, config::Error> {
     let mut entities = match entities_file {
         Some(file) => read_entities(&file)?,
         None => Entities::default(),
     };
-    for queue in &config.queues {
-        let queue = QueueDefinition::from(queue.clone());
-        if entities.contains(&queue.path) {
-            entities.warnings.push(format!(
-                "the queue {} is in both files; the entities file holds",
-                queue.path
-            ));
-        } else {
-            entities.queues.push(queue);
-        }
-    }
+    entities.add(of_settings);
     entities.warnings.extend(config::missing_targets(&entities));
     Ok(entities)
 }
@@ -242,6 +232,11 @@ fn connections(
             usize::try_from(count.0).unwrap_or(usize::MAX)
         }),
         anonymous: Right::all(&config.auth.anonymous),
+        idle_connection: config
+            .limits
+            .unused_connection_time_out
+            .map(|value| u32::try_from(value.0).unwrap_or(u32::MAX))
+            .or(default.idle_connection),
         endpoint: endpoint(&config.limits),
         ..default
     })
@@ -331,8 +326,31 @@ fn broker(
         outlet_bytes: outlet.map_or(default.outlet_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)
         }),
+        transactions: transactions(&config.limits),
         ..default
     })
+}
+
+fn transactions(limits: &LimitsConfig) -> TransactionSettings {
+    let default = TransactionSettings::default();
+    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    TransactionSettings {
+        life: limits
+            .transaction_time_out
+            .map_or(default.life, |value| value.0),
+        operations: limits
+            .operations_per_transaction
+            .map_or(default.operations, |value| size(value.0)),
+        open: limits
+            .transactions_per_connection
+            .map_or(default.open, |value| size(value.0)),
+        bytes: limits
+            .bytes_per_transaction
+            .map_or(default.bytes, |value| size(value.0)),
+        all_bytes: limits
+            .transaction_bytes
+            .map_or(default.all_bytes, |value| size(value.0)),
+    }
 }
 
 #[cfg(test)]
@@ -403,6 +421,26 @@ mod tests {
     fn the_message_limit_reaches_connections() {
         let settings = resolve("max-message-size = 1048576", |_| {});
         assert_eq!(settings.server.connections.max_message_size, 1_048_576);
+    }
+
+    #[test]
+    fn limits_of_transactions_and_of_unused_connections_are_taken_over() {
+        let text = "[limits]\nunused-connection-time-out = 'PT5M'\ntransaction-time-out = 'PT30S'\n\
+                    operations-per-transaction = 1000\ntransactions-per-connection = 2\n\
+                    bytes-per-transaction = '1MiB'\ntransaction-bytes = '2MiB'\n";
+        let server = resolve(text, |_| {}).server;
+        assert_eq!(server.connections.idle_connection, Some(300_000));
+        let expected = TransactionSettings {
+            life: 30_000,
+            operations: 1_000,
+            open: 2,
+            bytes: 1 << 20,
+            all_bytes: 2 << 20,
+        };
+        assert_eq!(server.broker.transactions, expected);
+        let server = resolve("", |_| {}).server;
+        assert_eq!(server.connections.idle_connection, None);
+        assert_eq!(server.broker.transactions, TransactionSettings::default());
     }
 
     #[test]

@@ -11,11 +11,11 @@ use server::QueueDefinition;
 use super::choice::Status;
 use super::entities::Entities;
 use super::error::Error;
+use super::fault::{self, Part, Spot};
 use super::json::Cursor;
 use super::name::EntityPath;
 use super::queue::{
     DeliveryCount, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
-    forwarding_fault,
 };
 
 /// What the emulator allows in one namespace is not a limit here, but there can be only one.
@@ -42,7 +42,34 @@ pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
             return Err(second.error(format!("only {NAMESPACES} namespace is possible")));
         }
     }
+    fault::check(&reader.entities)
+        .map_err(|fault| root.error_at(&key_of(fault.spot), fault.text(path_of)))?;
     Ok(reader.entities)
+}
+
+/// Where the file has an entity or a rule.
+fn path_of(spot: Spot) -> String {
+    let within = match spot {
+        Spot::Queue(queue) => format!("Queues[{queue}]"),
+        Spot::Topic(topic) => format!("Topics[{topic}]"),
+        Spot::Subscription(topic, subscription) => {
+            format!("Topics[{topic}].Subscriptions[{subscription}]")
+        }
+        Spot::Rule(topic, subscription, rule, _) => {
+            format!("Topics[{topic}].Subscriptions[{subscription}].Rules[{rule}]")
+        }
+    };
+    format!("UserConfig.Namespaces[0].{within}")
+}
+
+/// Where the value is that is wrong. A filter's stands under one of two names.
+fn key_of(spot: Spot) -> String {
+    let key = match spot {
+        Spot::Rule(.., Part::Filter) => "Properties",
+        Spot::Rule(.., Part::Action) => "Properties.Action",
+        _ => "Name",
+    };
+    format!("{}.{key}", path_of(spot))
 }
 
 struct Reader {
@@ -64,21 +91,15 @@ impl Reader {
 
     fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {
         self.warn_unknown(queue, &["Name", "Properties"])?;
-        let name = queue.required("Name")?;
-        let path = path(&name)?;
+        let path = path(&queue.required("Name")?)?;
         let properties = queue.member("Properties")?;
         let settings = match properties {
             Some(properties) => self.settings(&properties)?,
             None => defaults(),
         };
-        if self.entities.contains(&path) {
-            return Err(name.error(format!("the queue `{path}` is there already")));
-        }
-        let definition = QueueDefinition { path, settings };
-        if let Some(fault) = forwarding_fault(&definition) {
-            return Err(name.error(fault));
-        }
-        self.entities.queues.push(definition);
+        self.entities
+            .queues
+            .push(QueueDefinition { path, settings });
         Ok(())
     }
 

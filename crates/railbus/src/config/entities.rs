@@ -1,15 +1,19 @@
-//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with a list of queues.
+//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues and
+//! topics, each topic with its subscriptions and their rules.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Deserialize;
 use server::{QueueDefinition, TopicDefinition};
 
 use super::emulator;
-use super::error::{Error, Place, read};
+use super::error::{Error, read};
+use super::fault::{self, Part, Spot};
 use super::json::{self, Cursor};
-use super::queue::{QueueConfig, forwarding_fault};
+use super::queue::QueueConfig;
 use super::toml_file::TomlFile;
+use super::topic::TopicConfig;
 
 /// What a file says there should be.
 #[derive(Clone, Debug, Default)]
@@ -21,22 +25,46 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// Whether there is a queue or topic of that name, in any case.
-    pub fn contains(&self, path: &str) -> bool {
+    /// The paths of all queues and topics, in lower case.
+    pub fn names(&self) -> HashSet<String> {
         let queues = self.queues.iter().map(|queue| &queue.path);
         let topics = self.topics.iter().map(|topic| &topic.path);
         queues
             .chain(topics)
-            .any(|known| known.eq_ignore_ascii_case(path))
+            .map(|path| path.to_lowercase())
+            .collect()
+    }
+
+    /// Adds those of `railbus.toml` to those of the entities file. Where both name one, the
+    /// entities file holds, and a warning says so.
+    pub fn add(&mut self, of_settings: Self) {
+        let known = self.names();
+        let warnings = &mut self.warnings;
+        let mut is_new = |what: &str, path: &str| {
+            let is_new = !known.contains(&path.to_lowercase());
+            if !is_new {
+                let text = format!("the {what} {path} is in both files; the entities file holds");
+                warnings.push(text);
+            }
+            is_new
+        };
+        let queues = of_settings.queues.into_iter();
+        self.queues
+            .extend(queues.filter(|queue| is_new("queue", &queue.path)));
+        let topics = of_settings.topics.into_iter();
+        self.topics
+            .extend(topics.filter(|topic| is_new("topic", &topic.path)));
     }
 }
 
-/// A file of our own shape.
-#[derive(Debug, Deserialize)]
+/// The lists of a file of our own shape.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct EntitiesConfig {
     #[serde(default)]
     queues: Vec<QueueConfig>,
+    #[serde(default)]
+    topics: Vec<TopicConfig>,
 }
 
 /// Reads and checks `file`. TOML is told by its extension.
@@ -52,10 +80,9 @@ pub fn read_entities(file: &Path) -> Result<Entities, Error> {
 }
 
 fn read_toml(file: &Path) -> Result<Entities, Error> {
-    let file = TomlFile::<EntitiesConfig>::read(file)?;
-    collect(&file.value.queues, |path, message| {
-        file.error(path, message)
-    })
+    let mut file = TomlFile::<EntitiesConfig>::read(file)?;
+    let EntitiesConfig { queues, topics } = std::mem::take(&mut file.value);
+    collect(queues, topics, |path, message| file.error(path, message))
 }
 
 fn read_json(file: &Path) -> Result<Entities, Error> {
@@ -65,38 +92,51 @@ fn read_json(file: &Path) -> Result<Entities, Error> {
     if emulator::is_emulator(&root)? {
         return emulator::read(&root);
     }
-    let refuse = |path: String, message: String| Error::Value {
-        place: root.at(&path).map_or_else(
-            || Place {
-                path: path.clone(),
-                ..root.place()
-            },
-            |value| value.place(),
-        ),
-        message,
-    };
-    let config: EntitiesConfig = serde_path_to_error::deserialize(root.to_serde())
-        .map_err(|error| refuse(error.path().to_string(), error.inner().to_string()))?;
-    collect(&config.queues, refuse)
+    let EntitiesConfig { queues, topics } = root.read()?;
+    collect(queues, topics, |path, message| {
+        root.error_at(&path, message)
+    })
 }
 
-fn collect(
-    queues: &[QueueConfig],
+/// The entities of a file of our own shape, checked. `refuse` makes an error of a path in the file.
+pub fn collect(
+    queues: Vec<QueueConfig>,
+    topics: Vec<TopicConfig>,
     refuse: impl Fn(String, String) -> Error,
 ) -> Result<Entities, Error> {
-    let mut entities = Entities::default();
-    for (index, queue) in queues.iter().enumerate() {
-        let queue = QueueDefinition::from(queue.clone());
-        if entities.contains(&queue.path) {
-            let message = format!("the queue `{}` is there already", queue.path);
-            return Err(refuse(format!("queues[{index}].name"), message));
-        }
-        if let Some(fault) = forwarding_fault(&queue) {
-            return Err(refuse(format!("queues[{index}].name"), fault));
-        }
-        entities.queues.push(queue);
+    let entities = Entities {
+        queues: queues.into_iter().map(Into::into).collect(),
+        topics: topics.into_iter().map(Into::into).collect(),
+        warnings: Vec::new(),
+    };
+    match fault::check(&entities) {
+        Ok(()) => Ok(entities),
+        Err(fault) => Err(refuse(key_of(fault.spot), fault.text(path_of))),
     }
-    Ok(entities)
+}
+
+/// Where a file of our own shape has an entity or a rule.
+fn path_of(spot: Spot) -> String {
+    match spot {
+        Spot::Queue(queue) => format!("queues[{queue}]"),
+        Spot::Topic(topic) => format!("topics[{topic}]"),
+        Spot::Subscription(topic, subscription) => {
+            format!("topics[{topic}].subscriptions[{subscription}]")
+        }
+        Spot::Rule(topic, subscription, rule, _) => {
+            format!("topics[{topic}].subscriptions[{subscription}].rules[{rule}]")
+        }
+    }
+}
+
+/// Where the value is that is wrong.
+fn key_of(spot: Spot) -> String {
+    let key = match spot {
+        Spot::Rule(.., Part::Filter) => "filter",
+        Spot::Rule(.., Part::Action) => "action",
+        _ => "name",
+    };
+    format!("{}.{key}", path_of(spot))
 }
 
 #[cfg(test)]
@@ -228,7 +268,7 @@ mod tests {
         );
         assert_eq!(
             emulator("{\"Name\": \"a\"},\n{\"Name\": \"A\"}").unwrap_err(),
-            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Name: the queue `A` is there already",
+            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Name: the queue `A` is there already, as UserConfig.Namespaces[0].Queues[0]",
         );
     }
 
@@ -307,7 +347,7 @@ mod tests {
             "Topics": [{"Name": "A"}]}]}}"#;
         assert_eq!(
             check("Config.json", text).unwrap_err(),
-            "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: the entity `A` is there already",
+            "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: the entity `A` is there already, as UserConfig.Namespaces[0].Queues[0]",
         );
     }
 
@@ -376,7 +416,7 @@ mod tests {
                 "{\"queues\": [\n{\"name\": \"a\"},\n{\"name\": \"A\"}]}"
             )
             .unwrap_err(),
-            "q.json:3: queues[1].name: the queue `A` is there already",
+            "q.json:3: queues[1].name: the queue `A` is there already, as queues[0]",
         );
         let error = check(
             "q.json",

@@ -8,6 +8,7 @@ use std::path::Path;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::de::DeserializeOwned;
 
 use super::error::{Error, Place, line_of};
 
@@ -62,6 +63,12 @@ pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
     })
 }
 
+/// Parses `text` and reads what it says.
+pub fn read_text<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, Error> {
+    let value = parse(file, text)?;
+    Cursor::root(file, text, &value).read()
+}
+
 impl<'a> Cursor<'a> {
     /// At the root of a parsed file.
     pub fn root(file: &'a Path, text: &'a str, value: &'a Value<'a>) -> Self {
@@ -89,6 +96,18 @@ impl<'a> Cursor<'a> {
             place: self.place(),
             message: message.into(),
         }
+    }
+
+    /// An error about the value at `path` from here, or about this one if nothing is there.
+    pub fn error_at(&self, path: &str, message: String) -> Error {
+        let place = self.at(path).map_or_else(
+            || Place {
+                path: path.to_owned(),
+                ..self.place()
+            },
+            |value| value.place(),
+        );
+        Error::Value { place, message }
     }
 
     /// The member `name`, unless it is absent or null.
@@ -203,9 +222,11 @@ impl<'a> Cursor<'a> {
             })
     }
 
-    /// This value for a deserializer, which will not know lines.
-    pub fn to_serde(&self) -> serde_json::Value {
-        self.value.clone().into()
+    /// What this value says.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let value: serde_json::Value = self.value.clone().into();
+        serde_path_to_error::deserialize(value)
+            .map_err(|error| self.error_at(&error.path().to_string(), error.inner().to_string()))
     }
 
     fn object(&self) -> Result<&'a Object<'a>, Error> {

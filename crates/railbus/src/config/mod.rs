@@ -8,18 +8,21 @@ mod duration;
 mod emulator;
 mod entities;
 mod error;
+mod fault;
 mod json;
 mod name;
 mod queue;
 mod railbus_toml;
 mod size;
 mod toml_file;
+mod topic;
 
 pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
 pub use entities::{Entities, read_entities};
-pub use error::Error;
+pub use error::{Error, read};
+pub use fault::missing_targets;
+pub use json::read_text;
 pub use name::EntityPath;
-pub use queue::missing_targets;
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };

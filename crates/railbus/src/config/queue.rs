@@ -6,7 +6,6 @@ use server::QueueDefinition;
 
 use super::choice::{Expiry, Status};
 use super::duration::Millis;
-use super::entities::Entities;
 use super::name::EntityPath;
 use super::size::{Count, Size};
 
@@ -20,6 +19,10 @@ pub type HistoryWindow = Millis<5_000, { 7 * 24 * 60 * 60 * 1_000 }>;
 pub type IdleTime = Millis<300_000, { u64::MAX }>;
 /// Any positive 32-bit integer.
 pub type DeliveryCount = Count<1, { i32::MAX as u64 }>;
+/// Up to what Premium has.
+pub type MaxSize = Count<1, 81_920>;
+/// Up to what Premium has.
+pub type MaxMessageSize = Size<1, { 100 << 20 }>;
 
 /// One of `[[queues]]`. Every key but the name is optional; an unknown key is an error.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,9 +37,9 @@ pub struct QueueConfig {
     pub default_message_time_to_live: Option<TimeToLive>,
     pub dead_lettering_on_message_expiration: Option<bool>,
     /// Of the queue with its subqueues.
-    pub max_size_in_megabytes: Option<Count<1, 81_920>>,
+    pub max_size_in_megabytes: Option<MaxSize>,
     /// Of one message. The broker's setting otherwise.
-    pub max_message_size: Option<Size<1, { 100 << 20 }>>,
+    pub max_message_size: Option<MaxMessageSize>,
     /// The broker's setting otherwise.
     pub expiry: Option<Expiry>,
     pub requires_session: Option<bool>,
@@ -98,50 +101,4 @@ impl From<QueueConfig> for QueueDefinition {
 /// The number as settings have it.
 pub fn delivery_count(count: DeliveryCount) -> u32 {
     u32::try_from(count.0).expect("the count is checked to be an i32")
-}
-
-/// Why a queue can not forward as it should, if so. (Entities contract 14.1)
-pub fn forwarding_fault(queue: &QueueDefinition) -> Option<String> {
-    let settings = &queue.settings;
-    let targets = [
-        &settings.forward_to,
-        &settings.forward_dead_lettered_messages_to,
-    ];
-    let mut targets = targets.into_iter().flatten();
-    if targets.any(|target| target.eq_ignore_ascii_case(&queue.path)) {
-        return Some(format!(
-            "the queue `{}` can not forward to itself",
-            queue.path
-        ));
-    }
-    let sessions = settings.requires_session && settings.forward_to.is_some();
-    sessions.then(|| {
-        format!(
-            "the queue `{}` has sessions, so it can not forward",
-            queue.path
-        )
-    })
-}
-
-/// A warning for each queue or subscription whose messages would go to one that is not there.
-pub fn missing_targets(entities: &Entities) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let queues = entities.queues.iter();
-    let queues = queues.map(|queue| (queue.path.clone(), &queue.settings));
-    let subscriptions = entities.topics.iter().flat_map(|topic| {
-        let of_topic = topic.subscriptions.iter();
-        of_topic.map(|it| (format!("{}/{}", topic.path, it.name), &it.settings.queue))
-    });
-    for (path, settings) in queues.chain(subscriptions) {
-        let dead = settings.forward_dead_lettered_messages_to.iter();
-        for target in settings
-            .forward_to
-            .iter()
-            .chain(dead)
-            .filter(|target| !entities.contains(target))
-        {
-            warnings.push(format!("{path} forwards to {target}, which is not there"));
-        }
-    }
-    warnings
 }

@@ -9,11 +9,13 @@ use serde::de::Error as _;
 
 use super::choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
 use super::duration::Millis;
+use super::entities::{Entities, collect};
 use super::error::Error;
 use super::name::EntityPath;
 use super::queue::QueueConfig;
 use super::size::{Count, Size};
 use super::toml_file::TomlFile;
+use super::topic::TopicConfig;
 
 /// 1 second to 1 hour.
 type TimeOut = Millis<1_000, 3_600_000>;
@@ -41,6 +43,7 @@ pub struct RailbusToml {
     pub auth: Auth,
     pub limits: LimitsConfig,
     pub queues: Vec<QueueConfig>,
+    pub topics: Vec<TopicConfig>,
 }
 
 /// `[auth]`: who may do what.
@@ -83,6 +86,8 @@ pub struct LimitsConfig {
     pub handshake_time_out: Option<TimeOut>,
     /// Silence for this long ends a connection.
     pub idle_time_out: Option<TimeOut>,
+    /// A connection without links is closed after this long; never, unless told otherwise.
+    pub unused_connection_time_out: Option<TimeOut>,
     pub frame_size: Option<Size<512, { 1 << 20 }>>,
     pub sessions_per_connection: Option<Count<1, 5_000>>,
     pub links_per_session: Option<Count<1, 65_536>>,
@@ -97,28 +102,28 @@ pub struct LimitsConfig {
     pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     /// Messages that one batch delete may ask for: 4,000 as Premium has it, unless told otherwise.
     pub messages_per_batch_delete: Option<Count<1, 4_000>>,
+    /// From a transaction's first operation to its discharge.
+    pub transaction_time_out: Option<TimeOut>,
+    /// Messages sent and settled in one transaction.
+    pub operations_per_transaction: Option<Count<1, 100_000>>,
+    /// Transactions that are open at a time.
+    pub transactions_per_connection: Option<Count<1, 10_000>>,
+    /// What one transaction holds until it is discharged.
+    pub bytes_per_transaction: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    /// What all transactions hold together.
+    pub transaction_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Free disk space below which sends are refused.
     pub reserve_bytes: Option<Size<0, { u64::MAX }>>,
 }
 
-/// Reads and checks `file`.
-pub fn read_railbus_toml(file: &Path) -> Result<RailbusToml, Error> {
-    let file = TomlFile::<RailbusToml>::read(file)?;
-    check_queues(&file)?;
+/// Reads and checks `file`; returns its settings and its entities.
+pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> {
+    let mut file = TomlFile::<RailbusToml>::read(file)?;
     check_rules(&file)?;
-    Ok(file.value)
-}
-
-fn check_queues(file: &TomlFile<'_, RailbusToml>) -> Result<(), Error> {
-    let mut seen = HashMap::new();
-    for (index, queue) in file.value.queues.iter().enumerate() {
-        let name = queue.name.clone().into_string();
-        if let Some(first) = seen.insert(name.to_lowercase(), index) {
-            let message = format!("the queue `{name}` is there already, as queues[{first}]");
-            return Err(file.error(format!("queues[{index}].name"), message));
-        }
-    }
-    Ok(())
+    let queues = std::mem::take(&mut file.value.queues);
+    let topics = std::mem::take(&mut file.value.topics);
+    let entities = collect(queues, topics, |path, message| file.error(path, message))?;
+    Ok((file.value, entities))
 }
 
 fn check_rules(file: &TomlFile<'_, RailbusToml>) -> Result<(), Error> {
@@ -183,6 +188,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<RailbusToml, String> {
+        read_all(text).map(|(config, _)| config)
+    }
+
+    fn read_all(text: &str) -> Result<(RailbusToml, Entities), String> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("railbus.toml");
         std::fs::write(&file, text).unwrap();
@@ -223,14 +232,22 @@ mod tests {
             connections = 10
             idle-time-out = "PT1M"
             messages-per-batch-delete = 500
+            unused-connection-time-out = "PT5M"
+            transaction-time-out = "PT30S"
+            operations-per-transaction = 1000
+            transactions-per-connection = 2
+            bytes-per-transaction = "1MiB"
+            transaction-bytes = "2MiB"
             reserve-bytes = "1GiB"
             [[queues]]
             name = "orders"
             lock-duration = "PT30S"
             max-delivery-count = 5
             default-message-time-to-live = "P14D"
+            [[topics]]
+            name = "events"
         "#;
-        let config = read(text).unwrap();
+        let (config, entities) = read_all(text).unwrap();
         assert_eq!(config.listen.len(), 2);
         assert_eq!(config.max_message_size, Some(Size(1_048_576)));
         assert_eq!(config.memory, Some(Size(256 << 20)));
@@ -241,7 +258,8 @@ mod tests {
         );
         assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));
         assert_eq!(config.limits.messages_per_batch_delete, Some(Count(500)));
-        let queue = server::QueueDefinition::from(config.queues[0].clone());
+        assert_eq!(entities.topics[0].path, "events");
+        let queue = &entities.queues[0];
         assert_eq!(queue.settings.lock_duration, 30_000);
         assert_eq!(
             queue.settings.default_message_time_to_live,
@@ -277,6 +295,10 @@ mod tests {
         check_error(
             "[[queues]]\nname = 'a'\n[[queues]]\nname = 'A'\n",
             "railbus.toml:4: queues[1].name: the queue `A` is there already, as queues[0]",
+        );
+        check_error(
+            "[[queues]]\nname = 'a'\n[[topics]]\nname = 'A'\n",
+            "railbus.toml:4: topics[0].name: the entity `A` is there already, as queues[0]",
         );
     }
 

@@ -15,26 +15,14 @@ use crate::config::queue::{HistoryWindow, IdleTime, LockDuration, TimeToLive};
 impl Reader {
     pub(super) fn topic(&mut self, topic: &Cursor<'_>) -> Result<(), Error> {
         self.warn_unknown(topic, &["Name", "Properties", "Subscriptions"])?;
-        let name = topic.required("Name")?;
-        let path = path(&name)?;
-        if self.entities.contains(&path) {
-            return Err(name.error(format!("the entity `{path}` is there already")));
-        }
+        let path = path(&topic.required("Name")?)?;
         let settings = match topic.member("Properties")? {
             Some(properties) => self.topic_settings(&properties)?,
             None => defaults(),
         };
-        let mut subscriptions: Vec<SubscriptionDefinition> = Vec::new();
+        let mut subscriptions = Vec::new();
         for member in topic.list("Subscriptions")? {
-            let subscription = self.subscription(&member)?;
-            let taken = |other: &SubscriptionDefinition| {
-                other.name.eq_ignore_ascii_case(&subscription.name)
-            };
-            if subscriptions.iter().any(taken) {
-                let text = format!("the subscription `{}` is there already", subscription.name);
-                return Err(member.required("Name")?.error(text));
-            }
-            subscriptions.push(subscription);
+            subscriptions.push(self.subscription(&member)?);
         }
         self.entities.topics.push(TopicDefinition {
             path,
@@ -80,10 +68,6 @@ impl Reader {
                 ..SubscriptionSettings::default()
             },
         };
-        if settings.queue.requires_session && settings.queue.forward_to.is_some() {
-            let text = "a subscription with sessions can not forward";
-            return Err(member.required("Name")?.error(text));
-        }
         let mut rules = Vec::new();
         for rule in member.list("Rules")? {
             rules.push(self.rule(&rule)?);
@@ -167,15 +151,12 @@ impl Reader {
         };
         let action = properties.member("Action")?;
         let action = action.map(|action| self.expression(&action)).transpose()?;
-        let rule = RuleDescription {
+        Ok(RuleDescription {
             name: name.string()?.to_owned(),
             filter,
             action,
             ..RuleDescription::default()
-        };
-        rule.check()
-            .map_err(|error| name.error(error.to_string()))?;
-        Ok(rule)
+        })
     }
 
     fn expression(&mut self, member: &Cursor<'_>) -> Result<String, Error> {

@@ -1,0 +1,168 @@
+//! Faults of entities that no value shows by itself: names that are taken, forwarding that can not
+//! be, rules that make no sense. What holds is the same whatever the file looks like.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+
+use broker::{QueueSettings, RuleDescription, RuleError};
+use server::{SubscriptionDefinition, TopicDefinition};
+
+use super::entities::Entities;
+
+/// Where a fault is: by index, as the file lists it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Spot {
+    Queue(usize),
+    Topic(usize),
+    /// By topic and subscription.
+    Subscription(usize, usize),
+    /// By topic, subscription and rule.
+    Rule(usize, usize, usize, Part),
+}
+
+/// What of a rule it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    Name,
+    Filter,
+    Action,
+}
+
+/// Why a file is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fault {
+    pub spot: Spot,
+    pub message: String,
+    /// Where the name that is taken stands as well.
+    pub first: Option<Spot>,
+}
+
+impl Fault {
+    fn new(spot: Spot, message: impl Into<String>) -> Self {
+        Self {
+            spot,
+            message: message.into(),
+            first: None,
+        }
+    }
+
+    /// The text of the error, in a file that calls its places so.
+    pub fn text<Path: Display>(&self, path_of: impl Fn(Spot) -> Path) -> String {
+        match self.first {
+            Some(first) => format!("{}, as {}", self.message, path_of(first)),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// Names in any case, and where they were seen first.
+#[derive(Default)]
+struct Names(HashMap<String, Spot>);
+
+impl Names {
+    fn add(&mut self, what: &str, name: &str, spot: Spot) -> Result<(), Fault> {
+        match self.0.insert(name.to_lowercase(), spot) {
+            None => Ok(()),
+            Some(first) => Err(Fault {
+                first: Some(first),
+                ..Fault::new(spot, format!("the {what} `{name}` is there already"))
+            }),
+        }
+    }
+}
+
+/// Finds the first fault.
+pub fn check(entities: &Entities) -> Result<(), Fault> {
+    let mut names = Names::default();
+    for (index, queue) in entities.queues.iter().enumerate() {
+        let spot = Spot::Queue(index);
+        names.add("queue", &queue.path, spot)?;
+        check_forwarding("queue", &queue.path, &queue.settings)
+            .map_err(|fault| Fault::new(spot, fault))?;
+    }
+    for (index, topic) in entities.topics.iter().enumerate() {
+        let spot = Spot::Topic(index);
+        names.add("entity", &topic.path, spot)?;
+        check_topic(index, topic)?;
+    }
+    Ok(())
+}
+
+fn check_topic(topic_index: usize, topic: &TopicDefinition) -> Result<(), Fault> {
+    let mut names = Names::default();
+    for (index, subscription) in topic.subscriptions.iter().enumerate() {
+        let spot = Spot::Subscription(topic_index, index);
+        names.add("subscription", &subscription.name, spot)?;
+        let path = format!("{}/Subscriptions/{}", topic.path, subscription.name);
+        check_forwarding("subscription", &path, &subscription.settings.queue)
+            .map_err(|fault| Fault::new(spot, fault))?;
+        check_rules(topic_index, index, subscription)?;
+    }
+    Ok(())
+}
+
+fn check_rules(
+    topic: usize,
+    subscription_index: usize,
+    subscription: &SubscriptionDefinition,
+) -> Result<(), Fault> {
+    let mut names = Names::default();
+    for (index, rule) in subscription.rules.iter().flatten().enumerate() {
+        let spot = |part| Spot::Rule(topic, subscription_index, index, part);
+        names.add("rule", &rule.name, spot(Part::Name))?;
+        rule.check()
+            .map_err(|error| Fault::new(spot(part_of(rule, &error)), error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// What of a rule an error is about.
+fn part_of(rule: &RuleDescription, error: &RuleError) -> Part {
+    let without_action = RuleDescription {
+        action: None,
+        ..rule.clone()
+    };
+    match error {
+        RuleError::Invalid { .. } if without_action.check().is_ok() => Part::Action,
+        RuleError::Invalid { .. } => Part::Filter,
+        _ => Part::Name,
+    }
+}
+
+/// (Entities contract 14.1)
+fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<(), String> {
+    let targets = [
+        &settings.forward_to,
+        &settings.forward_dead_lettered_messages_to,
+    ];
+    let mut targets = targets.into_iter().flatten();
+    if targets.any(|target| target.eq_ignore_ascii_case(path)) {
+        return Err(format!("the {what} `{path}` can not forward to itself"));
+    }
+    if settings.requires_session && settings.forward_to.is_some() {
+        return Err(format!(
+            "the {what} `{path}` has sessions, so it can not forward"
+        ));
+    }
+    Ok(())
+}
+
+/// A warning for each queue or subscription whose messages would go to one that is not there.
+pub fn missing_targets(entities: &Entities) -> Vec<String> {
+    let known = entities.names();
+    let mut warnings = Vec::new();
+    let queues = entities.queues.iter();
+    let queues = queues.map(|queue| (queue.path.clone(), &queue.settings));
+    let subscriptions = entities.topics.iter().flat_map(|topic| {
+        let of_topic = topic.subscriptions.iter();
+        of_topic.map(|it| (format!("{}/{}", topic.path, it.name), &it.settings.queue))
+    });
+    for (path, settings) in queues.chain(subscriptions) {
+        let dead = settings.forward_dead_lettered_messages_to.iter();
+        let targets = settings.forward_to.iter().chain(dead);
+        for target in targets.filter(|target| !known.contains(&target.to_lowercase())) {
+            warnings.push(format!("{path} forwards to {target}, which is not there"));
+        }
+    }
+    warnings
+}
