@@ -21,6 +21,9 @@ pub enum Dress {
     Session,
     /// A time to be enqueued, one second ahead.
     Schedule,
+    /// A label, and the application properties `region`, `key` and `n`: of so many keys one after
+    /// the other, `k0`, `k1` and so on, and the number in it.
+    Key(u32),
 }
 
 impl Dress {
@@ -44,6 +47,20 @@ impl Dress {
                 let due = Value::Timestamp(now_ms().saturating_add(AHEAD_MS));
                 let entries = [(Value::Symbol(key), due)];
                 encode_map_section(out, descriptor::MESSAGE_ANNOTATIONS, &entries);
+            }
+            Self::Key(keys) => {
+                let key = number % u64::from(keys.max(1));
+                Properties {
+                    subject: Some("order-placed".to_owned()),
+                    ..Properties::default()
+                }
+                .encode(out);
+                let entries = [
+                    (Value::from("region"), Value::from("eu")),
+                    (Value::from("key"), Value::from(format!("k{key}").as_str())),
+                    (Value::from("n"), Value::Ulong(key)),
+                ];
+                encode_map_section(out, descriptor::APPLICATION_PROPERTIES, &entries);
             }
         }
     }

@@ -29,6 +29,7 @@ mod results;
 mod sender;
 mod site;
 mod throughput;
+mod topics;
 mod transactor;
 
 use results::Results;
@@ -75,6 +76,8 @@ pub enum Row {
     /// Sending and receiving 1 KiB at once: plain, duplicate detection, forwarded, a session, scheduled,
     /// deferred, transactional
     Features,
+    /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000 correlation filters
+    Topics,
     /// Time to accepted at 2,000 messages a second
     Latency,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
@@ -168,6 +171,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
         Row::Features => throughput::features(site, scale, results),
+        Row::Topics => topics::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Purge => purge::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),

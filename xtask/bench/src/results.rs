@@ -30,6 +30,12 @@ pub enum Unit {
     /// A number of messages.
     #[serde(rename = "messages")]
     Messages,
+    /// Processor seconds for a million copies of messages.
+    #[serde(rename = "CPU s/million copies")]
+    SecondsPerMillionCopies,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
     /// Mebibytes.
     #[serde(rename = "MiB")]
     Mebibytes,
@@ -173,13 +179,15 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Percent => "%",
             Self::Messages => "messages",
+            Self::SecondsPerMillionCopies => "CPU s/million copies",
+            Self::Bytes => "B",
             Self::Mebibytes => "MiB",
         }
     }
 
     fn format(self, value: f64) -> String {
         match self {
-            Self::PerSecond | Self::Messages => format!("{value:.0}"),
+            Self::PerSecond | Self::Messages | Self::Bytes => format!("{value:.0}"),
             _ => format!("{value:.2}"),
         }
     }

@@ -22,6 +22,8 @@ pub const SESSIONS: &str = "bench-sessions";
 pub const SESSION: &str = "session";
 /// Queues of the row with many.
 pub const QUEUES: usize = 50;
+/// The file with what a broker has besides these.
+const ENTITIES: &str = "entities.json";
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
 const TMPFS: u64 = 0x0102_1994;
 
@@ -73,13 +75,22 @@ impl Site {
         Ok(Fresh { broker, data })
     }
 
+    /// Starts a broker on an empty data directory, with more `entities`, in JSON.
+    pub fn fresh_with(&self, entities: &str) -> Result<Fresh> {
+        let data = tempfile::tempdir_in(self.folder.path())?;
+        std::fs::write(data.path().join(ENTITIES), entities)?;
+        let broker = self.start(data.path())?;
+        Ok(Fresh { broker, data })
+    }
+
     /// Starts a broker on what lies in `data`.
     pub fn start(&self, data: &Path) -> Result<Broker> {
+        let entities = data.join(ENTITIES);
         Broker::start(&Plan {
             program: self.program.clone(),
-            data: data.join("data"),
+            data: store(data),
             config: Some(self.folder.path().join("railbus.toml")),
-            entities: None,
+            entities: entities.is_file().then_some(entities),
             log: log(data),
             log_filter: Some(group::LOG_FILTER),
         })
@@ -103,6 +114,11 @@ impl Fresh {
         anyhow::ensure!(status.success(), "the broker ended with {status}");
         Ok(())
     }
+}
+
+/// Where a broker keeps its messages.
+pub fn store(data: &Path) -> PathBuf {
+    data.join("data")
 }
 
 fn log(data: &Path) -> PathBuf {

@@ -19,18 +19,22 @@ use super::site::{self, Fresh, Site};
 use super::transactor::Transactor;
 
 /// Messages without an outcome, over all connections of a row.
-const IN_FLIGHT: u64 = 500;
+pub const IN_FLIGHT: u64 = 500;
 /// Connections that each have a transaction, which together have about as much in flight.
 const TRANSACTORS: u64 = 10;
 /// How long a row may take to finish after it sends no more.
 const GRACE: Duration = Duration::from_secs(120);
 
 /// What a row did.
-struct Run {
-    sent: u64,
-    settled: u64,
-    elapsed: Duration,
-    usage: Usage,
+pub struct Run {
+    /// Messages accepted.
+    pub sent: u64,
+    /// Messages received and settled.
+    pub settled: u64,
+    /// From the first to the last outcome.
+    pub elapsed: Duration,
+    /// What it took.
+    pub usage: Usage,
 }
 
 /// The figure for what the broker committed at once.
@@ -215,7 +219,8 @@ fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
     })))
 }
 
-fn execute(fresh: &Fresh, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {
+/// Does `work`, with a backlog of so many messages.
+pub fn execute(fresh: &Fresh, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {
     let address = fresh.address()?;
     let mut clients = work
         .into_iter()
@@ -276,7 +281,8 @@ impl Run {
     }
 }
 
-fn record(results: &mut Results, row: &str, messages: u64, run: &Run) {
+/// Adds what a row did with so many messages.
+pub fn record(results: &mut Results, row: &str, messages: u64, run: &Run) {
     results.add(row, "messages", Unit::PerSecond, run.rate(messages));
     results.add(
         row,
