@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Unauthorized;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::door::House;
 use answer::Response;
@@ -35,7 +35,10 @@ const OWN: &str = "/$railbus/";
 
 /// Serves HTTP on `stream` until the peer has enough or the server stops. From a trusted listener
 /// nobody is asked for a key.
-pub async fn serve(stream: TcpStream, house: Arc<House>, is_trusted: bool) {
+pub async fn serve<S>(stream: S, house: Arc<House>, is_trusted: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut stopping = house.stopping.clone();
     let header_time_out = house.limits.handshake;
     let service = service_fn(move |request| {
