@@ -1,10 +1,11 @@
-//! Connection: one AMQP socket and its client of the dialect.
+//! Connection: one AMQP stream and its client of the dialect.
 //!
 //! Each round waits for something to happen, then hears what the broker says, reads what is there,
 //! sends the shard all commands as one batch and writes what can be written. Writing never waits,
 //! so a peer that does not read still has its settlements taken in and its time-outs kept; what
 //! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
 
+use std::io::IoSlice;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,7 @@ use std::time::Duration;
 use broker::Output;
 use bytes::{Buf, BytesMut};
 use servicebus::Client;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
+use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
@@ -21,6 +21,7 @@ use crate::budget::Share;
 use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
 use crate::shard::{Directories, Message};
+use crate::stream::Stream;
 
 /// Reads in one round; then it is somebody else's turn.
 const READS_PER_ROUND: usize = 4;
@@ -32,8 +33,6 @@ const BATCHES_PER_ROUND: usize = 32;
 const KEPT_OUTPUT: usize = 64 * 1024;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
-/// What such a peer may still send.
-const LINGER_BYTES: usize = 4 << 20;
 
 /// What ended a wait.
 enum Cause {
@@ -44,9 +43,9 @@ enum Cause {
     Stop,
 }
 
-/// One AMQP socket.
-pub struct Connection {
-    stream: TcpStream,
+/// One AMQP stream.
+pub struct Connection<S> {
+    stream: S,
     client: Client,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     heard: Vec<Vec<Output>>,
@@ -64,10 +63,12 @@ pub struct Connection {
     is_gone: bool,
 }
 
-impl Connection {
-    /// A connection that was just accepted.
+impl<S: Stream> Connection<S> {
+    /// A connection that was just accepted, and the bytes of it that were read to find out what
+    /// it speaks.
     pub fn new(
-        stream: TcpStream,
+        stream: S,
+        early: BytesMut,
         client: Client,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
         directories: Directories,
@@ -80,7 +81,7 @@ impl Connection {
             outputs,
             heard: Vec::new(),
             directories,
-            input: Input::default(),
+            input: Input::new(early),
             share,
             stopping: house.stopping.clone(),
             house,
@@ -169,7 +170,8 @@ impl Connection {
 
     /// What the socket should be ready for.
     fn interest(&self) -> Option<Interest> {
-        match (self.may_read(), self.unwritten > 0) {
+        let may_write = self.unwritten > 0 || self.stream.has_unsent();
+        match (self.may_read(), may_write) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
@@ -234,7 +236,7 @@ impl Connection {
                 break;
             }
             let most = if is_slow { SLOW_READ } else { usize::MAX };
-            match self.input.read(&self.stream, most) {
+            match self.input.read(&mut self.stream, most) {
                 Read::Some(_) => self
                     .client
                     .handle_input(self.house.clock.moment(), self.input.buffer()),
@@ -264,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// Writes what the socket takes.
+    /// Writes what the stream takes.
     fn write(&mut self) {
         let now = self.house.clock.moment();
         loop {
@@ -274,46 +276,37 @@ impl Connection {
                 if output.capacity() > KEPT_OUTPUT {
                     *output = BytesMut::new();
                 }
-                return;
+                break;
             }
-            match self.stream.try_write(output) {
+            match self.stream.try_write(&[IoSlice::new(output)]) {
                 Ok(count) => {
                     output.advance(count);
                     self.client.written();
                 }
                 Err(error) if is_temporary(&error) => return,
-                Err(_) => {
-                    self.client.handle_eof(now);
-                    self.is_gone = true;
-                    return;
-                }
+                Err(_) => return self.lose(),
             }
         }
+        if let Err(error) = self.stream.try_flush()
+            && !is_temporary(&error)
+        {
+            self.lose();
+        }
+    }
+
+    fn lose(&mut self) {
+        self.client.handle_eof(self.house.clock.moment());
+        self.is_gone = true;
     }
 
     fn is_over(&self) -> bool {
         self.is_gone || self.input_ended || self.client.is_finished()
     }
 
-    /// Writes our last words and lets the peer read them: closing a socket with unread input would
-    /// reset it and take them away.
+    /// Says goodbye. A peer that is slow or gone is left alone.
     async fn linger(mut self) {
-        let farewell = async {
-            self.stream
-                .write_all_buf(self.client.output(self.house.clock.moment()))
-                .await?;
-            self.stream.shutdown().await?;
-            let mut rest = [0; 4096];
-            let mut count = 0;
-            while count < LINGER_BYTES {
-                match self.stream.read(&mut rest).await? {
-                    0 => break,
-                    more => count += more,
-                }
-            }
-            std::io::Result::Ok(())
-        };
-        // A peer that is slow or gone is left alone.
-        drop(tokio::time::timeout(LINGER, farewell).await);
+        let now = self.house.clock.moment();
+        let last = std::mem::take(self.client.output(now));
+        drop(tokio::time::timeout(LINGER, self.stream.farewell(last)).await);
     }
 }

@@ -1,8 +1,11 @@
-//! Door: one listener. Tells by a connection's first byte what it speaks, and hands it over.
+//! Door: one listener. Tells by a connection's first bytes what it speaks, and hands it over.
 //!
 //! Every port speaks everything: AMQP begins with `A`, a TLS handshake with 0x16, HTTP with a
-//! method in capital letters. Whatever is none of these is given to the AMQP engine, which answers
+//! method in capital letters. Within TLS it is AMQP or HTTP again, and an HTTP request may turn the
+//! connection into WebSocket. Whatever is none of these is given to the AMQP engine, which answers
 //! with the protocol header it would have liked. [AMQP 2.2]
+//!
+//! Until a connection has said what it speaks, TLS included, it has the time of one handshake.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,24 +13,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use broker::{Command, ConnectionId};
-use servicebus::{AccessRules, Client};
+use bytes::{Bytes, BytesMut};
+use servicebus::{AccessRules, Client, Moment};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::budget::{Budget, Share};
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::entrance::{Entrance, Ticket};
-use crate::http;
-use crate::options::Limits;
+use crate::http::{self, Upgraded};
+use crate::options::{Certificate, Limits};
 use crate::shard::{Directories, Inbox, Message};
+use crate::stream::Stream;
+use crate::tls::Tls;
+use crate::websocket::WebSocket;
 
 /// How long a listener rests after the system could not give it a connection (too many open files).
 const REST: Duration = Duration::from_millis(100);
 
-/// Until TLS is part of this server.
-const TLS_REFUSED: &str = "a connection is refused: it begins with a TLS handshake, \
-                           and this broker speaks plain AMQP and HTTP only";
+/// The header by which an AMQP client asks for TLS on a plain connection. [AMQP 5.2.1]
+const AMQP_TLS: [u8; 8] = *b"AMQP\x02\x01\x00\x00";
 
 /// What all doors share.
 pub struct House {
@@ -38,6 +48,7 @@ pub struct House {
     pub settings: Arc<servicebus::Settings>,
     pub directories: Directories,
     pub rules: Arc<AccessRules>,
+    pub certificate: Option<Certificate>,
     /// Whether the rules are the well-known one.
     pub development_key: bool,
     pub inbox: Inbox,
@@ -66,12 +77,15 @@ impl Protocol {
     }
 }
 
-/// Where a connection comes from.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
+/// A connection that was let in.
+struct Visitor {
     peer: SocketAddr,
     /// It came through a listener that only this machine can reach.
     is_loopback: bool,
+    /// When it has to have said what it speaks.
+    deadline: Instant,
+    since: Moment,
+    house: Arc<House>,
 }
 
 /// Lets connections in until the server stops.
@@ -86,7 +100,7 @@ pub async fn open(listener: TcpListener, house: Arc<House>) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => welcome(stream, Origin { peer, is_loopback }, &house),
+            Ok((stream, peer)) => welcome(stream, peer, is_loopback, &house),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(REST).await;
@@ -95,99 +109,187 @@ pub async fn open(listener: TcpListener, house: Arc<House>) {
     }
 }
 
-fn welcome(stream: TcpStream, origin: Origin, house: &Arc<House>) {
-    let peer = origin.peer;
+fn welcome(stream: TcpStream, peer: SocketAddr, is_loopback: bool, house: &Arc<House>) {
     match house.entrance.admit(peer.ip()) {
-        Ok(ticket) => drop(tokio::spawn(receive(
-            stream,
-            origin,
-            Arc::clone(house),
-            ticket,
-        ))),
+        Ok(ticket) => {
+            let visitor = Visitor {
+                peer,
+                is_loopback,
+                deadline: Instant::now() + house.limits.handshake,
+                since: house.clock.moment(),
+                house: Arc::clone(house),
+            };
+            drop(tokio::spawn(visitor.receive(stream, ticket)));
+        }
         Err(refusal) => tracing::warn!(%peer, "a connection is refused: {refusal}"),
     }
 }
 
-async fn receive(stream: TcpStream, origin: Origin, house: Arc<House>, ticket: Ticket) {
-    let peer = origin.peer;
-    let inside = house.inside.clone();
-    // Without it small frames would wait for the acknowledgement of others.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "a connection was gone at once");
-        return;
-    }
-    let Some(first) = first_byte(&stream, &house).await else {
-        return;
-    };
-    match Protocol::of(first) {
-        Protocol::Amqp => serve_amqp(stream, &house).await,
-        Protocol::Http => {
-            let is_trusted = origin.is_loopback && house.development_key;
-            http::serve(stream, Arc::clone(&house), is_trusted).await;
+impl Visitor {
+    async fn receive(self, stream: TcpStream, ticket: Ticket) {
+        let inside = self.house.inside.clone();
+        // Without it small frames would wait for the acknowledgement of others.
+        match stream.set_nodelay(true) {
+            Ok(()) => self.serve(stream).await,
+            Err(error) => {
+                tracing::debug!(peer = %self.peer, %error, "a connection was gone at once");
+            }
         }
-        Protocol::Tls => tracing::warn!(%peer, "{TLS_REFUSED}"),
+        drop((ticket, inside));
     }
-    drop((ticket, inside));
-}
 
-/// Looks at the first byte without taking it. `None` when it does not come in time.
-async fn first_byte(stream: &TcpStream, house: &House) -> Option<u8> {
-    let mut first = [0];
-    let mut stopping = house.stopping.clone();
-    let peek = tokio::time::timeout(house.limits.handshake, stream.peek(&mut first));
-    tokio::select! {
-        _ = stopping.wait_for(|stopping| *stopping) => None,
-        peeked = peek => matches!(peeked, Ok(Ok(1))).then_some(first[0]),
+    async fn serve(&self, mut stream: TcpStream) {
+        let mut first = [0];
+        let Some(Ok(1)) = self.in_time(stream.peek(&mut first)).await else {
+            return;
+        };
+        match Protocol::of(first[0]) {
+            Protocol::Amqp => {
+                let Some(header) = self.header(&mut stream).await else {
+                    return;
+                };
+                if *header == AMQP_TLS && self.house.certificate.is_some() {
+                    self.serve_tls_after_header(stream).await;
+                } else {
+                    self.serve_amqp(stream, header, self.since).await;
+                }
+            }
+            Protocol::Http => {
+                if let Some(upgraded) = self.serve_http(stream).await {
+                    self.serve_websocket(upgraded.stream, upgraded.early).await;
+                }
+            }
+            Protocol::Tls => self.serve_tls(stream).await,
+        }
     }
-}
 
-/// Runs an AMQP connection as a task of its own: whatever becomes of it, the broker is told that
-/// it is gone.
-async fn serve_amqp(stream: TcpStream, house: &Arc<House>) {
-    let id = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
-    let (ear, outputs) = mpsc::unbounded_channel();
-    if house
-        .inbox
-        .send(Message::Open {
+    /// The header that a connection begins with; fewer bytes of one that has ended before.
+    async fn header(&self, stream: &mut TcpStream) -> Option<BytesMut> {
+        let mut header = BytesMut::new();
+        while header.len() < AMQP_TLS.len() {
+            let missing = AMQP_TLS.len() - header.len();
+            let mut rest = (&mut *stream).take(missing as u64);
+            if self.in_time(rest.read_buf(&mut header)).await?.ok()? == 0 {
+                break;
+            }
+        }
+        Some(header)
+    }
+
+    async fn serve_tls_after_header(&self, mut stream: TcpStream) {
+        if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
+            self.serve_tls(stream).await;
+        }
+    }
+
+    async fn serve_tls(&self, stream: TcpStream) {
+        let Some(mut stream) = self.accept_tls(stream).await else {
+            return;
+        };
+        let first = match self.in_time(stream.fill_buf()).await {
+            Some(Ok(&[first, ..])) => first,
+            _ => return,
+        };
+        match Protocol::of(first) {
+            Protocol::Amqp => {
+                let nothing = BytesMut::new();
+                self.serve_amqp(Tls::new(stream), nothing, self.since).await;
+            }
+            Protocol::Http => {
+                if let Some(upgraded) = self.serve_http(stream).await {
+                    let stream = Tls::new(upgraded.stream);
+                    self.serve_websocket(stream, upgraded.early).await;
+                }
+            }
+            Protocol::Tls => {
+                tracing::warn!(peer = %self.peer, "a connection is refused: TLS within TLS");
+            }
+        }
+    }
+
+    async fn accept_tls(&self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+        let peer = self.peer;
+        let Some(certificate) = &self.house.certificate else {
+            tracing::warn!(%peer, "a connection is refused: it begins with a TLS handshake, and this broker has no certificate");
+            return None;
+        };
+        let config = Arc::clone(&certificate.borrow());
+        match self
+            .in_time(TlsAcceptor::from(config).accept(stream))
+            .await?
+        {
+            Ok(stream) => Some(stream),
+            Err(error) => {
+                tracing::warn!(%peer, "a connection is refused in its TLS handshake: {error}");
+                None
+            }
+        }
+    }
+
+    /// What comes before the deadline, while the server does not stop.
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stopping = self.house.stopping.clone();
+        tokio::select! {
+            _ = stopping.wait_for(|stopping| *stopping) => None,
+            done = tokio::time::timeout_at(self.deadline, work) => done.ok(),
+        }
+    }
+
+    async fn serve_http<S>(&self, stream: S) -> Option<Upgraded<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        http::serve(stream, Arc::clone(&self.house), self.is_loopback).await
+    }
+
+    async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {
+        let max_frame_size = self.house.limits.unanswered_bytes as u64;
+        let stream = WebSocket::new(stream, early, max_frame_size);
+        // A connection may have been one of HTTP for long.
+        let since = self.house.clock.moment();
+        self.serve_amqp(stream, BytesMut::new(), since).await;
+    }
+
+    /// Runs an AMQP connection as a task of its own: whatever becomes of it, the broker is told that
+    /// it is gone. `early` was read from the stream before; `since` is when the handshake began.
+    async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: Moment) {
+        let house = &self.house;
+        let id = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
+        let (ear, outputs) = mpsc::unbounded_channel();
+        let open = Message::Open {
             connection: id,
             ear,
-        })
-        .await
-        .is_err()
-    {
-        return;
+        };
+        if house.inbox.send(open).await.is_err() {
+            return;
+        }
+        let mut directories = house.directories.clone();
+        let directory = Arc::clone(&directories.borrow_and_update());
+        let client = Client::new(
+            id,
+            Arc::clone(&house.settings),
+            directory,
+            Arc::clone(&house.rules),
+            since,
+        );
+        let share = Share::new(Arc::clone(&house.budget));
+        let connection = Connection::new(
+            stream,
+            early,
+            client,
+            outputs,
+            directories,
+            share,
+            Arc::clone(house),
+        );
+        if let Err(error) = tokio::spawn(connection.run()).await {
+            tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
+        }
+        // The inbox is closed only when the shard has failed or stopped.
+        let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
+        drop(house.inbox.send(gone).await);
+        drop(house.inbox.send(Message::Close { connection: id }).await);
     }
-    let mut directories = house.directories.clone();
-    let directory = Arc::clone(&directories.borrow_and_update());
-    let client = Client::new(
-        id,
-        Arc::clone(&house.settings),
-        directory,
-        Arc::clone(&house.rules),
-        house.clock.moment(),
-    );
-    let share = Share::new(Arc::clone(&house.budget));
-    let connection = Connection::new(
-        stream,
-        client,
-        outputs,
-        directories,
-        share,
-        Arc::clone(house),
-    );
-    if let Err(error) = tokio::spawn(connection.run()).await {
-        tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
-    }
-    // The inbox is closed only when the shard has failed or stopped.
-    drop(
-        house
-            .inbox
-            .send(Message::Commands(vec![Command::Disconnect {
-                connection: id,
-            }]))
-            .await,
-    );
-    drop(house.inbox.send(Message::Close { connection: id }).await);
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! HTTP on the same ports: `/health`, `/metrics`, and the broker's own interface under `/$railbus/`.
+//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, and
+//! the opening handshake of WebSocket.
 //!
 //! The health check says whether a send would succeed; it needs no right (Admin contract 1). The
 //! counters and all under `/$railbus/` need Manage, except with the development key on a loopback listener.
@@ -7,10 +8,17 @@ mod answer;
 mod body;
 mod clock;
 mod metrics;
+mod origin;
 mod rules;
+mod upgrade;
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
 
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, ORIGIN};
@@ -19,7 +27,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Unauthorized;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::door::House;
 use answer::Response;
@@ -33,33 +41,68 @@ const METRICS: &str = "/metrics";
 /// What is ours besides the contracts.
 const OWN: &str = "/$railbus/";
 
-/// Serves HTTP on `stream` until the peer has enough or the server stops. From a trusted listener
-/// nobody is asked for a key.
-pub async fn serve<S>(stream: S, house: Arc<House>, is_trusted: bool)
+/// A stream that speaks WebSocket from now on.
+#[derive(Debug)]
+pub struct Upgraded<S> {
+    pub stream: S,
+    /// What was read behind the request.
+    pub early: Bytes,
+}
+
+/// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
+/// WebSocket. On loopback nobody is asked for the development key.
+pub async fn serve<S>(stream: S, house: Arc<House>, is_loopback: bool) -> Option<Upgraded<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut stopping = house.stopping.clone();
-    let header_time_out = house.limits.handshake;
+    let handshake = house.limits.handshake;
+    let is_trusted = is_loopback && house.development_key;
+    let is_upgraded = Arc::new(AtomicBool::new(false));
+    let agreed = Arc::clone(&is_upgraded);
     let service = service_fn(move |request| {
-        let house = Arc::clone(&house);
-        async move { Ok::<_, Infallible>(respond(request, &house, is_trusted).await) }
+        let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
+        Box::pin(async move {
+            let response = match upgrade::respond(&request, &house, is_loopback) {
+                Some(response) => response,
+                None => respond(request, &house, is_trusted).await,
+            };
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                agreed.store(true, Ordering::Relaxed);
+            }
+            Ok::<_, Infallible>(response)
+        })
     });
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_time_out)
+        .header_read_timeout(handshake)
         .max_buf_size(HEADER_BYTES)
         .max_headers(HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        result = &mut connection => return log(result),
-        _ = stopping.wait_for(|stopping| *stopping) => connection.as_mut().graceful_shutdown(),
+    let asked_to_stop = tokio::select! {
+        result = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Err(result),
+        _ = stopping.wait_for(|stopping| *stopping) => Ok(()),
+    };
+    let result = match asked_to_stop {
+        Err(result) => result,
+        Ok(()) => {
+            Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|cx| connection.poll_without_shutdown(cx)).await
+        }
+    };
+    log(&result);
+    let parts = connection.into_parts();
+    let mut stream = parts.io.into_inner();
+    if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
+        let early = parts.read_buf;
+        return Some(Upgraded { stream, early });
     }
-    log(connection.await);
+    // A peer that takes no end is left alone.
+    drop(tokio::time::timeout(handshake, stream.shutdown()).await);
+    None
 }
 
-fn log(result: hyper::Result<()>) {
+fn log(result: &hyper::Result<()>) {
     if let Err(error) = result {
         tracing::debug!(%error, "an HTTP connection ended early");
     }

@@ -7,8 +7,9 @@
 use std::cell::RefCell;
 use std::io;
 
-use bytes::{BufMut, BytesMut};
-use tokio::net::TcpStream;
+use bytes::BytesMut;
+
+use crate::stream::Stream;
 
 /// What one read may bring.
 const READ_BYTES: usize = 64 * 1024;
@@ -36,18 +37,33 @@ pub enum Read {
 #[derive(Debug, Default)]
 pub struct Input {
     buffer: BytesMut,
+    /// Bytes that were read before there was a connection.
+    early: BytesMut,
 }
 
 impl Input {
+    /// An input that begins with what was read already.
+    pub fn new(early: BytesMut) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            early,
+        }
+    }
+
     /// The bytes, for a consumer that takes whole frames off the front.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// Reads once, `most` bytes at most, without waiting.
-    pub fn read(&mut self, stream: &TcpStream, most: usize) -> Read {
+    /// Reads once, about `most` bytes at most, without waiting.
+    pub fn read(&mut self, stream: &mut impl Stream, most: usize) -> Read {
         self.make_room();
-        match stream.try_read_buf(&mut (&mut self.buffer).limit(most)) {
+        if !self.early.is_empty() {
+            let early = std::mem::take(&mut self.early);
+            self.buffer.extend_from_slice(&early);
+            return Read::Some(early.len());
+        }
+        match stream.try_read(&mut self.buffer, most) {
             Ok(0) => Read::End,
             Ok(count) => Read::Some(count),
             Err(error) if is_temporary(&error) => Read::Nothing,

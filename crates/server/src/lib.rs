@@ -19,7 +19,12 @@ pub mod rules;
 mod server;
 mod setup;
 mod shard;
+mod stream;
+mod tls;
 mod virtual_clock;
+mod websocket;
 
-pub use options::{Limits, Options, QueueDefinition, SubscriptionDefinition, TopicDefinition};
+pub use options::{
+    Certificate, Limits, Options, QueueDefinition, SubscriptionDefinition, TopicDefinition,
+};
 pub use server::{Prepared, Server, StartError};

@@ -1,10 +1,16 @@
 //! Options: what a server is started with. Plain values, handed over whole.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{BrokerSettings, QueueSettings, RuleDescription, SubscriptionSettings};
+use rustls::ServerConfig;
 use servicebus::AccessRules;
+use tokio::sync::watch;
+
+/// What TLS handshakes go by now. Whoever holds the other end may replace it at any time.
+pub type Certificate = watch::Receiver<Arc<ServerConfig>>;
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -19,6 +25,8 @@ pub struct Options {
     pub rules: AccessRules,
     /// Whether the rules are the well-known one, so that a listener on loopback asks nobody for it.
     pub development_key: bool,
+    /// Without one no TLS is spoken.
+    pub certificate: Option<Certificate>,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
     /// What holds for every entity.

@@ -110,6 +110,7 @@ impl Prepared {
             directories,
             rules: Arc::new(options.rules),
             development_key: options.development_key,
+            certificate: options.certificate,
             inbox: inbox.clone(),
             next_connection: AtomicU64::new(1),
             stopping,

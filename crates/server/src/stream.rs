@@ -1,0 +1,113 @@
+//! Stream: what an AMQP connection reads and writes: a socket as it is, or within TLS or WebSocket.
+//!
+//! Nothing here waits but [`Stream::ready`]; whatever can not be done now ends with an error that
+//! is temporary. A stream may have bytes of its own to send (records, answers to pings); they are
+//! bounded, and go when the stream is written or flushed.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+
+use bytes::{BufMut, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+
+/// What a peer that was told the end may still send.
+const LINGER_BYTES: usize = 4 << 20;
+
+/// A stream of bytes, both ways.
+pub trait Stream: Send + 'static {
+    /// The socket at the bottom.
+    fn socket(&mut self) -> &mut TcpStream;
+
+    /// Adds to `buffer` what is there, about as much as it has room for and `most` bytes. 0 when
+    /// nothing will come any more.
+    fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize>;
+
+    /// Takes bytes of `parts`, from the front. What was given once is given again until it is taken.
+    fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Sends what the stream has of its own.
+    fn try_flush(&mut self) -> io::Result<()>;
+
+    /// Whether there is something to flush.
+    fn has_unsent(&self) -> bool;
+
+    /// Says that nothing more will be written. Called again after a temporary error.
+    fn try_close(&mut self) -> io::Result<()>;
+
+    /// Waits until the socket is ready for `interest`.
+    fn ready(&mut self, interest: Interest) -> impl Future<Output = io::Result<()>> + Send {
+        let socket = self.socket();
+        async move { TcpStream::ready(socket, interest).await.map(drop) }
+    }
+
+    /// Writes `last`, says goodbye and lets the peer read both: closing a socket with unread input
+    /// would reset it and take them away.
+    fn farewell(mut self, mut last: BytesMut) -> impl Future<Output = io::Result<()>> + Send
+    where
+        Self: Sized,
+    {
+        async move {
+            while !last.is_empty() {
+                match self.try_write(&[IoSlice::new(&last)]) {
+                    Ok(count) => drop(last.split_to(count)),
+                    Err(error) => self.wait_after(error).await?,
+                }
+            }
+            while let Err(error) = self.try_close() {
+                self.wait_after(error).await?;
+            }
+            let socket = self.socket();
+            socket.shutdown().await?;
+            let mut rest = [0; 4096];
+            let mut count = 0;
+            while count < LINGER_BYTES {
+                match socket.read(&mut rest).await? {
+                    0 => break,
+                    more => count += more,
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Waits until what ended with a temporary error may be tried again.
+    fn wait_after(&mut self, error: io::Error) -> impl Future<Output = io::Result<()>> + Send {
+        async move {
+            match error.kind() {
+                io::ErrorKind::WouldBlock => self.ready(Interest::WRITABLE).await,
+                io::ErrorKind::Interrupted => Ok(()),
+                _ => Err(error),
+            }
+        }
+    }
+}
+
+impl Stream for TcpStream {
+    fn socket(&mut self) -> &mut TcpStream {
+        self
+    }
+
+    fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize> {
+        self.try_read_buf(&mut buffer.limit(most))
+    }
+
+    fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match parts {
+            [part] => Self::try_write(self, part),
+            _ => self.try_write_vectored(parts),
+        }
+    }
+
+    fn try_flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn has_unsent(&self) -> bool {
+        false
+    }
+
+    fn try_close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! WebSocket: an AMQP connection's bytes within binary messages. [RFC 6455] (Wire contract 1.2)
+//!
+//! How messages are cut means nothing, so none is ever put together: their payload goes on as it
+//! comes, and a message may be as long as the limit says without taking up memory. Whoever breaks
+//! the rules gets a close frame with the code for it, and nothing more is read.
+
+mod decoder;
+mod encoder;
+
+use std::io::{self, ErrorKind, IoSlice};
+
+use bytes::{Bytes, BytesMut};
+use tokio::net::TcpStream;
+
+use crate::stream::Stream;
+use decoder::Decoder;
+use encoder::Encoder;
+
+/// Reads in one go that bring no payload; then it is somebody else's turn.
+const READS: usize = 4;
+
+/// A stream of WebSocket frames whose opening handshake is done.
+#[derive(Debug)]
+pub struct WebSocket<S> {
+    inner: S,
+    /// What came right behind the handshake.
+    early: Bytes,
+    decoder: Decoder,
+    encoder: Encoder,
+}
+
+impl<S: Stream> WebSocket<S> {
+    /// Frames of at most `max_frame_size` bytes on `inner`, the first of which may be in `early`.
+    pub fn new(inner: S, early: Bytes, max_frame_size: u64) -> Self {
+        Self {
+            inner,
+            early,
+            decoder: Decoder::new(max_frame_size),
+            encoder: Encoder::default(),
+        }
+    }
+
+    fn read_frames(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize> {
+        if self.early.is_empty() {
+            return self.inner.try_read(buffer, most);
+        }
+        let early = std::mem::take(&mut self.early);
+        buffer.extend_from_slice(&early);
+        Ok(early.len())
+    }
+}
+
+impl<S: Stream> Stream for WebSocket<S> {
+    fn socket(&mut self) -> &mut TcpStream {
+        self.inner.socket()
+    }
+
+    fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize> {
+        let before = buffer.len();
+        for _ in 0..READS {
+            if self.decoder.is_over() || self.read_frames(buffer, most)? == 0 {
+                return Ok(0);
+            }
+            self.decoder.decode(buffer, before);
+            if let Some(pong) = self.decoder.take_pong() {
+                self.encoder.pong(&pong);
+            }
+            if buffer.len() > before {
+                return Ok(buffer.len() - before);
+            }
+        }
+        Err(ErrorKind::Interrupted.into())
+    }
+
+    fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let payload = parts.first().map_or(&[][..], |part| part);
+        self.encoder.write(&mut self.inner, payload)
+    }
+
+    fn try_flush(&mut self) -> io::Result<()> {
+        self.encoder.flush(&mut self.inner)?;
+        self.inner.try_flush()
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.encoder.has_unsent() || self.inner.has_unsent()
+    }
+
+    fn try_close(&mut self) -> io::Result<()> {
+        self.encoder.close(self.decoder.close_code());
+        self.encoder.flush(&mut self.inner)?;
+        self.inner.try_close()
+    }
+}

@@ -1,0 +1,206 @@
+//! Decoder: takes the payload of a client's frames out of what was read. [RFC 6455 5]
+//!
+//! It works in place and keeps nothing but an unfinished header and an unfinished control frame, so
+//! a connection costs some hundred bytes whatever its peer announces. After a close frame or a
+//! breach of the rules it takes nothing more.
+
+use std::io::Cursor;
+
+use bytes::BytesMut;
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
+
+/// The longest header of a frame.
+const MAX_HEADER: usize = 14;
+/// The longest payload of a control frame. [RFC 6455 5.5]
+const MAX_CONTROL: u64 = 125;
+
+/// What a frame's payload is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Data,
+    Ping,
+    Pong,
+    Close,
+}
+
+/// A frame whose payload is not all there yet.
+#[derive(Debug)]
+struct Frame {
+    kind: Kind,
+    is_final: bool,
+    remaining: u64,
+    mask: [u8; 4],
+}
+
+/// The state between two reads.
+#[derive(Debug)]
+pub struct Decoder {
+    max_frame_size: u64,
+    /// The beginning of a header.
+    header: Vec<u8>,
+    frame: Option<Frame>,
+    /// The beginning of a control frame's payload.
+    control: Vec<u8>,
+    /// The last data frame was not the last one of its message.
+    is_within_message: bool,
+    pong: Option<Vec<u8>>,
+    over: Option<CloseCode>,
+}
+
+impl Decoder {
+    /// A decoder that refuses frames of more than `max_frame_size` bytes.
+    pub fn new(max_frame_size: u64) -> Self {
+        Self {
+            max_frame_size,
+            header: Vec::new(),
+            frame: None,
+            control: Vec::new(),
+            is_within_message: false,
+            pong: None,
+            over: None,
+        }
+    }
+
+    /// Whether the peer has closed, or has broken the rules.
+    pub fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// The code of our own close frame.
+    pub fn close_code(&self) -> CloseCode {
+        self.over.unwrap_or(CloseCode::Normal)
+    }
+
+    /// What the latest ping wants to have back; earlier ones need no answer. [RFC 6455 5.5.3]
+    pub fn take_pong(&mut self) -> Option<Vec<u8>> {
+        self.pong.take()
+    }
+
+    /// Replaces the frames in `buffer` behind the first `start` bytes by the payload of data frames.
+    pub fn decode(&mut self, buffer: &mut BytesMut, start: usize) {
+        let (mut from, mut to) = (start, start);
+        while self.over.is_none() {
+            let Some(mut frame) = self.frame.take() else {
+                match self.take_header(&buffer[from..]) {
+                    Some(count) => from += count,
+                    None => break,
+                }
+                continue;
+            };
+            let available = buffer.len() - from;
+            let count =
+                usize::try_from(frame.remaining).map_or(available, |left| left.min(available));
+            unmask(&mut buffer[from..from + count], &mut frame.mask);
+            frame.remaining -= count as u64;
+            if frame.kind == Kind::Data {
+                buffer.copy_within(from..from + count, to);
+                to += count;
+            } else {
+                self.control.extend_from_slice(&buffer[from..from + count]);
+            }
+            from += count;
+            if frame.remaining > 0 {
+                self.frame = Some(frame);
+                break;
+            }
+            self.finish(&frame);
+        }
+        buffer.truncate(to);
+    }
+
+    /// Takes a header off the front of `bytes` and says how many bytes of it were there. `None`
+    /// when it is not whole, or not allowed.
+    fn take_header(&mut self, bytes: &[u8]) -> Option<usize> {
+        let kept = self.header.len();
+        let taken = bytes.len().min(MAX_HEADER - kept);
+        self.header.extend_from_slice(&bytes[..taken]);
+        let mut cursor = Cursor::new(&self.header);
+        let parsed = FrameHeader::parse(&mut cursor);
+        let length = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
+        let started = match parsed {
+            Ok(None) => return None,
+            Ok(Some((header, size))) => self.start(&header, size),
+            Err(_) => Err(CloseCode::Protocol),
+        };
+        match started {
+            Ok(frame) => {
+                self.header.clear();
+                self.frame = Some(frame);
+                Some(length - kept)
+            }
+            Err(code) => {
+                self.over = Some(code);
+                None
+            }
+        }
+    }
+
+    /// Checks a header against what came before it.
+    fn start(&self, header: &FrameHeader, size: u64) -> Result<Frame, CloseCode> {
+        // No extension was agreed on, and a client masks. [RFC 6455 5.1, 5.2]
+        if header.rsv1 || header.rsv2 || header.rsv3 {
+            return Err(CloseCode::Protocol);
+        }
+        let mask = header.mask.ok_or(CloseCode::Protocol)?;
+        let kind = match header.opcode {
+            OpCode::Data(Data::Binary) if !self.is_within_message => Kind::Data,
+            OpCode::Data(Data::Continue) if self.is_within_message => Kind::Data,
+            OpCode::Data(Data::Text) if !self.is_within_message => {
+                return Err(CloseCode::Unsupported);
+            }
+            OpCode::Control(Control::Ping) => Kind::Ping,
+            OpCode::Control(Control::Pong) => Kind::Pong,
+            OpCode::Control(Control::Close) => Kind::Close,
+            _ => return Err(CloseCode::Protocol),
+        };
+        if kind != Kind::Data && (size > MAX_CONTROL || !header.is_final) {
+            return Err(CloseCode::Protocol);
+        }
+        if size > self.max_frame_size {
+            return Err(CloseCode::Size);
+        }
+        Ok(Frame {
+            kind,
+            is_final: header.is_final,
+            remaining: size,
+            mask,
+        })
+    }
+
+    fn finish(&mut self, frame: &Frame) {
+        match frame.kind {
+            Kind::Data => self.is_within_message = !frame.is_final,
+            Kind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
+            Kind::Pong => self.control.clear(),
+            Kind::Close => {
+                // One byte can not be a code. [RFC 6455 5.5.1]
+                let is_cut = self.control.len() == 1;
+                self.over = Some(if is_cut {
+                    CloseCode::Protocol
+                } else {
+                    CloseCode::Normal
+                });
+            }
+        }
+    }
+}
+
+/// Unmasks `bytes` and turns `mask` to what goes on behind them.
+fn unmask(bytes: &mut [u8], mask: &mut [u8; 4]) {
+    let key = *mask;
+    let mut chunks = bytes.chunks_exact_mut(4);
+    for chunk in &mut chunks {
+        for (byte, key) in chunk.iter_mut().zip(key) {
+            *byte ^= key;
+        }
+    }
+    let rest = chunks.into_remainder();
+    for (byte, key) in rest.iter_mut().zip(key) {
+        *byte ^= key;
+    }
+    mask.rotate_left(rest.len());
+}
+
+#[cfg(test)]
+mod tests;
