@@ -9,6 +9,8 @@ pub mod http;
 pub mod message;
 pub mod peer;
 pub mod small_disk;
+pub mod tls;
+pub mod websocket;
 
 pub use broker::{Broker, Setup};
 pub use peer::{Credentials, Peer, Received};

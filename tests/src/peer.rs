@@ -1,6 +1,6 @@
 //! Peer: an AMQP client in the hands of a test.
 //!
-//! It is the project's own engine in the client's role on a blocking socket. Every method drives
+//! It is the project's own engine in the client's role on a blocking stream. Every method drives
 //! the connection until what it waits for has happened; everything else is kept for later.
 
 use std::collections::VecDeque;
@@ -49,9 +49,9 @@ impl Received {
 }
 
 /// One connection.
-pub struct Peer {
+pub struct Peer<S = TcpStream> {
     connection: Connection,
-    stream: TcpStream,
+    stream: S,
     input: BytesMut,
     events: VecDeque<Event>,
     start: Instant,
@@ -59,7 +59,7 @@ pub struct Peer {
     cookies: u128,
 }
 
-impl Peer {
+impl Peer<TcpStream> {
     /// Connects with the well-known key and waits until the connection is open.
     ///
     /// # Panics
@@ -79,6 +79,33 @@ impl Peer {
     /// When nobody listens.
     #[must_use]
     pub fn begin(address: SocketAddr, credentials: Credentials) -> Self {
+        Self::over(connect(address), credentials)
+    }
+
+    /// The socket, for those who break rules.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+}
+
+/// A connection to `address` that waits no longer than [`PATIENCE`].
+///
+/// # Panics
+/// When nobody listens.
+#[must_use]
+pub fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the broker listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("the socket is open");
+    stream.set_nodelay(true).expect("the socket is open");
+    stream
+}
+
+impl<S: Read + Write> Peer<S> {
+    /// Says on `stream` what a client says first, without waiting for an answer.
+    #[must_use]
+    pub fn over(stream: S, credentials: Credentials) -> Self {
         let response = format!("\0{}\0{}", credentials.rule, credentials.key).into_bytes();
         let config = Config {
             container_id: "e2e".to_owned(),
@@ -86,11 +113,6 @@ impl Peer {
             client_sasl: Some((Symbol::new("PLAIN"), response)),
             ..Config::default()
         };
-        let stream = TcpStream::connect(address).expect("the broker listens");
-        stream
-            .set_read_timeout(Some(PATIENCE))
-            .expect("the socket is open");
-        stream.set_nodelay(true).expect("the socket is open");
         let mut peer = Self {
             connection: Connection::new(Side::Client, config, Mono(0)),
             stream,
@@ -312,8 +334,8 @@ impl Peer {
         })
     }
 
-    /// The socket, for those who break rules.
-    pub fn stream(&mut self) -> &mut TcpStream {
+    /// The stream below, for those who break its rules.
+    pub fn inner(&mut self) -> &mut S {
         &mut self.stream
     }
 
@@ -421,7 +443,11 @@ impl Peer {
         let now = self.now();
         let output = self.connection.output(now);
         // A broker that has closed the connection does not read any more.
-        drop(self.stream.write_all(output));
+        drop(
+            self.stream
+                .write_all(output)
+                .and_then(|()| self.stream.flush()),
+        );
         output.advance(output.len());
         self.gather();
     }

@@ -72,6 +72,7 @@ fn options() -> Options {
         entity: None,
     };
     Options {
+        certificate: None,
         development_key: true,
         virtual_clock: false,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],

@@ -31,6 +31,9 @@ pub enum Command {
     Clock(ClockArguments),
     /// Says whether a broker would take a send; for health checks of containers.
     Health(HealthArguments),
+    /// The local certificate authority, which signs the broker's certificate unless it is given one.
+    #[command(subcommand)]
+    Ca(CaCommand),
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -118,6 +121,39 @@ pub struct HealthArguments {
     pub listen: Vec<SocketAddr>,
 }
 
+/// What can be done with the local certificate authority.
+#[derive(Clone, Debug, Subcommand)]
+pub enum CaCommand {
+    /// Prints where it is, its fingerprint, what its certificate holds for, and until when.
+    Show(CaArguments),
+    /// Prints its certificate in PEM, for clients to trust; makes it if there is none yet.
+    Export {
+        /// Which one.
+        #[command(flatten)]
+        authority: CaArguments,
+
+        /// Write it to a file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// Which certificate authority.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CaArguments {
+    /// The broker's settings [default: railbus.toml if present]
+    #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// The broker's data directory [default: railbus-data]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Where the authority is kept [default: tls in the data directory]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
+    pub tls_dir: Option<PathBuf>,
+}
+
 /// The options of `railbus clock`.
 #[derive(Args, Clone, Debug)]
 pub struct ClockArguments {
@@ -177,6 +213,27 @@ pub struct ServeArguments {
     /// Where to listen; repeatable; port 0 takes any [default: 127.0.0.1:5672, :5671 and :5300]
     #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
     pub listen: Vec<SocketAddr>,
+
+    /// The certificate to show, with its chain, in PEM; read again when it changes [default: one by a local authority]
+    #[arg(long, value_name = "FILE", env = "RAILBUS_TLS_CERTIFICATE")]
+    pub tls_certificate: Option<PathBuf>,
+
+    /// The key that belongs to the certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "RAILBUS_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Where the local certificate authority is kept [default: tls in the data directory]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
+    pub tls_dir: Option<PathBuf>,
+
+    /// What the local certificate holds for besides this machine's names; repeatable
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "RAILBUS_TLS_NAME",
+        value_delimiter = ','
+    )]
+    pub tls_name: Vec<String>,
 
     /// When a message counts as safe: on the disk, or with the operating system [default: synced]
     #[arg(long, value_enum, env = "RAILBUS_DURABILITY")]

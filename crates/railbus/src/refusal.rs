@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use store::StoreError;
 
 use crate::processor::Lacking;
-use crate::{config, connection_string, remote};
+use crate::{config, connection_string, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,13 @@ pub enum Refusal {
     },
     #[error("the data directory {path} can not be used: {error}")]
     Store { path: PathBuf, error: StoreError },
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+    #[error("{path} can not be written: {error}")]
+    Write {
+        path: PathBuf,
+        error: std::io::Error,
+    },
     #[error(transparent)]
     Start(#[from] server::StartError),
     #[error("the system can not give what the broker needs to start: {0}")]
@@ -50,12 +57,13 @@ impl Refusal {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Failed(_) | Self::Remote(_) => ExitCode::from(1),
+            Self::Failed(_) | Self::Remote(_) | Self::Write { .. } => ExitCode::from(1),
             Self::Processor(_)
             | Self::Config(_)
             | Self::DevelopmentKey(_)
             | Self::DataDirectory { .. }
             | Self::Store { .. }
+            | Self::Tls(_)
             | Self::Start(_)
             | Self::ConnectionString(_)
             | Self::Correlation(_)

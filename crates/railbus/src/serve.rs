@@ -16,7 +16,7 @@ use crate::arguments::ServeArguments;
 use crate::data_directory::{DataDirectory, Location};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::{log, processor, ready};
+use crate::{log, processor, ready, tls};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);
@@ -42,7 +42,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
     result
 }
 
-async fn serve(settings: Settings) -> Result<(), Refusal> {
+async fn serve(mut settings: Settings) -> Result<(), Refusal> {
     let mut signals = Signals::new().map_err(Refusal::System)?;
     warn_about_durability(&settings);
     if settings.server.virtual_clock {
@@ -51,6 +51,8 @@ async fn serve(settings: Settings) -> Result<(), Refusal> {
         );
     }
     let directory = DataDirectory::open(settings.data)?;
+    let (certificate, keeper) = tls::start(&settings.tls, directory.path())?;
+    settings.server.certificate = Some(certificate);
     let progress = Arc::new(Notify::new());
     let waker = Arc::clone(&progress);
     let store = RocksStore::open(
@@ -65,6 +67,7 @@ async fn serve(settings: Settings) -> Result<(), Refusal> {
     let prepared = Prepared::new(settings.server, Box::new(store), progress).await?;
     ready::announce(prepared.addresses(), &settings.shown_key);
     let mut server = prepared.serve();
+    tokio::spawn(keeper.run());
     tokio::select! {
         failure = server.failed() => return Err(Refusal::Failed(failure)),
         () = signals.next() => {}

@@ -18,6 +18,7 @@ use crate::data_directory::Location;
 use crate::entropy;
 use crate::keys::{Keys, ShownKey};
 use crate::refusal::Refusal;
+use crate::tls::{self, Pair};
 
 /// What both the store and the cache of bodies may use, unless told otherwise.
 const MEMORY: u64 = 128 << 20;
@@ -30,6 +31,7 @@ pub struct Settings {
     pub data: Location,
     pub log_format: LogFormat,
     pub store: rocks::Options,
+    pub tls: tls::Source,
     pub server: server::Options,
     pub shown_key: ShownKey,
     /// What a user should know about the configuration, although it is accepted.
@@ -62,6 +64,7 @@ impl Settings {
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 accept_data_loss: arguments.accept_data_loss,
             },
+            tls: tls_source(arguments, &config, beside, &listen)?,
             data,
             log_format: arguments
                 .log_format
@@ -72,6 +75,7 @@ impl Settings {
                 limits: limits(&config.limits),
                 connections: connections(arguments, &config)?,
                 rules: keys.rules,
+                certificate: None,
                 development_key: keys.is_development,
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
@@ -178,6 +182,33 @@ fn data(
                 .as_ref()
                 .map_or_else(|| PathBuf::from("railbus-data"), beside),
         ),
+    }
+}
+
+/// Files of its owner's, or a local authority.
+fn tls_source(
+    arguments: &ServeArguments,
+    config: &RailbusToml,
+    beside: impl Fn(&PathBuf) -> PathBuf,
+    listen: &[SocketAddr],
+) -> Result<tls::Source, tls::Error> {
+    let choose = |flag: &Option<PathBuf>, key: &Option<PathBuf>| {
+        flag.clone().or_else(|| key.as_ref().map(&beside))
+    };
+    let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
+    match (certificate, choose(&arguments.tls_key, &config.tls_key)) {
+        (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),
+        (None, None) => {
+            let more = match &*arguments.tls_name {
+                [] => &config.tls_name,
+                names => names,
+            };
+            Ok(tls::Source::Local {
+                directory: choose(&arguments.tls_dir, &config.tls_dir),
+                names: tls::machine_names(listen, more),
+            })
+        }
+        _ => Err(tls::Error::Half),
     }
 }
 
@@ -441,6 +472,49 @@ mod tests {
         let server = resolve("", |_| {}).server;
         assert_eq!(server.connections.idle_connection, None);
         assert_eq!(server.broker.transactions, TransactionSettings::default());
+    }
+
+    #[test]
+    fn a_certificate_and_its_key_come_together() {
+        let settings = resolve("tls-certificate = 'c.pem'", |arguments| {
+            arguments.tls_key = Some(PathBuf::from("k.pem"));
+        });
+        let tls::Source::Files(pair) = settings.tls else {
+            panic!("local")
+        };
+        assert!(pair.certificate.is_absolute(), "relative to the file");
+        assert_eq!(pair.key, Path::new("k.pem"));
+        let arguments = ServeArguments {
+            tls_key: Some(PathBuf::from("k.pem")),
+            ..ServeArguments::default()
+        };
+        let refusal = Settings::resolve(&arguments).unwrap_err();
+        assert!(
+            matches!(refusal, Refusal::Tls(tls::Error::Half)),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_local_certificate_holds_for_what_is_listened_on_and_what_is_asked_for() {
+        let settings = resolve("tls-name = ['Broker.example']", |arguments| {
+            arguments.listen = vec!["10.1.2.3:0".parse().unwrap(), "[::]:0".parse().unwrap()];
+            arguments.allow_development_key = true;
+        });
+        let tls::Source::Local { directory, names } = settings.tls else {
+            panic!("files")
+        };
+        assert_eq!(directory, None);
+        for name in [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            "10.1.2.3",
+            "broker.example",
+        ] {
+            assert!(names.iter().any(|known| known == name), "{names:?}");
+        }
+        assert!(!names.iter().any(|known| known == "::"), "{names:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! SASL: who comes in by which mechanism. (Wire contract 1.3)
 //!
 //! Every mechanism but PLAIN lets anyone in, who then has no rights until a token is put. PLAIN
-//! names a rule and shows its key; the rule's rights hold for the whole connection.
+//! names a rule and shows its key; the rule's rights hold for the whole connection. EXTERNAL is not
+//! offered: it would mean a client's certificate, and none is asked for.
 
 use amqp::Symbol;
 use amqp::sasl::Code;
@@ -13,7 +14,7 @@ impl Client {
     /// Decides on the client's choice.
     pub(crate) fn handle_sasl(&mut self, mechanism: &Symbol, initial_response: Option<&Bytes>) {
         let welcome = match mechanism.as_str() {
-            "MSSBCBS" | "ANONYMOUS" | "EXTERNAL" => true,
+            "MSSBCBS" | "ANONYMOUS" => true,
             "PLAIN" => initial_response.is_some_and(|response| self.log_in(response)),
             _ => false,
         };

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::executables;
 use crate::broker::{Broker, Plan, Ready};
@@ -118,7 +118,8 @@ fn set_up(workspace: &Workspace, name: &str) -> Result<Logged> {
 fn against_a_broker(workspace: &Workspace, name: &str) -> Result<Logged> {
     let data = workspace.temporary()?;
     let broker = Broker::start(&plan(workspace, name, data.path())?)?;
-    let mut logged = execute(workspace, name, broker.ready())?;
+    let authority = export_authority(workspace, data.path())?;
+    let mut logged = execute(workspace, name, broker.ready(), &authority)?;
     let status = broker.stop()?;
     if !status.success() {
         logged.success = false;
@@ -129,8 +130,20 @@ fn against_a_broker(workspace: &Workspace, name: &str) -> Result<Logged> {
     Ok(logged)
 }
 
-fn execute(workspace: &Workspace, name: &str, ready: &Ready) -> Result<Logged> {
-    let environment = environment(workspace, ready);
+/// Writes down what clients of the broker have to trust.
+fn export_authority(workspace: &Workspace, data: &Path) -> Result<PathBuf> {
+    let file = data.join("ca.pem");
+    let mut command = Command::new(workspace.railbus());
+    command
+        .args(["ca", "export", "--data-dir"])
+        .arg(data.join("data"));
+    let status = command.arg("--out").arg(&file).status()?;
+    ensure!(status.success(), "`railbus ca export` ended with {status}");
+    Ok(file)
+}
+
+fn execute(workspace: &Workspace, name: &str, ready: &Ready, authority: &Path) -> Result<Logged> {
+    let environment = environment(workspace, ready, authority);
     if is_crate(workspace, name) {
         return executables::suite(workspace, &folder(workspace, name), &environment);
     }
@@ -140,8 +153,13 @@ fn execute(workspace: &Workspace, name: &str, ready: &Ready) -> Result<Logged> {
 }
 
 /// What a suite is told about its broker.
-fn environment(workspace: &Workspace, ready: &Ready) -> Vec<(&'static str, String)> {
+fn environment(
+    workspace: &Workspace,
+    ready: &Ready,
+    authority: &Path,
+) -> Vec<(&'static str, String)> {
     vec![
+        ("RAILBUS_CA", authority.to_string_lossy().into_owned()),
         ("RAILBUS_CONNECTION_STRING", ready.connection_string.clone()),
         ("RAILBUS_HOST", ready.host.clone()),
         ("RAILBUS_PORT", ready.port.to_string()),

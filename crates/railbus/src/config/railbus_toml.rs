@@ -31,6 +31,11 @@ pub struct RailbusToml {
     /// Relative to the file.
     pub entities: Option<PathBuf>,
     pub ephemeral: bool,
+    /// Relative to the file, as are the next two.
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    pub tls_dir: Option<PathBuf>,
+    pub tls_name: Vec<String>,
     pub durability: Option<Durability>,
     pub log_format: Option<LogFormat>,
     pub max_message_size: Option<Size<1_024, { 100 << 20 }>>,
@@ -212,6 +217,10 @@ mod tests {
             listen = ["127.0.0.1:5672", "localhost:0"]
             data-dir = "data"
             entities = "Config.json"
+            tls-certificate = "server.pem"
+            tls-key = "server.key"
+            tls-dir = "authority"
+            tls-name = ["broker.example"]
             durability = "buffered"
             log-format = "json"
             max-message-size = 1048576

@@ -1,0 +1,93 @@
+//! `railbus ca`: shows or exports the certificate authority that a broker makes itself.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::arguments::{CaArguments, CaCommand, ServeArguments};
+use crate::data_directory::Location;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::tls::{self, Authority, Error, Shown, Source};
+
+/// Does what is asked for.
+pub fn run(command: CaCommand) -> Result<(), Refusal> {
+    match command {
+        CaCommand::Show(arguments) => show(&authority(arguments)?),
+        CaCommand::Export {
+            authority: arguments,
+            out,
+        } => export(&authority(arguments)?, out),
+    }
+}
+
+/// The authority of a broker that is started with the same options.
+fn authority(arguments: CaArguments) -> Result<Authority, Refusal> {
+    let settings = Settings::resolve(&ServeArguments {
+        config: arguments.config,
+        data_dir: arguments.data_dir,
+        tls_dir: arguments.tls_dir,
+        ..ServeArguments::default()
+    })?;
+    let directory = match (settings.tls, settings.data) {
+        (Source::Files(pair), _) => return Err(Error::NotLocal(pair.certificate).into()),
+        (
+            Source::Local {
+                directory: Some(directory),
+                ..
+            },
+            _,
+        ) => directory,
+        (Source::Local { .. }, Location::Lasting(data)) => tls::directory_in(&data),
+        (Source::Local { .. }, Location::Ephemeral) => return Err(Error::Ephemeral.into()),
+    };
+    Ok(Authority::open(&directory)?)
+}
+
+fn show(authority: &Authority) -> Result<(), Refusal> {
+    let path = authority.certificate_path();
+    let mut text = String::new();
+    describe(&mut text, "authority", &path, &Shown::read(&path)?);
+    let pair = authority.pair();
+    if pair.certificate.exists() {
+        let shown = Shown::read(&pair.certificate)?;
+        describe(&mut text, "certificate", &pair.certificate, &shown);
+        text.push_str(&format!("  names        {}\n", shown.names.join(", ")));
+    }
+    print(text.as_bytes())
+}
+
+fn describe(text: &mut String, what: &str, path: &std::path::Path, shown: &Shown) {
+    text.push_str(&format!(
+        "{what:<14} {}\n  subject      {}\n  sha256       {}\n  valid        {} to {}\n",
+        path.display(),
+        shown.subject,
+        shown.fingerprint,
+        time(shown.from),
+        time(shown.until),
+    ));
+}
+
+fn time(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| "?".to_owned(), |time| time.to_string())
+}
+
+fn export(authority: &Authority, out: Option<PathBuf>) -> Result<(), Refusal> {
+    let path = authority.certificate_path();
+    let text = std::fs::read(&path).map_err(|error| Error::Certificate {
+        path,
+        reason: error.to_string(),
+    })?;
+    match out {
+        Some(path) => std::fs::write(&path, text).map_err(|error| Refusal::Write { path, error }),
+        None => print(&text),
+    }
+}
+
+fn print(text: &[u8]) -> Result<(), Refusal> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text).and_then(|()| stdout.flush());
+    written.map_err(|error| Refusal::Write {
+        path: PathBuf::from("stdout"),
+        error,
+    })
+}

@@ -1,0 +1,109 @@
+//! TLS: the certificate that the broker shows, from files of its owner's or from a local authority.
+//!
+//! Whatever is wrong at start is refused. Later on the certificate is replaced when its files have
+//! changed or when a local one is about to run out; one that can not be used leaves the old one in
+//! use.
+
+mod authority;
+mod files;
+mod keeper;
+mod pair;
+mod shown;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use server::Certificate;
+use tokio::sync::watch;
+
+pub use authority::Authority;
+pub use keeper::Keeper;
+pub use pair::Pair;
+pub use shown::Shown;
+
+/// What the certificate is taken from, as configured.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// Files of its owner's.
+    Files(Pair),
+    /// A local authority.
+    Local {
+        /// Where it is kept; in the data directory otherwise.
+        directory: Option<PathBuf>,
+        /// What the certificate holds for besides this machine.
+        names: Vec<String>,
+    },
+}
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("--tls-certificate and --tls-key belong together, but only one of them is set")]
+    Half,
+    #[error("the TLS certificate {path} can not be used: {reason}")]
+    Certificate { path: PathBuf, reason: String },
+    #[error("the TLS key {path} can not be used: {reason}")]
+    Key { path: PathBuf, reason: String },
+    #[error("the TLS key {key} does not belong to the certificate {certificate}")]
+    Mismatch { certificate: PathBuf, key: PathBuf },
+    #[error("the directory {path} of the local certificate authority can not be used: {error}")]
+    Directory {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("no TLS certificate can hold for `{0}`, which is neither a host name nor an address")]
+    Name(String),
+    #[error("the local certificate authority can make no certificate: {0}")]
+    Make(#[from] rcgen::Error),
+    #[error("there is no local certificate authority: the certificate is {0}")]
+    NotLocal(PathBuf),
+    #[error(
+        "the local certificate authority of an ephemeral broker ends with it; keep it somewhere by --tls-dir"
+    )]
+    Ephemeral,
+}
+
+/// What this machine is called, and its addresses in `listen`, and `more`.
+pub fn machine_names(listen: &[SocketAddr], more: &[String]) -> Vec<String> {
+    let mut names = ["localhost", "127.0.0.1", "::1"]
+        .map(str::to_owned)
+        .to_vec();
+    let system = rustix::system::uname();
+    let host = system.nodename().to_str().ok();
+    // A machine may be called what no certificate can say.
+    let host = host.filter(|host| host.is_ascii() && !host.is_empty());
+    let listen = listen.iter().map(SocketAddr::ip);
+    let listen = listen.filter(|address| !address.is_unspecified());
+    let all = host.map(str::to_owned).into_iter();
+    let all = all.chain(listen.map(|address| address.to_string()));
+    for name in all.chain(more.iter().cloned()) {
+        // An address has several spellings, a name several cases.
+        let name = match name.parse::<IpAddr>() {
+            Ok(address) => address.to_string(),
+            Err(_) => name.to_ascii_lowercase(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Where a data directory keeps its authority.
+pub fn directory_in(data: &Path) -> PathBuf {
+    data.join("tls")
+}
+
+/// The certificate to begin with, and who sees to it from then on.
+pub fn start(source: &Source, data: &Path) -> Result<(Certificate, Keeper), Error> {
+    let (config, kept) = match source {
+        Source::Files(pair) => keeper::Kept::files(pair.clone())?,
+        Source::Local { directory, names } => {
+            let directory = directory.clone().unwrap_or_else(|| directory_in(data));
+            keeper::Kept::local(Authority::open(&directory)?, names.clone())?
+        }
+    };
+    let (sender, certificate) = watch::channel(Arc::new(config));
+    Ok((certificate, Keeper::new(kept, sender)))
+}

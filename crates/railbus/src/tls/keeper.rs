@@ -1,0 +1,280 @@
+//! Keeper: sees to the certificate while the broker runs.
+//!
+//! It looks at the files from time to time rather than being told of changes: certificates are
+//! often replaced through links, and on file systems that tell nobody.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustls::ServerConfig;
+use tokio::sync::watch;
+
+use super::{Authority, Error, Pair};
+
+/// How often it looks at files of somebody else's.
+const LOOK_AT_FILES: Duration = Duration::from_secs(1);
+/// How often it looks whether a certificate of our own is about to run out.
+const LOOK_AT_LOCAL: Duration = Duration::from_secs(3_600);
+
+/// What a look has found.
+#[derive(Debug)]
+pub enum Found {
+    Nothing,
+    /// A certificate to show from now on.
+    New(Box<ServerConfig>),
+    /// One that can not be used; said once for each reason.
+    Unusable(Error),
+}
+
+/// What is looked at.
+#[derive(Debug)]
+pub struct Kept {
+    source: Kind,
+    /// Of the files that are in use.
+    stamp: Stamp,
+    /// Why those that are there now are not.
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Files(Pair),
+    Local(Authority, Vec<String>),
+}
+
+/// What tells two versions of a pair of files apart.
+type Stamp = [Option<(u64, u64, i64, i64)>; 2];
+
+impl Kept {
+    /// Files of somebody else's.
+    pub fn files(pair: Pair) -> Result<(ServerConfig, Self), Error> {
+        Self::new(Kind::Files(pair))
+    }
+
+    /// A certificate by `authority` for this machine and `names`.
+    pub fn local(authority: Authority, names: Vec<String>) -> Result<(ServerConfig, Self), Error> {
+        authority.issue(&names, SystemTime::now())?;
+        Self::new(Kind::Local(authority, names))
+    }
+
+    fn new(source: Kind) -> Result<(ServerConfig, Self), Error> {
+        let pair = source.pair();
+        let stamp = stamp(&pair);
+        let config = pair.load()?;
+        let kept = Self {
+            source,
+            stamp,
+            trouble: None,
+        };
+        Ok((config, kept))
+    }
+
+    fn interval(&self) -> Duration {
+        match self.source {
+            Kind::Files(_) => LOOK_AT_FILES,
+            Kind::Local(..) => LOOK_AT_LOCAL,
+        }
+    }
+
+    /// Looks once, at `now`.
+    pub fn look(&mut self, now: SystemTime) -> Found {
+        if let Kind::Local(authority, names) = &self.source
+            && let Err(error) = authority.issue(names, now)
+        {
+            return self.complain(error);
+        }
+        let pair = self.source.pair();
+        let stamp = stamp(&pair);
+        if stamp == self.stamp {
+            self.trouble = None;
+            return Found::Nothing;
+        }
+        match pair.load() {
+            Ok(config) => {
+                self.stamp = stamp;
+                self.trouble = None;
+                Found::New(Box::new(config))
+            }
+            Err(error) => self.complain(error),
+        }
+    }
+
+    fn complain(&mut self, error: Error) -> Found {
+        let text = error.to_string();
+        if self.trouble.as_ref() == Some(&text) {
+            return Found::Nothing;
+        }
+        self.trouble = Some(text);
+        Found::Unusable(error)
+    }
+}
+
+impl Kind {
+    fn pair(&self) -> Pair {
+        match self {
+            Self::Files(pair) => pair.clone(),
+            Self::Local(authority, _) => authority.pair(),
+        }
+    }
+}
+
+fn stamp(pair: &Pair) -> Stamp {
+    let of = |path: &Path| {
+        let file = fs::metadata(path).ok()?;
+        Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
+    };
+    [of(&pair.certificate), of(&pair.key)]
+}
+
+/// Looks until the server is gone.
+#[derive(Debug)]
+pub struct Keeper {
+    kept: Kept,
+    sender: watch::Sender<Arc<ServerConfig>>,
+}
+
+impl Keeper {
+    /// A keeper of what `sender` says.
+    pub fn new(kept: Kept, sender: watch::Sender<Arc<ServerConfig>>) -> Self {
+        Self { kept, sender }
+    }
+
+    /// Replaces the certificate whenever there is another one.
+    pub async fn run(mut self) {
+        loop {
+            tokio::time::sleep(self.kept.interval()).await;
+            if self.sender.is_closed() {
+                return;
+            }
+            // A file system may take its time.
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = self.kept.look(SystemTime::now());
+                (self, found)
+            });
+            let Ok((keeper, found)) = looked.await else {
+                tracing::error!("the TLS certificate is not looked after any more");
+                return;
+            };
+            self = keeper;
+            match found {
+                Found::Nothing => {}
+                Found::New(config) => {
+                    self.sender.send_replace(Arc::from(config));
+                    tracing::info!("the TLS certificate was replaced");
+                }
+                Found::Unusable(error) => {
+                    tracing::error!("{error}; the TLS certificate in use stays");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    struct Site {
+        _directory: tempfile::TempDir,
+        pair: Pair,
+    }
+
+    impl Site {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let pair = Pair {
+                certificate: directory.path().join("c.pem"),
+                key: directory.path().join("k.pem"),
+            };
+            let site = Self {
+                _directory: directory,
+                pair,
+            };
+            site.write(&site.make());
+            site
+        }
+
+        /// A certificate and its key.
+        fn make(&self) -> (String, String) {
+            let key = KeyPair::generate().unwrap();
+            let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+            (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+        }
+
+        fn write(&self, (certificate, key): &(String, String)) {
+            fs::write(&self.pair.certificate, certificate).unwrap();
+            fs::write(&self.pair.key, key).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_new_pair_of_files_is_taken_once() {
+        let site = Site::new();
+        let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
+        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+        fs::remove_file(&site.pair.certificate).unwrap();
+        site.write(&site.make());
+        assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
+        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+    }
+
+    #[test]
+    fn a_key_that_does_not_belong_is_complained_of_once_and_the_old_one_stays() {
+        let site = Site::new();
+        let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
+        let (certificate, key) = site.make();
+        fs::remove_file(&site.pair.certificate).unwrap();
+        fs::write(&site.pair.certificate, certificate).unwrap();
+        let found = kept.look(SystemTime::now());
+        assert!(
+            matches!(found, Found::Unusable(Error::Mismatch { .. })),
+            "{found:?}"
+        );
+        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+        fs::write(&site.pair.key, key).unwrap();
+        assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
+    }
+
+    #[test]
+    fn files_that_can_not_be_used_are_refused_by_name() {
+        let check = |change: &dyn Fn(&Site), expected: &str| {
+            let site = Site::new();
+            change(&site);
+            let refusal = Kept::files(site.pair.clone()).unwrap_err().to_string();
+            let directory = format!("{}/", site.pair.key.parent().unwrap().display());
+            assert_eq!(refusal.replace(&directory, ""), expected);
+        };
+        check(
+            &|site| fs::write(&site.pair.key, site.make().1).unwrap(),
+            "the TLS key k.pem does not belong to the certificate c.pem",
+        );
+        check(
+            &|site| fs::write(&site.pair.key, "hush").unwrap(),
+            "the TLS key k.pem can not be used: there is no private key in PEM in it",
+        );
+        check(
+            &|site| fs::remove_file(&site.pair.key).unwrap(),
+            "the TLS key k.pem can not be used: No such file or directory (os error 2)",
+        );
+        check(
+            &|site| fs::write(&site.pair.certificate, "").unwrap(),
+            "the TLS certificate c.pem can not be used: there is no certificate in PEM in it",
+        );
+    }
+
+    #[test]
+    fn a_local_certificate_is_made_anew_before_it_runs_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = Authority::open(directory.path()).unwrap();
+        let (_, mut kept) = Kept::local(authority, vec!["localhost".to_owned()]).unwrap();
+        let now = SystemTime::now();
+        assert!(matches!(kept.look(now), Found::Nothing));
+        let later = now + Duration::from_secs(340 * 24 * 60 * 60);
+        assert!(matches!(kept.look(later), Found::New(_)));
+    }
+}
