@@ -200,7 +200,7 @@ fn tls_source(
         (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),
         (None, None) => {
             let more = match &*arguments.tls_name {
-                [] => &config.tls_name,
+                [] => config.tls_name.as_slice(),
                 names => names,
             };
             Ok(tls::Source::Local {

@@ -207,9 +207,18 @@ mod tests {
         }
 
         fn write(&self, (certificate, key): &(String, String)) {
-            fs::write(&self.pair.certificate, certificate).unwrap();
-            fs::write(&self.pair.key, key).unwrap();
+            write(&self.pair.certificate, certificate);
+            write(&self.pair.key, key);
         }
+    }
+
+    /// Replaces a file by one that is a second newer: file systems may count in less fine steps.
+    fn write(path: &Path, text: &str) {
+        let before = fs::metadata(path).and_then(|file| file.modified());
+        fs::write(path, text).unwrap();
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let newer = before.unwrap_or(SystemTime::UNIX_EPOCH) + Duration::from_secs(1);
+        file.set_modified(newer).unwrap();
     }
 
     #[test]
@@ -217,7 +226,6 @@ mod tests {
         let site = Site::new();
         let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
         assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
-        fs::remove_file(&site.pair.certificate).unwrap();
         site.write(&site.make());
         assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
         assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
@@ -228,15 +236,14 @@ mod tests {
         let site = Site::new();
         let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
         let (certificate, key) = site.make();
-        fs::remove_file(&site.pair.certificate).unwrap();
-        fs::write(&site.pair.certificate, certificate).unwrap();
+        write(&site.pair.certificate, &certificate);
         let found = kept.look(SystemTime::now());
         assert!(
             matches!(found, Found::Unusable(Error::Mismatch { .. })),
             "{found:?}"
         );
         assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
-        fs::write(&site.pair.key, key).unwrap();
+        write(&site.pair.key, &key);
         assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
     }
 

@@ -9,7 +9,7 @@ use hyper::header::{
     CONNECTION, HOST, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use servicebus::Rights;
 use tungstenite::handshake::derive_accept_key;
 
@@ -45,6 +45,8 @@ pub fn respond(request: &Request<Incoming>, house: &House, is_loopback: bool) ->
         Err(Refusal::Stopping)
     } else if needs_no_key && !may_come(request.headers(), is_loopback) {
         Err(Refusal::Origin)
+    } else if request.version() < Version::HTTP_11 {
+        Err(Refusal::NoUpgrade)
     } else {
         accept(request.method(), request.headers(), offer)
     };
