@@ -15,9 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose,
+    Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
 use super::files::{self, Access};
@@ -49,7 +51,11 @@ impl Authority {
             authority.make()?;
         }
         // What clients were told to trust is not replaced behind their backs.
-        authority.issuer()?;
+        let own = Pair {
+            certificate: authority.certificate_path(),
+            key: authority.key_path(),
+        };
+        own.load()?;
         Ok(authority)
     }
 
@@ -107,41 +113,21 @@ impl Authority {
 
     fn make(&self) -> Result<(), Error> {
         let key = KeyPair::generate()?;
-        let now = SystemTime::now();
-        let mut params = params(&[], now, AUTHORITY_LASTS)?;
-        // Its own name tells its certificates from those of another.
-        let id: String = key.public_key_raw()[1..5]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        params.distinguished_name = common_name(format!("Railbus local authority {id}"));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate = params.self_signed(&key)?;
+        let certificate = own_params(&key)?.self_signed(&key)?;
         self.write(&self.key_path(), &key.serialize_pem(), Access::Secret)?;
         self.write(&self.certificate_path(), &certificate.pem(), Access::Public)
     }
 
+    /// Who signs: all that it says of itself follows from the key.
     fn issuer(&self) -> Result<Issuer<'static, KeyPair>, Error> {
-        let (certificate, key) = (self.certificate_path(), self.key_path());
-        let text = fs::read_to_string(&key).map_err(|error| Error::Key {
-            path: key.clone(),
-            reason: error.to_string(),
-        })?;
-        let pair = KeyPair::from_pem(&text).map_err(|error| Error::Key {
-            path: key.clone(),
-            reason: error.to_string(),
-        })?;
-        let public = Shown::read(&certificate)?.public_key;
-        if public != pair.public_key_raw() {
-            return Err(Error::Mismatch { certificate, key });
-        }
-        let refuse = |reason: String| Error::Certificate {
-            path: certificate.clone(),
+        let path = self.key_path();
+        let refuse = |reason: String| Error::Key {
+            path: path.clone(),
             reason,
         };
-        let text = fs::read_to_string(&certificate).map_err(|error| refuse(error.to_string()))?;
-        Issuer::from_ca_cert_pem(&text, pair).map_err(|error| refuse(error.to_string()))
+        let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+        let key = KeyPair::from_pem(&text).map_err(|error| refuse(error.to_string()))?;
+        Ok(Issuer::new(own_params(&key)?, key))
     }
 
     fn lock(&self) -> Result<fs::File, Error> {
@@ -160,6 +146,20 @@ impl Authority {
     }
 }
 
+/// The authority's own certificate, from now on.
+fn own_params(key: &KeyPair) -> Result<CertificateParams, Error> {
+    let mut params = params(&[], SystemTime::now(), AUTHORITY_LASTS)?;
+    // Its own name tells its certificates from those of another.
+    let id: String = key.public_key_raw()[1..5]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    params.distinguished_name = common_name(format!("Railbus local authority {id}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    Ok(params)
+}
+
 fn params(names: &[String], now: SystemTime, days: u32) -> Result<CertificateParams, Error> {
     let mut params = CertificateParams::default();
     for name in names {
@@ -167,9 +167,22 @@ fn params(names: &[String], now: SystemTime, days: u32) -> Result<CertificatePar
         let one = one.map_err(|_| Error::Name(name.clone()))?;
         params.subject_alt_names.extend(one.subject_alt_names);
     }
-    params.not_before = (now - DAY * SINCE_BEFORE).into();
-    params.not_after = (now + DAY * days).into();
+    let (year, month, day) = date(now - DAY * SINCE_BEFORE);
+    params.not_before = date_time_ymd(year, month, day);
+    let (year, month, day) = date(now + DAY * days);
+    params.not_after = date_time_ymd(year, month, day);
     Ok(params)
+}
+
+/// Year, month and day in UTC.
+fn date(time: SystemTime) -> (i32, u8, u8) {
+    let time = Timestamp::try_from(time).unwrap_or_default();
+    let date = TimeZone::UTC.to_datetime(time).date();
+    (
+        date.year().into(),
+        date.month().unsigned_abs(),
+        date.day().unsigned_abs(),
+    )
 }
 
 fn common_name(name: String) -> DistinguishedName {

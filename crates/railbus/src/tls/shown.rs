@@ -4,9 +4,11 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::FromDer;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::time::Time;
 
 use super::Error;
 use super::pair::read_chain;
@@ -19,7 +21,6 @@ pub struct Shown {
     pub names: Vec<String>,
     pub from: i64,
     pub until: i64,
-    pub public_key: Vec<u8>,
     /// SHA-256 in hexadecimal, as browsers and `openssl` show it.
     pub fingerprint: String,
 }
@@ -36,33 +37,33 @@ impl Shown {
             .first()
             .map(|first| first.as_ref())
             .unwrap_or_default();
-        let (_, certificate) = X509Certificate::from_der(first)
+        let certificate = Certificate::from_der(first)
             .map_err(|error| refuse(format!("it is no certificate: {error}")))?;
-        let validity = certificate.validity();
+        let certificate = certificate.tbs_certificate;
         Ok(Self {
-            subject: certificate.subject().to_string(),
-            issuer: certificate.issuer().to_string(),
-            names: names(&certificate),
-            from: validity.not_before.timestamp(),
-            until: validity.not_after.timestamp(),
-            public_key: certificate.public_key().subject_public_key.data.to_vec(),
+            subject: certificate.subject.to_string(),
+            issuer: certificate.issuer.to_string(),
+            names: match certificate.get::<SubjectAltName>() {
+                Ok(Some((_, names))) => names.0.iter().filter_map(name).collect(),
+                _ => Vec::new(),
+            },
+            from: seconds(&certificate.validity.not_before),
+            until: seconds(&certificate.validity.not_after),
             fingerprint: fingerprint(first),
         })
     }
 }
 
-fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
-    let Ok(Some(extension)) = certificate.subject_alternative_name() else {
-        return Vec::new();
-    };
-    let names = extension.value.general_names.iter();
-    names.filter_map(name).collect()
+fn seconds(time: &Time) -> i64 {
+    i64::try_from(time.to_unix_duration().as_secs()).unwrap_or(i64::MAX)
 }
 
-fn name(name: &GeneralName<'_>) -> Option<String> {
+fn name(name: &GeneralName) -> Option<String> {
     match name {
-        GeneralName::DNSName(name) => Some((*name).to_owned()),
-        GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
+        GeneralName::DnsName(name) => Some(name.to_string()),
+        GeneralName::IpAddress(bytes) => {
+            address(bytes.as_bytes()).map(|address| address.to_string())
+        }
         _ => None,
     }
 }
