@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from proton import SSLDomain
-from proton.utils import BlockingConnection, ConnectionException
+from proton import ConnectionException, SSLDomain
+from proton.utils import BlockingConnection
 
 from support import KEY, KEY_NAME, PATIENCE, Queue, message
 
