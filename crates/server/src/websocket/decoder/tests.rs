@@ -1,3 +1,5 @@
+//! What a decoder makes of frames, however they are cut.
+
 use super::*;
 
 const LIMIT: u64 = 1 << 20;

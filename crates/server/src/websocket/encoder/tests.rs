@@ -1,3 +1,5 @@
+//! What an encoder writes, however little the stream takes.
+
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
