@@ -5,6 +5,7 @@
 
 use store::{EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
 
+use crate::administration;
 use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::Directory;
@@ -169,6 +170,11 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         | Command::AddRule { .. }
         | Command::RemoveRule { .. }
         | Command::ListRules { .. } => topic::command::dispatch(directory, command, cx),
+        Command::Administer {
+            request,
+            namespace,
+            order,
+        } => administration::administer(directory, request, namespace, *order, cx),
         Command::RemoveEntity { request, entity } => remove::remove(directory, request, entity, cx),
         Command::Send {
             request,
@@ -324,7 +330,7 @@ pub struct Deadline {
 }
 
 /// A queue's definition and counters at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct QueueInfo {
     pub id: EntityId,
@@ -349,7 +355,7 @@ pub struct QueueInfo {
     pub accessed: Option<Wall>,
 }
 
-fn info(queue: &Queue, now: Now) -> QueueInfo {
+pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
     let count = |part| queue.head.part(part).count;
     QueueInfo {
         id: queue.id,

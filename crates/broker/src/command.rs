@@ -11,6 +11,7 @@ use bytes::Bytes;
 use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
+use crate::administration::Order;
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 use crate::rules::RuleDescription;
 use crate::settings::{QueueSettings, SubscriptionSettings};
@@ -155,6 +156,12 @@ pub enum Command {
         name: String,
         settings: Box<SubscriptionSettings>,
         rules: Option<Vec<RuleDescription>>,
+    },
+    /// Whatever those who administer entities ask for. Answered by `Output::Administered`.
+    Administer {
+        request: RequestId,
+        namespace: NamespaceId,
+        order: Box<Order>,
     },
     /// Adds a rule to a subscription. Answered by `Output::RuleChanged`.
     AddRule {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, StoreError};
 
+use crate::kept::KeptProperties;
 use crate::kind::Kind;
 use crate::queue::{Queue, Times};
 use crate::settings::QueueSettings;
@@ -13,7 +14,7 @@ use crate::topic::Topic;
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
-    Entity(Kind, Box<QueueSettings>, Times),
+    Entity(Kind, Box<QueueSettings>, Times, KeptProperties),
     /// A deleted subscription of this topic.
     Grave {
         topic: EntityId,
@@ -29,6 +30,9 @@ struct Stored {
     created: u64,
     #[serde(default)]
     updated: u64,
+    /// Left out when nobody has said anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<KeptProperties>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -77,7 +81,8 @@ impl Definition {
                 return Ok(Self::Grave { topic });
             }
         };
-        Ok(Self::Entity(kind, Box::new(settings), times))
+        let kept = stored.kept.unwrap_or_default();
+        Ok(Self::Entity(kind, Box::new(settings), times, kept))
     }
 }
 
@@ -107,6 +112,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         kind,
         created: queue.times.created.0,
         updated: queue.times.updated.0,
+        kept: (*queue.kept != KeptProperties::default()).then(|| (*queue.kept).clone()),
     };
     let definition = serde_json::to_vec(&stored).expect("settings are plain data");
     EntityRow {

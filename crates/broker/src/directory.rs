@@ -3,12 +3,14 @@
 //! Paths are compared without regard to case within a namespace; ids are never reused.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
 use crate::definition::{self, Definition};
 use crate::grave::Grave;
 use crate::id::RequestId;
+use crate::kept::KeptProperties;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output, RequestError};
 use crate::queue::{Queue, Times};
@@ -42,8 +44,8 @@ impl Directory {
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
         for row in recovery.entities {
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
-            let (kind, queue_settings, times) = match Definition::decode(&row)? {
-                Definition::Entity(kind, settings, times) => (kind, *settings, times),
+            let (kind, queue_settings, times, kept) = match Definition::decode(&row)? {
+                Definition::Entity(kind, settings, times, kept) => (kind, *settings, times, kept),
                 Definition::Grave { topic } => {
                     let grave = Grave::new(row.id, topic, head);
                     directory.last = directory.last.max(row.id.0);
@@ -61,6 +63,7 @@ impl Directory {
                 settings.window,
             );
             queue.kind = kind;
+            queue.kept = Arc::new(kept);
             directory.insert(queue);
         }
         directory.recover_rules(&recovery.rules)?;
@@ -92,6 +95,17 @@ impl Directory {
         let queue = self.queues.remove(&id)?;
         self.by_path.remove(&key_of(queue.namespace, &queue.path));
         Some(queue)
+    }
+
+    /// The entities of a namespace in the order of their paths, case aside, from a path on.
+    pub(crate) fn by_path<'a>(
+        &'a self,
+        namespace: NamespaceId,
+        from: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Queue)> {
+        let found = self.by_path.range(key_of(namespace, from)..);
+        let found = found.take_while(move |((of, _), _)| *of == namespace);
+        found.filter_map(|((_, path), id)| Some((path.as_str(), self.get(*id)?)))
     }
 
     /// Every entity, in the order of their creation.
@@ -150,6 +164,19 @@ impl Directory {
         settings: QueueSettings,
         cx: &mut Context<'_>,
     ) -> EntityId {
+        self.create_with(namespace, path, kind, settings, Arc::default(), cx)
+    }
+
+    /// As [`create`](Self::create), with what is to be kept.
+    pub(crate) fn create_with(
+        &mut self,
+        namespace: NamespaceId,
+        path: String,
+        kind: Kind,
+        settings: QueueSettings,
+        kept: Arc<KeptProperties>,
+        cx: &mut Context<'_>,
+    ) -> EntityId {
         self.last += 1;
         let id = EntityId(self.last);
         let times = Times {
@@ -160,6 +187,7 @@ impl Directory {
         let window = cx.shared.settings.window;
         let mut queue = Queue::new(id, namespace, path, settings, times, head, window);
         queue.kind = kind;
+        queue.kept = kept;
         queue.start_idle(cx.now);
         queue.set_alarm(cx);
         publish(&queue, cx);
@@ -179,6 +207,16 @@ impl Directory {
             return Ok(id);
         }
         queue.settings = settings;
+        self.changed(id, cx);
+        Ok(id)
+    }
+
+    /// An entity is not what it was: that is written and said, and receivers that it does not let
+    /// in any more go.
+    pub(crate) fn changed(&mut self, id: EntityId, cx: &mut Context<'_>) {
+        let Some(queue) = self.get_mut(id) else {
+            return;
+        };
         queue.times.updated = cx.now.wall;
         queue.note_access(cx);
         publish(queue, cx);
@@ -187,7 +225,6 @@ impl Directory {
             queue.wake_pumps();
             queue.run(cx);
         }
-        Ok(id)
     }
 
     /// As [`update`](Self::update), of a subscription.

@@ -3,6 +3,8 @@
 //! A topic keeps nothing that anybody could receive: what arrives goes on to its subscriptions.
 //! A subscription is a queue that only its topic can write to. (Entities contract 1)
 
+use std::fmt;
+
 use store::EntityId;
 
 use crate::subscription::Subscription;
@@ -16,6 +18,16 @@ pub enum EntityKind {
     Queue,
     Topic,
     Subscription,
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Subscription => "subscription",
+        })
+    }
 }
 
 /// What an entity is, with what only its kind has.

@@ -11,6 +11,7 @@ pub mod settings;
 pub mod shard;
 pub mod time;
 
+mod administration;
 mod attach;
 mod bodies;
 mod broker;
@@ -32,6 +33,7 @@ mod grave;
 mod head;
 mod idle;
 mod journal;
+mod kept;
 mod kind;
 mod lock;
 mod outbox;
@@ -60,11 +62,16 @@ mod topic;
 mod transaction;
 mod window;
 
+pub use administration::{
+    Answer, Below, EntityDescription, EntityError, EntityInfo, EntityPath, Listing, NamespaceInfo,
+    Order, Page,
+};
 pub use amqp::Value;
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
 pub use command::{Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
 pub use filter::{Correlation, Selector};
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
+pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;
 pub use output::{
     Browsed, Delivery, EntityChange, Eviction, MessageState, Output, RequestError, SendError,

@@ -8,6 +8,7 @@
 use bytes::Bytes;
 use store::{EntityId, NamespaceId, SequenceNumber};
 
+use crate::administration::{Answer, EntityError};
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::kind::EntityKind;
 use crate::rules::{RuleDescription, RuleError};
@@ -203,6 +204,10 @@ pub enum Output {
         request: RequestId,
         result: Result<(), RequestError>,
     },
+    Administered {
+        request: RequestId,
+        result: Box<Result<Answer, EntityError>>,
+    },
     RuleChanged {
         request: RequestId,
         result: Result<(), RuleError>,
@@ -314,6 +319,7 @@ impl Output {
             Self::EntityChanged(_) | Self::RulesChanged(_) => ConnectionId::SERVER,
             Self::Ensured { request, .. }
             | Self::Removed { request, .. }
+            | Self::Administered { request, .. }
             | Self::RuleChanged { request, .. }
             | Self::Rules { request, .. }
             | Self::Sent { request, .. }

@@ -10,6 +10,7 @@ use store::{
 };
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::clients::Place;
 use crate::delete::Deletion;
@@ -18,6 +19,7 @@ use crate::expiry::ExpiryIndex;
 use crate::id::Subqueue;
 use crate::idle::Idle;
 use crate::journal::Journal;
+use crate::kept::KeptProperties;
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::row;
@@ -38,6 +40,8 @@ pub(crate) struct Queue {
     pub path: String,
     pub kind: Kind,
     pub settings: QueueSettings,
+    /// Large and rarely looked at.
+    pub kept: Arc<KeptProperties>,
     pub times: Times,
     pub idle: Idle,
     pub head: Head,
@@ -98,6 +102,7 @@ impl Queue {
             path,
             kind: Kind::Queue,
             settings,
+            kept: Arc::default(),
             times,
             idle: Idle::default(),
             head,

@@ -31,8 +31,8 @@ pub(crate) fn remove_idle(directory: &mut Directory, entity: EntityId, cx: &mut 
     end(directory, entity, cx);
 }
 
-/// A topic takes its subscriptions with it.
-fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+/// An entity goes. A topic takes its subscriptions with it.
+pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     let Some(queue) = directory.take(entity) else {
         return;
     };

@@ -27,8 +27,12 @@ const MAX_BYTES: usize = 64 << 10;
 pub struct RuleDescription {
     pub name: String,
     pub filter: FilterDescription,
+    /// What the text of an SQL filter refers to as `@name`.
+    pub filter_parameters: Vec<(String, amqp::Value)>,
     /// In SQL.
     pub action: Option<String>,
+    /// What the text of the action refers to as `@name`.
+    pub action_parameters: Vec<(String, amqp::Value)>,
     /// Set by the broker.
     pub created: Wall,
     /// Its place among the rules of its topic, by creation. Set by the broker.
@@ -75,8 +79,8 @@ impl RuleDescription {
         }
     }
 
-    /// The rule as it was described.
-    pub(crate) fn of(rule: &Rule, created: Wall) -> Self {
+    /// The rule as it was described, but for what it was given besides texts.
+    pub(crate) fn of(rule: &Rule) -> Self {
         let filter = match &rule.filter {
             Filter::True => FilterDescription::True,
             Filter::False => FilterDescription::False,
@@ -89,8 +93,7 @@ impl RuleDescription {
             name: rule.name.clone(),
             filter,
             action: rule.action.as_ref().map(|action| action.text().to_owned()),
-            created,
-            place: 0,
+            ..Self::default()
         }
     }
 
@@ -101,7 +104,9 @@ impl RuleDescription {
             FilterDescription::Sql(text) => text.len(),
             FilterDescription::Correlation(fields) => stored::bytes_of(fields),
         };
-        self.name.len() + filter + self.action.as_ref().map_or(0, String::len)
+        let parameters = self.filter_parameters.iter().chain(&self.action_parameters);
+        let action = self.action.as_ref().map_or(0, String::len);
+        self.name.len() + filter + action + stored::bytes_of_values(parameters)
     }
 
     /// Whether it makes sense.
@@ -122,7 +127,7 @@ impl RuleDescription {
         if self.bytes() > MAX_BYTES {
             return Err(invalid(format!("it takes more than {MAX_BYTES} bytes")));
         }
-        let parameters = Parameters::default();
+        let parameters = Parameters::new(&self.filter_parameters);
         let filter = match &self.filter {
             FilterDescription::True => Filter::True,
             FilterDescription::False => Filter::False,
@@ -137,6 +142,7 @@ impl RuleDescription {
             }
         };
         let action = self.action.as_deref();
+        let parameters = Parameters::new(&self.action_parameters);
         let action = action.map(|text| Action::parse(text, &parameters));
         Ok(Rule {
             name: self.name.clone(),

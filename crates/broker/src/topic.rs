@@ -13,6 +13,7 @@ mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use amqp::Value;
 use store::EntityId;
 
 use crate::time::Wall;
@@ -32,10 +33,19 @@ pub(crate) struct Topic {
     rule_bytes: usize,
     /// How many of them are correlation filters.
     correlation_filters: usize,
-    /// When each was created, by subscription and name in lower case.
-    created: BTreeMap<(EntityId, String), Wall>,
+    /// What is known of each besides, by subscription and name in lower case.
+    facts: BTreeMap<(EntityId, String), RuleFacts>,
     /// Tells the order of those that were created at the same time.
     next_rule: u64,
+}
+
+/// What a rule's description says and its evaluation does not need.
+#[derive(Clone, Debug, Default)]
+struct RuleFacts {
+    created: Wall,
+    place: u64,
+    filter_parameters: Vec<(String, Value)>,
+    action_parameters: Vec<(String, Value)>,
 }
 
 /// What the subscriptions of each topic hold together, in bytes.

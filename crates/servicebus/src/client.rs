@@ -148,11 +148,12 @@ impl Client {
             Output::Declared { request, result } => self.handle_declared(request, result),
             Output::Discharged { request, result } => self.handle_discharged(request, result),
             Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
-            // Entities are the server's to create and remove, never a connection's.
             Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
             Output::Rules { request, result } => self.handle_rules(request, result),
+            // Entities are the server's to create and remove, never a connection's.
             Output::Ensured { .. }
             | Output::Removed { .. }
+            | Output::Administered { .. }
             | Output::EntityChanged(_)
             | Output::RulesChanged(_) => {}
         }

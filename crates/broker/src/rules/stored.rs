@@ -1,6 +1,6 @@
 //! How the store keeps a rule: as it was described, in JSON, by its name without its case.
 
-use amqp::{decode as amqp_decode, encode as amqp_encode};
+use amqp::{Value, decode as amqp_decode, encode as amqp_encode};
 use bytes::{Bytes, BytesMut};
 use filter::Correlation;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,19 @@ pub(crate) fn key_of(name: &str) -> EntryKey {
     EntryKey::new(name.to_lowercase().into_bytes(), SequenceNumber(0))
 }
 
+/// Names and values, as AMQP encodes them.
+type StoredValues = Vec<(String, Vec<u8>)>;
+
 #[derive(Deserialize, Serialize)]
 struct Stored {
     name: String,
     filter: StoredFilter,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filter_parameters: StoredValues,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     action: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    action_parameters: StoredValues,
     created: u64,
     place: u64,
 }
@@ -43,8 +50,7 @@ struct StoredCorrelation {
     reply_to_session_id: Option<String>,
     session_id: Option<String>,
     to: Option<String>,
-    /// Values as AMQP encodes them.
-    properties: Vec<(String, Vec<u8>)>,
+    properties: StoredValues,
 }
 
 /// A rule as the value of its entry.
@@ -60,7 +66,9 @@ pub(crate) fn encode(rule: &RuleDescription) -> Bytes {
     let stored = Stored {
         name: rule.name.clone(),
         filter,
+        filter_parameters: encoded(&rule.filter_parameters),
         action: rule.action.clone(),
+        action_parameters: encoded(&rule.action_parameters),
         created: rule.created.0,
         place: rule.place,
     };
@@ -88,7 +96,9 @@ pub(crate) fn decode(entry: &Entry) -> Result<RuleDescription, StoreError> {
     Ok(RuleDescription {
         name: stored.name,
         filter,
+        filter_parameters: decoded(stored.filter_parameters).map_err(damaged)?,
         action: stored.action,
+        action_parameters: decoded(stored.action_parameters).map_err(damaged)?,
         created: Wall(stored.created),
         place: stored.place,
     })
@@ -113,13 +123,37 @@ pub(super) fn bytes_of(fields: &Correlation) -> usize {
     texts.chain(properties).sum()
 }
 
+/// What names and values take, in bytes.
+pub(super) fn bytes_of_values<'a>(values: impl Iterator<Item = &'a (String, Value)>) -> usize {
+    values
+        .map(|(name, value)| name.len() + encoded_value(value).len())
+        .sum()
+}
+
+fn encoded(values: &[(String, Value)]) -> StoredValues {
+    let values = values.iter();
+    values
+        .map(|(name, value)| (name.clone(), encoded_value(value)))
+        .collect()
+}
+
+fn encoded_value(value: &Value) -> Vec<u8> {
+    let mut encoded = BytesMut::new();
+    amqp_encode::value(&mut encoded, value);
+    encoded.to_vec()
+}
+
+fn decoded(values: StoredValues) -> Result<Vec<(String, Value)>, String> {
+    let values = values.into_iter().map(|(name, value)| {
+        let value = amqp_decode::value(&Bytes::from(value));
+        let value = value.map_err(|error| error.to_string())?;
+        Ok((name, value))
+    });
+    values.collect()
+}
+
 impl StoredCorrelation {
     fn of(fields: &Correlation) -> Self {
-        let properties = fields.properties.iter().map(|(name, value)| {
-            let mut encoded = BytesMut::new();
-            amqp_encode::value(&mut encoded, value);
-            (name.clone(), encoded.to_vec())
-        });
         Self {
             content_type: fields.content_type.clone(),
             correlation_id: fields.correlation_id.clone(),
@@ -129,17 +163,11 @@ impl StoredCorrelation {
             reply_to_session_id: fields.reply_to_session_id.clone(),
             session_id: fields.session_id.clone(),
             to: fields.to.clone(),
-            properties: properties.collect(),
+            properties: encoded(&fields.properties),
         }
     }
 
     fn fields(self) -> Result<Correlation, String> {
-        let properties = self.properties.into_iter().map(|(name, value)| {
-            let value = amqp_decode::value(&Bytes::from(value));
-            value
-                .map(|value| (name, value))
-                .map_err(|error| error.to_string())
-        });
         Ok(Correlation {
             content_type: self.content_type,
             correlation_id: self.correlation_id,
@@ -149,7 +177,7 @@ impl StoredCorrelation {
             reply_to_session_id: self.reply_to_session_id,
             session_id: self.session_id,
             to: self.to,
-            properties: properties.collect::<Result<_, _>>()?,
+            properties: decoded(self.properties)?,
         })
     }
 }

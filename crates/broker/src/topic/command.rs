@@ -6,6 +6,7 @@
 
 use store::{EntityId, NamespaceId};
 
+use crate::administration::SUBSCRIPTIONS;
 use crate::command::Command;
 use crate::directory::{Directory, check_forwarding, settled};
 use crate::kind::{EntityKind, Kind};
@@ -16,10 +17,8 @@ use crate::shared::Context;
 use crate::subscription::Subscription;
 use crate::topic::Topic;
 
-/// Between a topic's path and a subscription's name.
-const SUBSCRIPTIONS: &str = "/Subscriptions/";
 /// (Entities contract 4)
-const MAX_SUBSCRIPTIONS: usize = 2_000;
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 2_000;
 
 /// Does what a command about topics says; any other is not for here.
 pub(crate) fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
@@ -137,7 +136,7 @@ fn ensure_subscription(
 }
 
 /// The subscription of a rule is used by whoever changes it. (Entities contract 15)
-fn note_access(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+pub(crate) fn note_access(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     if let Some(queue) = directory.get_mut(entity) {
         queue.note_access(cx);
         queue.set_alarm(cx);

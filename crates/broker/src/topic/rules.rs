@@ -5,12 +5,11 @@
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
-use super::Topic;
+use super::{RuleFacts, Topic};
 use crate::directory::Directory;
 use crate::kind::Kind;
 use crate::rules::{self, RuleDescription, RuleError};
 use crate::shared::Context;
-use crate::time::Wall;
 
 /// (Entities contract 4)
 const MAX_SQL_FILTERS: usize = 2_000;
@@ -22,7 +21,7 @@ const PAGE_BYTES: usize = 512 << 10;
 
 impl Topic {
     /// Whether there is room for one more rule of this kind.
-    fn check_room(&self, rule: &Rule) -> Result<(), RuleError> {
+    fn check_room(&self, rule: &Rule, bytes: usize) -> Result<(), RuleError> {
         let correlations = self.correlation_filters;
         let (count, limit, what) = match rule.filter {
             Filter::Correlation(_) => {
@@ -37,37 +36,60 @@ impl Topic {
         if count >= limit {
             return Err(RuleError::TooMany { limit, what });
         }
-        let bytes = self.rule_bytes.saturating_add(bytes_of(rule));
+        let bytes = self.rule_bytes.saturating_add(bytes);
         if bytes > MAX_BYTES {
             return Err(RuleError::TooLarge { limit: MAX_BYTES });
         }
         Ok(())
     }
 
-    fn add(&mut self, subscription: EntityId, rule: Rule, created: Wall) -> Result<(), RuleError> {
+    /// Adds a rule that was made of a description.
+    fn add(
+        &mut self,
+        subscription: EntityId,
+        rule: Rule,
+        description: &RuleDescription,
+    ) -> Result<(), RuleError> {
         let name = rule.name.clone();
         let correlates = matches!(rule.filter, Filter::Correlation(_));
-        let bytes = bytes_of(&rule);
+        let bytes = description.bytes();
         let added = self.rules.change().add(subscription, rule);
         if added.is_err() {
             return Err(RuleError::Exists(name));
         }
         self.rule_bytes = self.rule_bytes.saturating_add(bytes);
         self.correlation_filters += usize::from(correlates);
-        self.created
-            .insert((subscription, name.to_lowercase()), created);
+        let facts = RuleFacts {
+            created: description.created,
+            place: description.place,
+            filter_parameters: description.filter_parameters.clone(),
+            action_parameters: description.action_parameters.clone(),
+        };
+        self.facts
+            .insert((subscription, name.to_lowercase()), facts);
         Ok(())
     }
 
     fn remove(&mut self, subscription: EntityId, name: &str) -> bool {
-        let removed = self.rules.change().remove(subscription, name);
-        if let Some(rule) = &removed {
-            let correlates = matches!(rule.filter, Filter::Correlation(_));
-            self.rule_bytes = self.rule_bytes.saturating_sub(bytes_of(rule));
-            self.correlation_filters -= usize::from(correlates);
-            self.created.remove(&(subscription, name.to_lowercase()));
-        }
-        removed.is_some()
+        let Some(rule) = self.rules.get(subscription, name) else {
+            return false;
+        };
+        let correlates = matches!(rule.filter, Filter::Correlation(_));
+        let bytes = self.describe(subscription, rule).bytes();
+        self.rules.change().remove(subscription, name);
+        self.rule_bytes = self.rule_bytes.saturating_sub(bytes);
+        self.correlation_filters -= usize::from(correlates);
+        self.facts.remove(&(subscription, name.to_lowercase()));
+        true
+    }
+
+    /// How many rules have SQL filters, or true and false ones.
+    pub(crate) fn sql_filters(&self) -> usize {
+        self.rules.len().saturating_sub(self.correlation_filters)
+    }
+
+    pub(crate) fn correlation_filters(&self) -> usize {
+        self.correlation_filters
     }
 
     /// A subscription is gone, with its rules.
@@ -84,14 +106,21 @@ impl Topic {
     }
 
     fn describe(&self, subscription: EntityId, rule: &Rule) -> RuleDescription {
-        let created = self.created.get(&(subscription, rule.name.to_lowercase()));
-        RuleDescription::of(rule, created.copied().unwrap_or_default())
+        let facts = self.facts.get(&(subscription, rule.name.to_lowercase()));
+        let facts = facts.cloned().unwrap_or_default();
+        RuleDescription {
+            created: facts.created,
+            place: facts.place,
+            filter_parameters: facts.filter_parameters,
+            action_parameters: facts.action_parameters,
+            ..RuleDescription::of(rule)
+        }
     }
 }
 
 impl Directory {
     /// Adds a rule to a subscription.
-    pub(super) fn add_rule(
+    pub(crate) fn add_rule(
         &mut self,
         subscription: EntityId,
         description: &RuleDescription,
@@ -102,20 +131,15 @@ impl Directory {
         if topic.rules.get(subscription, &rule.name).is_some() {
             return Err(RuleError::Exists(rule.name));
         }
-        topic.check_room(&rule)?;
+        topic.check_room(&rule, description.bytes())?;
         let stored = RuleDescription {
             place: topic.next_rule,
             created: cx.now.wall,
             ..description.clone()
         };
-        topic.add(subscription, rule, cx.now.wall)?;
+        topic.add(subscription, rule, &stored)?;
         topic.next_rule += 1;
-        cx.write(Write::PutEntry {
-            entity: subscription,
-            index: Index::Rule,
-            key: rules::key_of(&stored.name),
-            value: rules::encode(&stored),
-        });
+        cx.write(put(subscription, &stored));
         Ok(())
     }
 
@@ -136,7 +160,7 @@ impl Directory {
         self.add_rule(subscription, description, cx)
     }
 
-    pub(super) fn remove_rule(
+    pub(crate) fn remove_rule(
         &mut self,
         subscription: EntityId,
         name: &str,
@@ -175,6 +199,84 @@ impl Directory {
         Ok(page)
     }
 
+    /// Whether a first rule could be added to a new subscription of a topic.
+    pub(crate) fn check_rule(
+        &self,
+        topic: EntityId,
+        description: &RuleDescription,
+    ) -> Result<(), RuleError> {
+        let rule = description.compile()?;
+        match self.get(topic).map(|queue| &queue.kind) {
+            Some(Kind::Topic(topic)) => topic.check_room(&rule, description.bytes()),
+            _ => Err(RuleError::NoSubscription),
+        }
+    }
+
+    /// Puts a rule in the place of the one of its name, which keeps when it was created.
+    pub(crate) fn replace_rule(
+        &mut self,
+        subscription: EntityId,
+        description: &RuleDescription,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RuleError> {
+        let rule = description.compile()?;
+        let topic = self.topic_of(subscription)?;
+        let Some(there) = topic.rules.get(subscription, &rule.name) else {
+            return Err(RuleError::NotFound(rule.name));
+        };
+        let old = topic.describe(subscription, there);
+        let old_rule = there.as_ref().clone();
+        let stored = RuleDescription {
+            name: old.name.clone(),
+            place: topic.next_rule,
+            created: old.created,
+            ..description.clone()
+        };
+        let rule = Rule {
+            name: old.name.clone(),
+            ..rule
+        };
+        topic.remove(subscription, &old.name);
+        let checked = topic.check_room(&rule, stored.bytes());
+        if checked.is_err() {
+            topic.add(subscription, old_rule, &old)?;
+            return checked;
+        }
+        topic.add(subscription, rule, &stored)?;
+        topic.next_rule += 1;
+        cx.write(put(subscription, &stored));
+        Ok(())
+    }
+
+    /// One of a subscription's rules.
+    pub(crate) fn rule_of(
+        &mut self,
+        subscription: EntityId,
+        name: &str,
+    ) -> Result<Option<RuleDescription>, RuleError> {
+        let topic = self.topic_of(subscription)?;
+        let rule = topic.rules.get(subscription, name);
+        Ok(rule.map(|rule| topic.describe(subscription, rule)))
+    }
+
+    /// A subscription's rules in the order of their names without regard to case.
+    pub(crate) fn rules_by_name(
+        &mut self,
+        subscription: EntityId,
+        skip: usize,
+        top: usize,
+    ) -> Result<Vec<RuleDescription>, RuleError> {
+        let topic = self.topic_of(subscription)?;
+        let from = (subscription, String::new());
+        let names = topic.facts.range(from..).map(|(key, _)| key);
+        let names = names.take_while(|(of, _)| *of == subscription);
+        let rules = names.skip(skip).take(top);
+        let rules = rules.filter_map(|(_, name)| topic.rules.get(subscription, name));
+        Ok(rules
+            .map(|rule| topic.describe(subscription, rule))
+            .collect())
+    }
+
     /// Rules that the store has recovered, in the order of their creation.
     pub(crate) fn recover_rules(
         &mut self,
@@ -195,7 +297,7 @@ impl Directory {
                 topic.next_rule = topic.next_rule.max(description.place.saturating_add(1));
                 let rule = description.compile().map_err(damaged)?;
                 topic
-                    .add(subscription, rule, description.created)
+                    .add(subscription, rule, &description)
                     .map_err(damaged)?;
             }
         }
@@ -214,6 +316,12 @@ impl Directory {
     }
 }
 
-fn bytes_of(rule: &Rule) -> usize {
-    RuleDescription::of(rule, Wall::default()).bytes()
+/// A rule as it is written.
+fn put(subscription: EntityId, rule: &RuleDescription) -> Write {
+    Write::PutEntry {
+        entity: subscription,
+        index: Index::Rule,
+        key: rules::key_of(&rule.name),
+        value: rules::encode(rule),
+    }
 }

@@ -5,6 +5,7 @@
 mod script;
 mod world;
 
+mod administration;
 mod browsing;
 mod clocks;
 mod commits;

@@ -197,6 +197,7 @@ impl Model {
             }
             Output::Ensured { request, .. }
             | Output::Removed { request, .. }
+            | Output::Administered { request, .. }
             | Output::Settled { request, .. }
             | Output::Renewed { request, .. }
             | Output::Browsed { request, .. }

@@ -224,6 +224,7 @@ impl Ledger {
             }
             Output::Ensured { .. }
             | Output::Removed { .. }
+            | Output::Administered { .. }
             | Output::RuleChanged { .. }
             | Output::Rules { .. }
             | Output::EntityChanged(_)

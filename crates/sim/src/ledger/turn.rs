@@ -224,6 +224,7 @@ impl Ledger {
             | Command::EnsureQueue { .. }
             | Command::EnsureTopic { .. }
             | Command::EnsureSubscription { .. }
+            | Command::Administer { .. }
             | Command::AddRule { .. }
             | Command::RemoveRule { .. }
             | Command::ListRules { .. }

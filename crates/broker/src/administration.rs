@@ -1,0 +1,91 @@
+//! Administration: entities and rules made, changed, shown and deleted by those who may manage.
+//!
+//! An order is carried out whole or not at all, and its answer rests on the commit it made, so
+//! whoever asks next sees it. Answers are as exact as the moment of the order. Unlike the
+//! `Ensure` commands, which make what a file says, an order tells apart what is there and what is
+//! not. (Admin contract 14)
+
+mod entities;
+mod error;
+mod inquiry;
+mod order;
+mod rules;
+
+use store::NamespaceId;
+
+use crate::directory::Directory;
+use crate::id::RequestId;
+use crate::output::Output;
+use crate::shared::Context;
+
+pub use error::EntityError;
+pub use order::{
+    Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
+};
+
+/// Between a topic's path and a subscription's name.
+pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
+
+/// Carries an order out and answers it.
+pub(crate) fn administer(
+    directory: &mut Directory,
+    request: RequestId,
+    namespace: NamespaceId,
+    order: Order,
+    cx: &mut Context<'_>,
+) {
+    let result = carry_out(directory, namespace, order, cx);
+    let result = Box::new(result);
+    cx.say(Output::Administered { request, result });
+}
+
+fn carry_out(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    order: Order,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    match order {
+        Order::Create {
+            path,
+            description,
+            rule,
+        } => entities::create(directory, namespace, path, *description, rule, cx),
+        Order::Update {
+            entity,
+            description,
+        } => entities::update(directory, entity, *description, cx),
+        Order::Remove { path } => entities::remove(directory, namespace, &path, cx),
+        Order::Describe { path } => inquiry::describe(directory, namespace, &path, cx),
+        Order::List { of, skip, top } => {
+            inquiry::list(directory, namespace, &of, skip, top, cx).map(Answer::Entities)
+        }
+        Order::DescribeNamespace => Ok(Answer::Namespace(inquiry::namespace(
+            directory, namespace, cx,
+        ))),
+        Order::CreateRule { subscription, rule } => {
+            let subscription = rules::subscription(directory, namespace, &subscription)?;
+            rules::create(directory, subscription, &rule, cx)
+        }
+        Order::ReplaceRule { subscription, rule } => {
+            let subscription = rules::subscription(directory, namespace, &subscription)?;
+            rules::replace(directory, subscription, &rule, cx)
+        }
+        Order::RemoveRule { subscription, name } => {
+            let subscription = rules::subscription(directory, namespace, &subscription)?;
+            rules::remove(directory, subscription, &name, cx)
+        }
+        Order::DescribeRule { subscription, name } => {
+            let subscription = rules::subscription(directory, namespace, &subscription)?;
+            rules::describe(directory, subscription, &name)
+        }
+        Order::ListRules {
+            subscription,
+            skip,
+            top,
+        } => {
+            let subscription = rules::subscription(directory, namespace, &subscription)?;
+            rules::list(directory, subscription, skip, top)
+        }
+    }
+}

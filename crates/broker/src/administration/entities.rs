@@ -1,0 +1,199 @@
+//! Entities made, changed and deleted by order.
+
+use std::sync::Arc;
+
+use store::{EntityId, NamespaceId};
+
+use super::{Answer, EntityDescription, EntityError, EntityPath, SUBSCRIPTIONS, inquiry};
+use crate::directory::{Directory, check_forwarding, settled};
+use crate::forward;
+use crate::kept::KeptProperties;
+use crate::kind::{EntityKind, Kind};
+use crate::remove;
+use crate::rules::RuleDescription;
+use crate::settings::QueueSettings;
+use crate::shared::Context;
+use crate::subscription::Subscription;
+use crate::topic::Topic;
+use crate::topic::command::MAX_SUBSCRIPTIONS;
+
+/// Queues and topics together. (Entities contract 4)
+const MAX_ENTITIES: usize = 10_000;
+
+/// Makes an entity, and a subscription's rule with it.
+pub(super) fn create(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    path: EntityPath,
+    description: EntityDescription,
+    rule: Option<Box<RuleDescription>>,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    let settings = settled(description.settings);
+    let flag = description.dead_lettering_on_filter_evaluation_exceptions;
+    let (path, kind) = place(directory, namespace, path, flag)?;
+    check_free(directory, namespace, &path)?;
+    check_room(directory, &kind)?;
+    check_targets(directory, namespace, &path, &settings, None)?;
+    let rule = match kind {
+        Kind::Subscription(_) => {
+            Some(rule.map_or_else(RuleDescription::default_rule, |rule| *rule))
+        }
+        Kind::Queue | Kind::Topic(_) => None,
+    };
+    // Everything that can be refused is looked at before anything is made.
+    if let (Some(rule), Some(topic)) = (&rule, kind.topic()) {
+        directory.check_rule(topic, rule)?;
+    }
+    let kept = description
+        .kept
+        .in_place_of(&KeptProperties::default(), cx.now.wall);
+    let id = directory.create_with(namespace, path, kind, settings, Arc::new(kept), cx);
+    if let Some(rule) = rule {
+        directory.add_rule(id, &rule, cx)?;
+    }
+    inquiry::entity(directory, id, cx)
+}
+
+/// Gives an entity another description.
+pub(super) fn update(
+    directory: &mut Directory,
+    entity: EntityId,
+    description: EntityDescription,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
+    let settings = settled(description.settings);
+    check_fixed(&queue.settings, &settings)?;
+    if let Some(property) = queue.kept.fixed_difference(&description.kept) {
+        return Err(EntityError::Immutable(property));
+    }
+    let (namespace, path) = (queue.namespace, queue.path.clone());
+    check_targets(
+        directory,
+        namespace,
+        &path,
+        &settings,
+        Some(&queue.settings),
+    )?;
+    let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
+    queue.settings = settings;
+    queue.kept = Arc::new(description.kept.in_place_of(&queue.kept, cx.now.wall));
+    if let Kind::Subscription(subscription) = &mut queue.kind {
+        subscription.dead_lettering_on_filter_evaluation_exceptions =
+            description.dead_lettering_on_filter_evaluation_exceptions;
+    }
+    directory.changed(entity, cx);
+    inquiry::entity(directory, entity, cx)
+}
+
+/// Deletes an entity with all that is in it.
+pub(super) fn remove(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    path: &str,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    let id = directory
+        .find(namespace, path)
+        .ok_or(EntityError::NotFound)?;
+    remove::end(directory, id, cx);
+    Ok(Answer::Done)
+}
+
+/// The whole path of what is to be made, and what it will be.
+fn place(
+    directory: &Directory,
+    namespace: NamespaceId,
+    path: EntityPath,
+    dead_lettering_on_filter_evaluation_exceptions: bool,
+) -> Result<(String, Kind), EntityError> {
+    match path {
+        EntityPath::Queue(path) => Ok((path, Kind::Queue)),
+        EntityPath::Topic(path) => Ok((path, Kind::Topic(Topic::default()))),
+        EntityPath::Subscription { topic, name } => {
+            let topic = inquiry::topic(directory, namespace, &topic)?;
+            let path = format!("{}{SUBSCRIPTIONS}{name}", topic.path);
+            let subscription = Subscription {
+                topic: topic.id,
+                dead_lettering_on_filter_evaluation_exceptions,
+            };
+            Ok((path, Kind::Subscription(Box::new(subscription))))
+        }
+    }
+}
+
+fn check_free(
+    directory: &Directory,
+    namespace: NamespaceId,
+    path: &str,
+) -> Result<(), EntityError> {
+    let found = directory.find(namespace, path);
+    match found.and_then(|id| directory.get(id)) {
+        Some(queue) => Err(EntityError::Exists(queue.kind.seen())),
+        None => Ok(()),
+    }
+}
+
+/// (Entities contract 4)
+fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
+    let (count, limit, what) = match kind.topic() {
+        Some(topic) => {
+            let topic = directory.get(topic).map(|queue| &queue.kind);
+            let count = topic.map_or(0, Kind::subscriptions);
+            (count, MAX_SUBSCRIPTIONS, "subscriptions of a topic")
+        }
+        None => {
+            let others = directory
+                .iter()
+                .filter(|queue| queue.kind.topic().is_none());
+            (others.count(), MAX_ENTITIES, "queues and topics")
+        }
+    };
+    if count >= limit {
+        return Err(EntityError::TooMany { limit, what });
+    }
+    Ok(())
+}
+
+/// What an entity has become by its creation can not be changed. (Entities contract 2.1)
+fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityError> {
+    if old.requires_session != new.requires_session {
+        return Err(EntityError::Immutable("RequiresSession"));
+    }
+    if old.requires_duplicate_detection != new.requires_duplicate_detection {
+        return Err(EntityError::Immutable("RequiresDuplicateDetection"));
+    }
+    Ok(())
+}
+
+/// What messages are forwarded to has to be there when that is said, and not each time that
+/// something else is changed. (Entities contract 14.1)
+fn check_targets(
+    directory: &Directory,
+    namespace: NamespaceId,
+    path: &str,
+    new: &QueueSettings,
+    old: Option<&QueueSettings>,
+) -> Result<(), EntityError> {
+    check_forwarding(path, new)?;
+    let known = |settings: Option<&QueueSettings>, target: &str| {
+        settings.is_some_and(|settings| {
+            let dead = settings.forward_dead_lettered_messages_to.iter();
+            let mut targets = settings.forward_to.iter().chain(dead);
+            targets.any(|known| known == target)
+        })
+    };
+    let dead = new.forward_dead_lettered_messages_to.iter();
+    for target in new.forward_to.iter().chain(dead) {
+        let found = directory.find(namespace, forward::path_of(target));
+        let kind = found
+            .and_then(|id| directory.get(id))
+            .map(|queue| queue.kind.seen());
+        let takes = matches!(kind, Some(EntityKind::Queue | EntityKind::Topic));
+        if !takes && !known(old, target) {
+            return Err(EntityError::Destination(target.clone()));
+        }
+    }
+    Ok(())
+}

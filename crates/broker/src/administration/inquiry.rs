@@ -1,0 +1,153 @@
+//! Inquiries: what there is, for those who administer it.
+
+use std::sync::Arc;
+
+use store::{EntityId, NamespaceId};
+
+use super::{Answer, Below, EntityError, EntityInfo, Listing, NamespaceInfo, Page, SUBSCRIPTIONS};
+use crate::broker;
+use crate::directory::Directory;
+use crate::kind::{EntityKind, Kind};
+use crate::queue::Queue;
+use crate::shared::Context;
+use crate::time::Wall;
+
+/// The entity of a path.
+pub(super) fn describe(
+    directory: &Directory,
+    namespace: NamespaceId,
+    path: &str,
+    cx: &Context<'_>,
+) -> Result<Answer, EntityError> {
+    match directory.find(namespace, path) {
+        Some(id) => entity(directory, id, cx),
+        None => Err(missing(directory, namespace, path)),
+    }
+}
+
+/// What is missing where there is nothing: a subscription, or already its topic. (Admin contract 8.2)
+pub(super) fn missing(directory: &Directory, namespace: NamespaceId, path: &str) -> EntityError {
+    let mut segments = path.rsplitn(3, '/').skip(1);
+    let below = segments.next().map(str::to_lowercase);
+    match segments.next() {
+        Some(path) if below.as_deref() == Some("subscriptions") => {
+            topic(directory, namespace, path)
+                .err()
+                .unwrap_or(EntityError::NotFound)
+        }
+        _ => EntityError::NotFound,
+    }
+}
+
+/// An entity as it is now.
+pub(super) fn entity(
+    directory: &Directory,
+    id: EntityId,
+    cx: &Context<'_>,
+) -> Result<Answer, EntityError> {
+    let queue = directory.get(id).ok_or(EntityError::NotFound)?;
+    Ok(Answer::Entity(Box::new(info(queue, cx))))
+}
+
+/// Entities of one kind in the order of their paths.
+pub(super) fn list(
+    directory: &Directory,
+    namespace: NamespaceId,
+    of: &Listing,
+    skip: usize,
+    top: usize,
+    cx: &Context<'_>,
+) -> Result<Page<EntityInfo>, EntityError> {
+    match of {
+        Listing::Queues => {
+            let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+            let queues = all.filter(|queue| queue.kind.seen() == EntityKind::Queue);
+            Ok(page(queues, skip, top, cx))
+        }
+        Listing::Topics => {
+            let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+            let topics = all.filter(|queue| queue.kind.seen() == EntityKind::Topic);
+            Ok(page(topics, skip, top, cx))
+        }
+        Listing::Subscriptions(path) => {
+            let topic = topic(directory, namespace, path)?;
+            let prefix = format!("{}{SUBSCRIPTIONS}", topic.path).to_lowercase();
+            let found = directory.by_path(namespace, &prefix);
+            let found = found.take_while(|(path, _)| path.starts_with(&prefix));
+            let found = found.map(|(_, queue)| queue);
+            let subscriptions = found.filter(|queue| queue.kind.topic() == Some(topic.id));
+            Ok(page(subscriptions, skip, top, cx))
+        }
+    }
+}
+
+/// The topic of a path.
+pub(super) fn topic<'a>(
+    directory: &'a Directory,
+    namespace: NamespaceId,
+    path: &str,
+) -> Result<&'a Queue, EntityError> {
+    let found = directory
+        .find(namespace, path)
+        .and_then(|id| directory.get(id));
+    let topic = found.filter(|queue| queue.kind.seen() == EntityKind::Topic);
+    topic.ok_or(EntityError::NoTopic)
+}
+
+/// The namespace as a whole. A namespace without entities has just been made.
+pub(super) fn namespace(
+    directory: &Directory,
+    namespace: NamespaceId,
+    cx: &Context<'_>,
+) -> NamespaceInfo {
+    let entities = || {
+        directory
+            .by_path(namespace, "")
+            .map(|(_, queue)| queue.times)
+    };
+    let known = |at: Option<Wall>| at.filter(|at| at.0 > 0).unwrap_or(cx.now.wall);
+    NamespaceInfo {
+        created: known(entities().map(|times| times.created).min()),
+        modified: known(entities().map(|times| times.updated).max()),
+    }
+}
+
+fn page<'a>(
+    queues: impl Iterator<Item = &'a Queue>,
+    skip: usize,
+    top: usize,
+    cx: &Context<'_>,
+) -> Page<EntityInfo> {
+    let mut rest = queues.skip(skip);
+    let items = rest
+        .by_ref()
+        .take(top)
+        .map(|queue| info(queue, cx))
+        .collect();
+    Page {
+        items,
+        more: rest.next().is_some(),
+    }
+}
+
+fn info(queue: &Queue, cx: &Context<'_>) -> EntityInfo {
+    EntityInfo {
+        queue: broker::info(queue, cx.now),
+        dead_lettering_on_filter_evaluation_exceptions: match &queue.kind {
+            Kind::Subscription(subscription) => {
+                subscription.dead_lettering_on_filter_evaluation_exceptions
+            }
+            Kind::Queue | Kind::Topic(_) => false,
+        },
+        kept: Arc::clone(&queue.kept),
+        below: match &queue.kind {
+            Kind::Topic(topic) => Below {
+                subscriptions: topic.subscriptions.len(),
+                sql_filters: topic.sql_filters(),
+                correlation_filters: topic.correlation_filters(),
+                bytes: cx.shared.topics.bytes_below(queue.id),
+            },
+            Kind::Queue | Kind::Subscription(_) => Below::default(),
+        },
+    }
+}
