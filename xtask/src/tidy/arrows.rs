@@ -13,10 +13,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &[]),
     ("broker", &["amqp", "filter", "store"]),
     ("servicebus", &["endpoint", "broker", "store", "amqp"]),
+    ("admin", &["broker", "amqp"]),
     ("rocks", &["store"]),
     (
         "server",
         &[
+            "admin",
             "servicebus",
             "endpoint",
             "broker",
@@ -39,6 +41,7 @@ const OURS: &[&str] = &[
     "store",
     "broker",
     "servicebus",
+    "admin",
     "rocks",
     "server",
     "sim",
@@ -52,6 +55,7 @@ const PURE: &[&str] = &[
     "filter",
     "broker",
     "servicebus",
+    "admin",
     "store",
     "sim",
 ];

@@ -1,0 +1,118 @@
+//! Authorization rules of a queue or topic, in and out. (Admin contract 5.6)
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::{AuthorizationRule, Wall};
+
+use crate::error::Error;
+use crate::time;
+use crate::xml::{Element, Writer};
+
+/// (Entities contract 4)
+const MAX_RULES: usize = 12;
+/// (Entities contract 2.6)
+const MAX_NAME: usize = 256;
+const PROPERTY: &str = "AuthorizationRules";
+
+/// The rules of a description. Keys that are not given are made of `chance`.
+pub(crate) fn read(
+    description: &Element,
+    chance: &mut dyn FnMut() -> [u8; 32],
+) -> Result<Vec<AuthorizationRule>, Error> {
+    let list = description.child(PROPERTY);
+    let elements = list.into_iter().flat_map(|list| &list.children);
+    let mut rules: Vec<AuthorizationRule> = Vec::new();
+    for element in elements.filter(|element| element.name == "AuthorizationRule") {
+        let rule = read_one(element, chance)?;
+        if rules.len() == MAX_RULES {
+            return Err(wrong(format!("there can be {MAX_RULES}")));
+        } else if rules.iter().any(|known| known.key_name == rule.key_name) {
+            return Err(wrong(format!("there are two called '{}'", rule.key_name)));
+        }
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+fn wrong(why: impl std::fmt::Display) -> Error {
+    Error::value(PROPERTY, why)
+}
+
+fn read_one(
+    element: &Element,
+    chance: &mut dyn FnMut() -> [u8; 32],
+) -> Result<AuthorizationRule, Error> {
+    let key_name = element.value("KeyName").unwrap_or_default();
+    if !(1..=MAX_NAME).contains(&key_name.chars().count()) {
+        return Err(wrong(format!("a KeyName has 1 to {MAX_NAME} characters")));
+    }
+    let mut key = |name: &str| {
+        let given = element.value(name).map(str::to_owned);
+        let given = given.unwrap_or_else(|| STANDARD.encode(chance()));
+        if given.chars().count() > MAX_NAME {
+            return Err(wrong(format!("a {name} has at most {MAX_NAME} characters")));
+        }
+        Ok(given)
+    };
+    let text = |name: &str, default: &str| element.value(name).unwrap_or(default).to_owned();
+    let mut rule = AuthorizationRule {
+        primary_key: key("PrimaryKey")?,
+        secondary_key: key("SecondaryKey")?,
+        key_name: key_name.to_owned(),
+        claim_type: text("ClaimType", "SharedAccessKey"),
+        claim_value: text("ClaimValue", "None"),
+        send: false,
+        listen: false,
+        manage: false,
+        created: 0,
+        modified: 0,
+    };
+    let rights = element.child("Rights").into_iter();
+    for right in rights.flat_map(|rights| &rights.children) {
+        match right.text.trim() {
+            "Send" => rule.send = true,
+            "Listen" => rule.listen = true,
+            "Manage" => rule.manage = true,
+            other => return Err(wrong(format!("the right '{other}' is not known"))),
+        }
+    }
+    if rule.manage && !(rule.send && rule.listen) {
+        return Err(wrong("the right Manage needs Send and Listen"));
+    }
+    Ok(rule)
+}
+
+/// Writes the rules, or that there are none.
+pub(crate) fn write(writer: &mut Writer, rules: &[AuthorizationRule]) {
+    if rules.is_empty() {
+        return writer.empty(PROPERTY, &[]);
+    }
+    writer.open(PROPERTY, &[]);
+    for rule in rules {
+        let attributes = [("i:type", "SharedAccessAuthorizationRule")];
+        writer.open("AuthorizationRule", &attributes);
+        writer.text("ClaimType", &rule.claim_type);
+        writer.text("ClaimValue", &rule.claim_value);
+        write_rights(writer, rule);
+        writer.text("CreatedTime", time::text(Wall(rule.created)));
+        writer.text("ModifiedTime", time::text(Wall(rule.modified)));
+        writer.text("KeyName", &rule.key_name);
+        writer.text("PrimaryKey", &rule.primary_key);
+        writer.text("SecondaryKey", &rule.secondary_key);
+        writer.close("AuthorizationRule");
+    }
+    writer.close(PROPERTY);
+}
+
+fn write_rights(writer: &mut Writer, rule: &AuthorizationRule) {
+    writer.open("Rights", &[]);
+    let rights = [
+        ("Manage", rule.manage),
+        ("Send", rule.send),
+        ("Listen", rule.listen),
+    ];
+    for (right, _) in rights.into_iter().filter(|(_, given)| *given) {
+        writer.text("AccessRights", right);
+    }
+    writer.close("Rights");
+}

@@ -1,0 +1,86 @@
+//! A subscription's description. Its default rule is read elsewhere, and never shown. (Admin
+//! contract 5.3)
+
+use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
+
+use super::View;
+use super::fields::{Fields, kept_targets};
+use super::shown::{Shown, counts};
+use crate::error::Error;
+use crate::query::Version;
+use crate::xml::{INSTANCE, SERVICE_BUS, Writer};
+
+const STATUSES: [Status; 3] = [Status::Active, Status::Disabled, Status::ReceiveDisabled];
+
+pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
+    let (lock_duration, lock_text) = fields.lock_duration()?;
+    let (default_message_time_to_live, ttl_text) = fields.time_to_live()?;
+    let (auto_delete_on_idle, idle_text) = fields.idle()?;
+    let settings = QueueSettings {
+        lock_duration,
+        max_delivery_count: fields.max_delivery_count()?,
+        default_message_time_to_live,
+        dead_lettering_on_message_expiration: fields
+            .flag("DeadLetteringOnMessageExpiration", false)?,
+        requires_session: fields.flag("RequiresSession", false)?,
+        forward_to: fields.target("ForwardTo"),
+        forward_dead_lettered_messages_to: fields.target("ForwardDeadLetteredMessagesTo"),
+        status: fields.status(&STATUSES)?,
+        auto_delete_on_idle,
+        ..fields.unsaid()
+    };
+    let kept = KeptProperties {
+        user_metadata: fields.user_metadata()?,
+        enable_batched_operations: fields.flag("EnableBatchedOperations", true)?,
+        texts: KeptTexts {
+            lock_duration: lock_text,
+            default_message_time_to_live: ttl_text,
+            auto_delete_on_idle: idle_text,
+            ..kept_targets(&settings)
+        },
+        ..KeptProperties::default()
+    };
+    Ok(EntityDescription {
+        settings,
+        dead_lettering_on_filter_evaluation_exceptions: fields
+            .flag("DeadLetteringOnFilterEvaluationExceptions", true)?,
+        kept,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
+    let shown = Shown { info, view };
+    let (settings, kept) = (&info.queue.settings, &*info.kept);
+    writer.open(
+        "SubscriptionDescription",
+        &[("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)],
+    );
+    writer.text("LockDuration", shown.lock_duration());
+    writer.boolean("RequiresSession", settings.requires_session);
+    writer.text("DefaultMessageTimeToLive", shown.time_to_live());
+    writer.boolean(
+        "DeadLetteringOnMessageExpiration",
+        settings.dead_lettering_on_message_expiration,
+    );
+    writer.boolean(
+        "DeadLetteringOnFilterEvaluationExceptions",
+        info.dead_lettering_on_filter_evaluation_exceptions,
+    );
+    writer.number("MessageCount", counts(info).total());
+    writer.number("MaxDeliveryCount", settings.max_delivery_count.into());
+    writer.boolean("EnableBatchedOperations", kept.enable_batched_operations);
+    writer.text("Status", shown.status());
+    writer.optional("ForwardTo", shown.forward_to());
+    shown.write_times(writer);
+    if view.runtime {
+        counts(info).write(writer, "d3p1");
+    }
+    writer.optional("UserMetadata", kept.user_metadata.as_ref());
+    writer.optional("ForwardDeadLetteredMessagesTo", shown.dead_letters_to());
+    writer.text("AutoDeleteOnIdle", shown.idle());
+    writer.text("EntityAvailabilityStatus", "Available");
+    if view.version >= Version::WithMessageSize {
+        writer.boolean("IsClientAffine", false);
+    }
+    writer.close("SubscriptionDescription");
+}

@@ -1,0 +1,209 @@
+//! Durations in ISO 8601, as Service Bus reads and writes them. (Admin contract 5)
+//!
+//! They count ticks of 100 ns. A year has 365 days and a month 30. What is as long as a .NET time
+//! span can be, but for a few days, is "never": clients write the maximum in different ways.
+
+/// Ticks of 100 ns.
+const TICKS_PER_SECOND: i128 = 10_000_000;
+const TICKS_PER_MS: i128 = 10_000;
+const SECONDS_PER_DAY: i128 = 86_400;
+/// From here on a duration is for ever.
+const NEVER_DAYS: i128 = 10_675_198;
+/// The longest .NET time span.
+pub(crate) const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
+/// What "never" is in milliseconds.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The ticks of `text`; `None` if it is no duration.
+pub(crate) fn ticks(text: &str) -> Option<i64> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(text) => (true, text),
+        None => (false, text),
+    };
+    let text = text.strip_prefix('P')?;
+    let (date, time) = match text.split_once('T') {
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    if time.is_some_and(str::is_empty) || (date.is_empty() && time.is_none()) {
+        return None;
+    }
+    let day = SECONDS_PER_DAY * TICKS_PER_SECOND;
+    let dates = [
+        ('Y', 365 * day),
+        ('M', 30 * day),
+        ('W', 7 * day),
+        ('D', day),
+    ];
+    let minute = 60 * TICKS_PER_SECOND;
+    let times = [('H', 60 * minute), ('M', minute), ('S', TICKS_PER_SECOND)];
+    let sum = fields(date, &dates)?.checked_add(fields(time.unwrap_or(""), &times)?)?;
+    i64::try_from(if negative { -sum } else { sum }).ok()
+}
+
+/// Numbers with units that come in this order, each once at most.
+fn fields(mut text: &str, units: &[(char, i128)]) -> Option<i128> {
+    let mut sum = 0_i128;
+    let mut rest = units.iter();
+    while !text.is_empty() {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = text.split_at(end);
+        let letter = after.chars().next()?;
+        let (_, size) = rest.find(|(unit, _)| *unit == letter)?;
+        sum = sum.checked_add(scaled(number, *size, letter == 'S')?)?;
+        text = &after[letter.len_utf8()..];
+    }
+    Some(sum)
+}
+
+/// A number times the size of its unit; only seconds have fractions.
+fn scaled(number: &str, size: i128, fraction: bool) -> Option<i128> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let is_whole = part.is_empty() && !number.contains('.');
+    // Longer numbers could not be meant, and would not fit.
+    if whole.is_empty() || whole.len() > 18 || part.contains('.') || !(fraction || is_whole) {
+        return None;
+    }
+    let whole: i128 = whole.parse().ok()?;
+    // Digits beyond the ticks are dropped.
+    let digits: String = part.chars().chain("0000000".chars()).take(7).collect();
+    let part: i128 = digits.parse().ok()?;
+    whole.checked_mul(size)?.checked_add(part)
+}
+
+/// The milliseconds of `text`, rounded down; `None` if it is none, or less than nothing.
+pub(crate) fn millis(text: &str) -> Option<u64> {
+    // Longer than a time span, which is for ever too.
+    let ticks = match ticks(text) {
+        Some(ticks) => i128::from(ticks),
+        None => return too_long(text).then_some(NEVER),
+    };
+    if ticks / TICKS_PER_SECOND / SECONDS_PER_DAY >= NEVER_DAYS {
+        return Some(NEVER);
+    }
+    u64::try_from(ticks / TICKS_PER_MS)
+        .ok()
+        .filter(|_| ticks >= 0)
+}
+
+/// Whether `text` is the maximum with more digits after the point than a tick has, or a bit more.
+fn too_long(text: &str) -> bool {
+    text.starts_with("P10675199DT")
+}
+
+/// The shortest text of so many milliseconds.
+pub(crate) fn text(millis: u64) -> String {
+    match i64::try_from(millis) {
+        Ok(millis) if i128::from(millis) * TICKS_PER_MS <= i128::from(i64::MAX) => {
+            text_of_ticks(millis * 10_000)
+        }
+        _ => NEVER_TEXT.to_owned(),
+    }
+}
+
+/// The shortest text of so many ticks.
+pub(crate) fn text_of_ticks(ticks: i64) -> String {
+    use std::fmt::Write as _;
+    let sign = if ticks < 0 { "-" } else { "" };
+    let ticks = ticks.unsigned_abs();
+    let (seconds, fraction) = (ticks / 10_000_000, ticks % 10_000_000);
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    let mut text = format!("{sign}P");
+    // Writing to a string can not fail.
+    let mut put = |number: u64, unit: char| {
+        if number > 0 {
+            let _ = write!(text, "{number}{unit}");
+        }
+    };
+    put(days, 'D');
+    let is_whole_days = hours + minutes + seconds + fraction == 0;
+    if is_whole_days && days > 0 {
+        return text;
+    }
+    text.push('T');
+    let mut put = |number: u64, unit: char| {
+        if number > 0 {
+            let _ = write!(text, "{number}{unit}");
+        }
+    };
+    put(hours, 'H');
+    put(minutes, 'M');
+    if fraction > 0 {
+        let digits = format!("{fraction:07}");
+        let _ = write!(text, "{seconds}.{}S", digits.trim_end_matches('0'));
+    } else if seconds > 0 || is_whole_days {
+        let _ = write!(text, "{seconds}S");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        let cases = [
+            ("PT1M", Some(60_000)),
+            ("PT0.5S", Some(500)),
+            ("PT13S", Some(13_000)),
+            ("P1DT2H", Some(93_600_000)),
+            ("P1Y1M1W", Some((365 + 30 + 7) * 86_400_000)),
+            ("PT0.0000001S", Some(0)),
+            ("PT0S", Some(0)),
+            ("P10675199DT2H48M5.4775807S", Some(NEVER)),
+            ("P10675199DT2H48M5.477539S", Some(NEVER)),
+            ("P10675199DT2H48M5.477S", Some(NEVER)),
+            ("P10675199DT2H48M6S", Some(NEVER)),
+            ("P10675198DT2H48M5.477S", Some(NEVER)),
+            ("-PT1S", None),
+            ("P", None),
+            ("PT", None),
+            ("P1DT", None),
+            ("PT1", None),
+            ("PT.5S", None),
+            ("PT1.5M", None),
+            ("PT1S1M", None),
+            ("PT1M1M", None),
+            ("P1H", None),
+            ("1M", None),
+            ("PT99999999999999999999S", None),
+            ("PT1ä", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(millis(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_short_as_they_can_be() {
+        let cases = [
+            (0, "PT0S"),
+            (60_000, "PT1M"),
+            (90_500, "PT1M30.5S"),
+            (93_600_000, "P1DT2H"),
+            (86_400_000, "P1D"),
+            (NEVER, NEVER_TEXT),
+        ];
+        for (millis, expected) in cases {
+            assert_eq!(text(millis), expected);
+        }
+        assert_eq!(text_of_ticks(-1), "-PT0.0000001S");
+        assert_eq!(text_of_ticks(i64::MAX), NEVER_TEXT);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_read_the_same(value: i64) {
+            proptest::prop_assume!(value != i64::MIN);
+            proptest::prop_assert_eq!(ticks(&text_of_ticks(value)), Some(value));
+        }
+
+        #[test]
+        fn no_text_is_too_odd(text in "-?P?[0-9YMWDTHS.]{0,40}") {
+            let _ = millis(&text);
+        }
+    }
+}

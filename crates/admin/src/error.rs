@@ -1,0 +1,146 @@
+//! Errors: what a request gets that is refused. (Admin contract 8)
+
+use broker::{EntityError, RuleError};
+use http::StatusCode;
+
+/// Why a request is refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{text}")]
+pub struct Error {
+    /// Of the response.
+    pub status: StatusCode,
+    /// What SDKs tell errors of one status apart by, where there is one.
+    pub sub_code: Option<u32>,
+    /// What happened, for people.
+    pub text: String,
+}
+
+impl Error {
+    /// An error of this status.
+    pub fn new(status: StatusCode, sub_code: Option<u32>, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            sub_code,
+            text: text.into(),
+        }
+    }
+
+    /// Something about the request is not possible.
+    pub(crate) fn bad(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Some(40_000), text)
+    }
+
+    /// A property has a value that it can not have.
+    pub(crate) fn value(property: &str, why: impl std::fmt::Display) -> Self {
+        Self::bad(format!(
+            "Bad Request. The value of {property} is not possible: {why}. Parameter name: {property}"
+        ))
+    }
+
+    /// This can not be done with what the path names.
+    pub(crate) fn verb(method: &http::Method) -> Self {
+        let text = format!("The specified HTTP verb ({method}) is not valid.");
+        Self::new(StatusCode::BAD_REQUEST, None, text)
+    }
+
+    /// The broker can not be asked.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        let text = "The service is unavailable: it is starting or stopping. Please try again.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Some(50_002), text)
+    }
+
+    /// The body is longer than [`MAX_BODY`](crate::MAX_BODY).
+    #[must_use]
+    pub fn too_long() -> Self {
+        let limit = crate::MAX_BODY;
+        let text = format!("Bad Request. A description has at most {limit} bytes.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Some(40_000), text)
+    }
+
+    /// The body did not come as it should.
+    #[must_use]
+    pub fn body(why: &str) -> Self {
+        Self::bad(format!("Bad Request. The body can not be read: {why}"))
+    }
+
+    /// What the broker refused, of the entity that the request names.
+    pub(crate) fn refused(error: &EntityError, subject: &Subject) -> Self {
+        match error {
+            EntityError::NotFound => subject.not_found(),
+            EntityError::NoTopic => Self::new(
+                StatusCode::NOT_FOUND,
+                Some(40_400),
+                "Not Found. The topic does not exist.",
+            ),
+            EntityError::Exists(_) | EntityError::Rule(RuleError::Exists(_)) => subject.exists(),
+            EntityError::Immutable(property) => Self::value(property, error),
+            EntityError::Destination(target) => Self::new(
+                StatusCode::NOT_FOUND,
+                Some(40_400),
+                format!("Not Found. The destination '{target}' of messages does not exist."),
+            ),
+            EntityError::TooMany { .. }
+            | EntityError::Rule(RuleError::TooMany { .. } | RuleError::TooLarge { .. }) => {
+                let text = format!("Forbidden. The maximum is reached: {error}.");
+                Self::new(StatusCode::FORBIDDEN, Some(40_300), text)
+            }
+            EntityError::Rule(RuleError::NotFound(_)) => subject.not_found(),
+            EntityError::Rule(RuleError::NoSubscription) => subject.not_found(),
+            EntityError::Invalid(_)
+            | EntityError::Rule(RuleError::Name | RuleError::Invalid { .. }) => {
+                Self::bad(format!("Bad Request. {error}."))
+            }
+        }
+    }
+}
+
+/// What a request is about, as errors name it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Subject {
+    /// A queue or topic.
+    Entity { path: String },
+    /// A subscription, or a rule of one: `{namespace}:Topic:{topic}|{subscription}[|{rule}]`.
+    Below { name: String },
+}
+
+impl Subject {
+    fn not_found(&self) -> Error {
+        match self {
+            Self::Entity { path } => Error::new(
+                StatusCode::NOT_FOUND,
+                Some(40_400),
+                format!("Not Found. The entity '{path}' does not exist."),
+            ),
+            Self::Below { name } => Error::new(
+                StatusCode::NOT_FOUND,
+                None,
+                format!("Entity '{name}' was not found."),
+            ),
+        }
+    }
+
+    fn exists(&self) -> Error {
+        match self {
+            Self::Entity { path } => Error::new(
+                StatusCode::CONFLICT,
+                Some(40_900),
+                format!("Conflict. The entity '{path}' exists already."),
+            ),
+            Self::Below { name } => Error::new(
+                StatusCode::CONFLICT,
+                None,
+                format!("The messaging entity '{name}' already exists."),
+            ),
+        }
+    }
+}
+
+/// What is deleted is not there.
+pub(crate) fn nothing_to_delete() -> Error {
+    Error::new(
+        StatusCode::NOT_FOUND,
+        None,
+        "No service is hosted at the specified address.",
+    )
+}

@@ -1,0 +1,270 @@
+//! Exchange: one request, from its head and body to its response.
+//!
+//! Everything that can be known without the broker is looked at first. Then one order answers the
+//! request; only an update asks before for what is there, since a description may say again what
+//! an entity has already. Invariant: a request that is refused has changed nothing.
+
+mod call;
+mod respond;
+
+use broker::{
+    Answer, EntityDescription, EntityError, EntityInfo, EntityKind, Order, RuleDescription,
+    RuleError, Wall,
+};
+use bytes::Bytes;
+use http::Request;
+
+use crate::error::{Error, nothing_to_delete};
+use crate::settings::Settings;
+use crate::{description, rule};
+
+use call::{Call, Put};
+use respond::Correspondence;
+
+/// A response with its whole body.
+pub type Response = http::Response<Bytes>;
+
+/// What the outside contributes to an exchange.
+pub struct Circumstances<'a> {
+    /// Real time.
+    pub now: Wall,
+    /// Names the exchange in errors.
+    pub tracking: u128,
+    /// Makes keys that a client did not choose.
+    pub chance: &'a mut dyn FnMut() -> [u8; 32],
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Step {
+    /// The broker is to be asked this.
+    Ask(Order),
+    /// This is the response.
+    Respond(Response),
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct Exchange {
+    settings: Settings,
+    correspondence: Correspondence,
+    call: Call,
+    supplements: Vec<(String, String)>,
+    /// Whether an update knows what is there, and has been ordered.
+    is_ordered: bool,
+}
+
+impl Exchange {
+    /// Understands a request. Its body is empty unless it is a PUT.
+    ///
+    /// # Errors
+    /// A request that is refused at once has its response.
+    pub fn begin(
+        settings: &Settings,
+        request: &Request<Bytes>,
+        circumstances: Circumstances<'_>,
+    ) -> Result<(Self, Order), Response> {
+        let Circumstances {
+            now,
+            tracking,
+            chance,
+        } = circumstances;
+        let correspondence = Correspondence::new(request, now, tracking);
+        let call = match Call::parse(request, chance) {
+            Ok(call) => call,
+            Err(error) => return Err(correspondence.error(&error)),
+        };
+        let supplements = call.supplements(request.headers());
+        let exchange = Self {
+            settings: settings.clone(),
+            correspondence,
+            call,
+            supplements,
+            is_ordered: false,
+        };
+        match exchange.first_order() {
+            Ok(order) => Ok((exchange, order)),
+            Err(error) => Err(exchange.correspondence.error(&error)),
+        }
+    }
+
+    /// Tokens that came with the request, each for a destination of messages: both have to fit.
+    /// (Admin contract 2.2)
+    pub fn supplements(&self) -> impl Iterator<Item = (&str, &str)> {
+        let supplements = self.supplements.iter();
+        supplements.map(|(token, target)| (token.as_str(), target.as_str()))
+    }
+
+    /// The response when somebody else refuses the request.
+    #[must_use]
+    pub fn refuse(&self, error: &Error) -> Response {
+        self.correspondence.error(error)
+    }
+
+    /// The response to a request that is not even looked at.
+    #[must_use]
+    pub fn refuse_unseen<T>(
+        request: &Request<T>,
+        now: Wall,
+        tracking: u128,
+        error: &Error,
+    ) -> Response {
+        Correspondence::new(request, now, tracking).error(error)
+    }
+
+    /// The broker's answer to what it was asked last.
+    #[must_use]
+    pub fn hear(&mut self, result: Result<Answer, EntityError>) -> Step {
+        match self.understand(result) {
+            Ok(step) => step,
+            Err(error) => Step::Respond(self.correspondence.error(&error)),
+        }
+    }
+
+    fn first_order(&self) -> Result<Order, Error> {
+        Ok(match &self.call {
+            Call::ShowNamespace => Order::DescribeNamespace,
+            Call::List { of, query } => Order::List {
+                of: of.clone(),
+                skip: query.skip,
+                top: query.top,
+            },
+            Call::ListRules {
+                subscription,
+                query,
+            } => Order::ListRules {
+                subscription: subscription.clone(),
+                skip: query.skip,
+                top: query.top,
+            },
+            Call::ShowEntity { path } => Order::Describe { path: path.clone() },
+            Call::DeleteEntity { path } => Order::Remove { path: path.clone() },
+            Call::PutEntity(put) if put.update => Order::Describe {
+                path: put.broker_path(),
+            },
+            Call::PutEntity(put) => Order::Create {
+                path: put.path.clone(),
+                description: Box::new(self.description(put, None)?),
+                rule: default_rule(put)?,
+            },
+            Call::ShowRule { subscription, name } => Order::DescribeRule {
+                subscription: subscription.clone(),
+                name: name.clone(),
+            },
+            Call::DeleteRule { subscription, name } => Order::RemoveRule {
+                subscription: subscription.clone(),
+                name: name.clone(),
+            },
+            Call::PutRule {
+                subscription,
+                rule,
+                update,
+            } => {
+                let (subscription, rule) = (subscription.clone(), rule.clone());
+                if *update {
+                    Order::ReplaceRule { subscription, rule }
+                } else {
+                    Order::CreateRule { subscription, rule }
+                }
+            }
+        })
+    }
+
+    fn description(
+        &self,
+        put: &Put,
+        current: Option<&EntityInfo>,
+    ) -> Result<EntityDescription, Error> {
+        let mut described = description::read(put.kind, &put.element, &self.settings, current)?;
+        described.kept.authorization_rules = put.authorization_rules.clone();
+        Ok(described)
+    }
+
+    fn understand(&mut self, result: Result<Answer, EntityError>) -> Result<Step, Error> {
+        let answer = match (result, &self.call) {
+            (Ok(answer), _) => answer,
+            (Err(error), call) => {
+                return match (&error, call.is_read(), call.is_delete()) {
+                    (error, true, _) if is_missing(error) => {
+                        Ok(Step::Respond(self.correspondence.nothing()))
+                    }
+                    (error, _, true) if is_missing(error) => Err(nothing_to_delete()),
+                    _ => {
+                        let subject = call.subject(&self.settings.namespace);
+                        Err(Error::refused(&error, &subject))
+                    }
+                };
+            }
+        };
+        let respond = &self.correspondence;
+        let response = match (&self.call, answer) {
+            (Call::PutEntity(put), Answer::Entity(info)) if !put.update => {
+                respond.created(&self.settings, &info)
+            }
+            (Call::PutEntity(_), Answer::Entity(info)) if self.is_ordered => {
+                respond.updated(&self.settings, &info)
+            }
+            (Call::PutEntity(put), Answer::Entity(info)) => {
+                let order = self.update(put, &info)?;
+                self.is_ordered = true;
+                return Ok(Step::Ask(order));
+            }
+            (Call::ShowEntity { .. }, Answer::Entity(info)) => {
+                respond.entity(&self.settings, &info)
+            }
+            (Call::PutRule { update, .. }, Answer::Rule(rule)) => {
+                respond.rule(&self.settings, &rule, !*update)
+            }
+            (Call::ShowRule { .. }, Answer::Rule(rule)) => {
+                respond.rule(&self.settings, &rule, false)
+            }
+            (Call::ShowNamespace, Answer::Namespace(info)) => {
+                respond.namespace(&self.settings, info)
+            }
+            (Call::List { of, query }, Answer::Entities(page)) => {
+                respond.entities(&self.settings, of, *query, &page)
+            }
+            (Call::ListRules { query, .. }, Answer::Rules(page)) => {
+                respond.rules(&self.settings, *query, &page)
+            }
+            (Call::DeleteEntity { .. } | Call::DeleteRule { .. }, Answer::Done) => {
+                respond.deleted()
+            }
+            (_, other) => unreachable!("the broker answers what it was asked, not {other:?}"),
+        };
+        Ok(Step::Respond(response))
+    }
+
+    /// The order of an update that knows now what is there.
+    fn update(&self, put: &Put, info: &EntityInfo) -> Result<Order, Error> {
+        if info.queue.kind != put.kind {
+            let (path, kind) = (&info.queue.path, info.queue.kind);
+            return Err(Error::bad(format!("Bad Request. '{path}' is a {kind}.")));
+        }
+        Ok(Order::Update {
+            entity: info.queue.id,
+            description: Box::new(self.description(put, Some(info))?),
+        })
+    }
+}
+
+fn is_missing(error: &EntityError) -> bool {
+    matches!(
+        error,
+        EntityError::NotFound
+            | EntityError::NoTopic
+            | EntityError::Rule(RuleError::NotFound(_) | RuleError::NoSubscription)
+    )
+}
+
+/// The rule that a new subscription is to have instead of the one that selects everything.
+fn default_rule(put: &Put) -> Result<Option<Box<RuleDescription>>, Error> {
+    if put.kind != EntityKind::Subscription {
+        return Ok(None);
+    }
+    let element = put.element.child("DefaultRuleDescription");
+    let rule = element
+        .map(|element| rule::read(element, None))
+        .transpose()?;
+    Ok(rule.map(Box::new))
+}

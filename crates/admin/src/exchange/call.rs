@@ -1,0 +1,292 @@
+//! Call: what a request asks for, understood and checked as far as that needs no broker.
+
+use broker::{AuthorizationRule, EntityKind, EntityPath, Listing, RuleDescription};
+use bytes::Bytes;
+use http::header::IF_MATCH;
+use http::{HeaderMap, Method, Request};
+
+use crate::error::{Error, Subject};
+use crate::place::{Place, subscription_path};
+use crate::query::Query;
+use crate::xml::{self, Element};
+use crate::{authorization, description, name, rule};
+
+/// With each a token for where messages go on to.
+const SUPPLEMENTS: [(&str, &str); 2] = [
+    ("servicebussupplementaryauthorization", "ForwardTo"),
+    (
+        "servicebusdlqsupplementaryauthorization",
+        "ForwardDeadLetteredMessagesTo",
+    ),
+];
+
+/// What a request asks for.
+#[derive(Debug)]
+pub(super) enum Call {
+    ShowNamespace,
+    List {
+        of: Listing,
+        query: Query,
+    },
+    ListRules {
+        subscription: String,
+        query: Query,
+    },
+    ShowEntity {
+        path: String,
+    },
+    DeleteEntity {
+        path: String,
+    },
+    PutEntity(Box<Put>),
+    ShowRule {
+        subscription: String,
+        name: String,
+    },
+    DeleteRule {
+        subscription: String,
+        name: String,
+    },
+    PutRule {
+        subscription: String,
+        rule: Box<RuleDescription>,
+        update: bool,
+    },
+}
+
+/// An entity that is to be made or changed.
+#[derive(Debug)]
+pub(super) struct Put {
+    pub path: EntityPath,
+    pub kind: EntityKind,
+    pub element: Element,
+    pub authorization_rules: Vec<AuthorizationRule>,
+    /// Whether it has to be there already, rather than not yet.
+    pub update: bool,
+}
+
+impl Put {
+    /// The path under which the broker knows it.
+    pub(super) fn broker_path(&self) -> String {
+        match &self.path {
+            EntityPath::Queue(path) | EntityPath::Topic(path) => path.clone(),
+            EntityPath::Subscription { topic, name } => subscription_path(topic, name),
+        }
+    }
+}
+
+impl Call {
+    pub(super) fn parse(
+        request: &Request<Bytes>,
+        chance: &mut dyn FnMut() -> [u8; 32],
+    ) -> Result<Self, Error> {
+        let query = Query::parse(request.uri().query().unwrap_or_default())?;
+        let place = Place::parse(request.uri().path());
+        let method = request.method();
+        match (method, place) {
+            (&Method::GET, Place::Namespace) => Ok(Self::ShowNamespace),
+            (&Method::GET, Place::Queues) => Ok(Self::list(Listing::Queues, query)),
+            (&Method::GET, Place::Topics) => Ok(Self::list(Listing::Topics, query)),
+            (&Method::GET, Place::Subscriptions { topic }) => {
+                Ok(Self::list(Listing::Subscriptions(topic), query))
+            }
+            (
+                &Method::GET,
+                Place::Rules {
+                    topic,
+                    subscription,
+                },
+            ) => Ok(Self::ListRules {
+                subscription: subscription_path(&topic, &subscription),
+                query,
+            }),
+            (&Method::GET, place @ (Place::Entity { .. } | Place::Subscription { .. })) => {
+                let path = place.broker_path().unwrap_or_default();
+                Ok(Self::ShowEntity { path })
+            }
+            (&Method::DELETE, place @ (Place::Entity { .. } | Place::Subscription { .. })) => {
+                let path = place.broker_path().unwrap_or_default();
+                Ok(Self::DeleteEntity { path })
+            }
+            (&Method::PUT, place @ (Place::Entity { .. } | Place::Subscription { .. })) => {
+                put(request, place, chance)
+            }
+            (
+                method @ (&Method::GET | &Method::DELETE | &Method::PUT),
+                Place::Rule {
+                    topic,
+                    subscription,
+                    name,
+                },
+            ) => {
+                let subscription = subscription_path(&topic, &subscription);
+                match *method {
+                    Method::GET => Ok(Self::ShowRule { subscription, name }),
+                    Method::DELETE => Ok(Self::DeleteRule { subscription, name }),
+                    _ => put_rule(request, subscription, &name),
+                }
+            }
+            _ => Err(Error::verb(method)),
+        }
+    }
+
+    fn list(of: Listing, query: Query) -> Self {
+        Self::List { of, query }
+    }
+
+    /// Whether it only looks.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(
+            self,
+            Self::ShowNamespace
+                | Self::List { .. }
+                | Self::ListRules { .. }
+                | Self::ShowEntity { .. }
+                | Self::ShowRule { .. }
+        )
+    }
+
+    pub(super) fn is_delete(&self) -> bool {
+        matches!(self, Self::DeleteEntity { .. } | Self::DeleteRule { .. })
+    }
+
+    /// What it is about, as errors name it.
+    pub(super) fn subject(&self, namespace: &str) -> Subject {
+        match self {
+            Self::PutEntity(put) => match &put.path {
+                EntityPath::Queue(path) | EntityPath::Topic(path) => {
+                    Subject::Entity { path: path.clone() }
+                }
+                EntityPath::Subscription { topic, name } => Subject::Below {
+                    name: format!("{namespace}:Topic:{topic}|{name}"),
+                },
+            },
+            Self::PutRule {
+                subscription, rule, ..
+            } => Subject::Below {
+                name: format!("{namespace}:Topic:{}|{}", piped(subscription), rule.name),
+            },
+            Self::ShowRule { subscription, name } | Self::DeleteRule { subscription, name } => {
+                Subject::Below {
+                    name: format!("{namespace}:Topic:{}|{name}", piped(subscription)),
+                }
+            }
+            Self::ShowEntity { path } | Self::DeleteEntity { path } => {
+                Subject::Entity { path: path.clone() }
+            }
+            Self::ShowNamespace | Self::List { .. } | Self::ListRules { .. } => Subject::Entity {
+                path: namespace.to_owned(),
+            },
+        }
+    }
+
+    /// Tokens for where messages go on to, each with that place.
+    pub(super) fn supplements(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let Self::PutEntity(put) = self else {
+            return Vec::new();
+        };
+        let supplements = SUPPLEMENTS.into_iter().filter_map(|(header, property)| {
+            // A token that is no text fits nothing.
+            let token = headers.get(header)?.to_str().unwrap_or_default();
+            let target = put.element.value(property)?;
+            Some((token.to_owned(), path_of(target).to_owned()))
+        });
+        supplements.collect()
+    }
+}
+
+/// The path of a target that may be written as a URI. (Admin contract 2.2)
+fn path_of(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => target,
+    };
+    path.trim_matches('/')
+}
+
+/// `{topic}|{subscription}` of a subscription's path.
+fn piped(path: &str) -> String {
+    path.replacen("/Subscriptions/", "|", 1)
+}
+
+fn put(
+    request: &Request<Bytes>,
+    place: Place,
+    chance: &mut dyn FnMut() -> [u8; 32],
+) -> Result<Call, Error> {
+    let element = content(request.body())?;
+    let kind = description::kind(&element);
+    let (path, kind) = match (place, kind) {
+        (Place::Entity { path }, Some(EntityKind::Queue)) => {
+            name::check_path(&path)?;
+            (EntityPath::Queue(path), EntityKind::Queue)
+        }
+        (Place::Entity { path }, Some(EntityKind::Topic)) => {
+            name::check_path(&path)?;
+            (EntityPath::Topic(path), EntityKind::Topic)
+        }
+        (Place::Subscription { topic, name }, Some(EntityKind::Subscription)) => {
+            name::check_subscription(&name)?;
+            let path = EntityPath::Subscription { topic, name };
+            (path, EntityKind::Subscription)
+        }
+        _ => return Err(invalid(format!("{} does not describe this", element.name))),
+    };
+    let authorization_rules = match kind {
+        EntityKind::Queue | EntityKind::Topic => authorization::read(&element, chance)?,
+        EntityKind::Subscription => Vec::new(),
+    };
+    Ok(Call::PutEntity(Box::new(Put {
+        path,
+        kind,
+        element,
+        authorization_rules,
+        update: is_update(request),
+    })))
+}
+
+fn put_rule(request: &Request<Bytes>, subscription: String, name: &str) -> Result<Call, Error> {
+    let element = content(request.body())?;
+    if element.name != "RuleDescription" {
+        return Err(invalid(format!(
+            "{} does not describe a rule",
+            element.name
+        )));
+    }
+    Ok(Call::PutRule {
+        subscription,
+        rule: Box::new(rule::read(&element, Some(name))?),
+        update: is_update(request),
+    })
+}
+
+/// Whatever it says, the header asks for an update. (Admin contract 3)
+fn is_update(request: &Request<Bytes>) -> bool {
+    request.headers().contains_key(IF_MATCH)
+}
+
+/// The description in an entry's content.
+fn content(body: &[u8]) -> Result<Element, Error> {
+    let entry = xml::parse(body).map_err(|error| invalid(error.to_string()))?;
+    if entry.name != "entry" {
+        return Err(invalid("it is no entry".to_owned()));
+    }
+    let mut content = entry
+        .children
+        .into_iter()
+        .filter(|child| child.name == "content");
+    let content = content.next();
+    let content = content.ok_or_else(|| invalid("the entry has no content".to_owned()))?;
+    let mut descriptions = content.children.into_iter();
+    match (descriptions.next(), descriptions.next()) {
+        (Some(description), None) => Ok(description),
+        _ => Err(invalid("the content is not one description".to_owned())),
+    }
+}
+
+fn invalid(why: String) -> Error {
+    let why = why.trim_end_matches('.');
+    Error::bad(format!(
+        "Bad Request. The specified resource description is invalid: {why}."
+    ))
+}

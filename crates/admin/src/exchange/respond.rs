@@ -1,0 +1,226 @@
+//! Responses: status, headers and body of each. (Admin contract 3, 4, 8.1)
+
+use broker::{EntityInfo, EntityKind, Listing, NamespaceInfo, Page, RuleDescription, Wall};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, RETRY_AFTER};
+use http::{Request, StatusCode};
+
+use super::Response;
+use crate::description::View;
+use crate::entry::{self, Content};
+use crate::error::Error;
+use crate::feed::{self, Feed};
+use crate::query::{Query, Version, sent_version};
+use crate::settings::Settings;
+use crate::time;
+use crate::xml::Writer;
+
+const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
+const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
+const ERROR: &str = "application/xml; charset=utf-8";
+
+/// What of a request its response comes back to.
+#[derive(Debug)]
+pub(super) struct Correspondence {
+    host: String,
+    /// As it was sent.
+    path: String,
+    /// The same.
+    query: String,
+    version: Version,
+    now: Wall,
+    tracking: String,
+}
+
+impl Correspondence {
+    pub(super) fn new<T>(request: &Request<T>, now: Wall, tracking: u128) -> Self {
+        let host = request
+            .headers()
+            .get(HOST)
+            .and_then(|host| host.to_str().ok());
+        let query = request.uri().query().unwrap_or_default();
+        let parsed = Query::parse(query);
+        Self {
+            host: host.unwrap_or("localhost").to_owned(),
+            path: request.uri().path().to_owned(),
+            query: query.to_owned(),
+            version: parsed.map_or(Version::WithFilterCounts, |query| query.version),
+            now,
+            tracking: guid(tracking),
+        }
+    }
+
+    pub(super) fn created(&self, settings: &Settings, info: &EntityInfo) -> Response {
+        let view = self.view(settings, false);
+        let body = entry::document(Content::Entity(info), &self.url(), view);
+        response(StatusCode::CREATED, ENTRY, body)
+    }
+
+    pub(super) fn updated(&self, settings: &Settings, info: &EntityInfo) -> Response {
+        let view = self.view(settings, false);
+        let body = entry::document(Content::Entity(info), &self.url(), view);
+        tagged(response(StatusCode::OK, ENTRY, body), info)
+    }
+
+    pub(super) fn entity(&self, settings: &Settings, info: &EntityInfo) -> Response {
+        let view = self.view(settings, true);
+        let body = entry::document(Content::Entity(info), &self.url(), view);
+        tagged(response(StatusCode::OK, ENTRY, body), info)
+    }
+
+    pub(super) fn rule(
+        &self,
+        settings: &Settings,
+        rule: &RuleDescription,
+        is_new: bool,
+    ) -> Response {
+        let view = self.view(settings, true);
+        let body = entry::document(Content::Rule(rule), &self.url(), view);
+        let status = if is_new {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        response(status, ENTRY, body)
+    }
+
+    pub(super) fn namespace(&self, settings: &Settings, info: NamespaceInfo) -> Response {
+        let view = self.view(settings, true);
+        let body = entry::document(Content::Namespace(info), &self.url(), view);
+        response(StatusCode::OK, ENTRY, body)
+    }
+
+    pub(super) fn entities(
+        &self,
+        settings: &Settings,
+        of: &Listing,
+        query: Query,
+        page: &Page<EntityInfo>,
+    ) -> Response {
+        let (title, parent) = match of {
+            Listing::Queues => ("Queues", self.root()),
+            Listing::Topics => ("Topics", self.root()),
+            Listing::Subscriptions(_) => ("Subscriptions", self.list()),
+        };
+        let entries: Vec<_> = page.items.iter().map(Content::Entity).collect();
+        self.feed(settings, title, &parent, query, page.more, &entries)
+    }
+
+    pub(super) fn rules(
+        &self,
+        settings: &Settings,
+        query: Query,
+        page: &Page<RuleDescription>,
+    ) -> Response {
+        let entries: Vec<_> = page.items.iter().map(Content::Rule).collect();
+        self.feed(settings, "Rules", &self.list(), query, page.more, &entries)
+    }
+
+    fn feed(
+        &self,
+        settings: &Settings,
+        title: &str,
+        parent: &str,
+        query: Query,
+        more: bool,
+        entries: &[Content<'_>],
+    ) -> Response {
+        let feed = Feed {
+            title,
+            url: &self.url(),
+            list: &self.list(),
+            parent,
+            version: sent_version(&self.query),
+            query,
+            more,
+            updated: self.now,
+        };
+        let body = feed::document(&feed, entries, self.view(settings, true));
+        response(StatusCode::OK, FEED, body)
+    }
+
+    pub(super) fn deleted(&self) -> Response {
+        Response::new(Bytes::new())
+    }
+
+    /// What there is in the place of something that is not there.
+    pub(super) fn nothing(&self) -> Response {
+        let body = feed::nothing(&self.tracking, self.now);
+        response(StatusCode::OK, FEED, body)
+    }
+
+    pub(super) fn error(&self, error: &Error) -> Response {
+        let sub_code = error.sub_code.map(|code| format!("SubCode={code}. "));
+        let moment = time::text(Wall(self.now.0 / 1_000 * 1_000));
+        let detail = format!(
+            "{}{} TrackingId:{}_G2, SystemTracker:{}:{}, Timestamp:{}",
+            sub_code.unwrap_or_default(),
+            error.text,
+            self.tracking,
+            self.host,
+            self.path.trim_start_matches('/'),
+            moment.trim_end_matches('Z')
+        );
+        let mut writer = Writer::default();
+        writer.open("Error", &[]);
+        writer.number("Code", error.status.as_u16().into());
+        writer.text("Detail", detail);
+        writer.close("Error");
+        let mut response = response(error.status, ERROR, writer.finish());
+        if error.status == StatusCode::SERVICE_UNAVAILABLE {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+
+    fn view<'a>(&'a self, settings: &'a Settings, runtime: bool) -> View<'a> {
+        View {
+            settings,
+            host: &self.host,
+            version: self.version,
+            runtime,
+        }
+    }
+
+    fn root(&self) -> String {
+        format!("https://{}", self.host)
+    }
+
+    /// The request's URL without its query, with the client's own casing.
+    fn list(&self) -> String {
+        format!("https://{}{}", self.host, self.path.trim_end_matches('/'))
+    }
+
+    fn url(&self) -> String {
+        match &*self.query {
+            "" => self.list(),
+            query => format!("{}?{query}", self.list()),
+        }
+    }
+}
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// With the entity tag of a queue or topic. (Admin contract 4.4)
+fn tagged(mut response: Response, info: &EntityInfo) -> Response {
+    if info.queue.kind != EntityKind::Subscription
+        && let Ok(tag) = HeaderValue::from_str(&time::tag(info.queue.updated))
+    {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+fn guid(number: u128) -> String {
+    let digits = format!("{number:032x}");
+    let (a, b, c) = (&digits[..8], &digits[8..12], &digits[12..16]);
+    let (d, e) = (&digits[16..20], &digits[20..]);
+    format!("{a}-{b}-{c}-{d}-{e}")
+}

@@ -1,0 +1,29 @@
+//! Service Bus's management over HTTP, without IO: Atom requests and orders to the broker.
+//!
+//! An [`Exchange`] is one request: it is understood as a whole before anything is ordered, says
+//! what the broker is to be asked, and turns what is heard into the response. Whoever drives it
+//! looks at rights, reads the body and knows the time. (Admin contract 1 to 8)
+
+mod authorization;
+mod description;
+mod duration;
+mod entry;
+mod error;
+mod exchange;
+mod feed;
+mod limits;
+mod name;
+mod place;
+mod query;
+mod rule;
+mod settings;
+mod time;
+mod typed;
+mod xml;
+
+pub use error::Error;
+pub use exchange::{Circumstances, Exchange, Response, Step};
+pub use settings::Settings;
+
+/// More than any description that is accepted; longer bodies are not looked at.
+pub const MAX_BODY: usize = 256 << 10;

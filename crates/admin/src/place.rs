@@ -1,0 +1,175 @@
+//! Place: what a path names. (Admin contract 3)
+//!
+//! Fixed segments are found in any case, and a slash at the end means nothing. The path is
+//! decoded as a whole, so an encoded slash separates as any other does.
+
+use percent_encoding::percent_decode_str;
+
+/// What a path names, names in the case in which they were written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    Namespace,
+    Queues,
+    Topics,
+    /// A queue or a topic.
+    Entity {
+        path: String,
+    },
+    Subscriptions {
+        topic: String,
+    },
+    Subscription {
+        topic: String,
+        name: String,
+    },
+    Rules {
+        topic: String,
+        subscription: String,
+    },
+    Rule {
+        topic: String,
+        subscription: String,
+        name: String,
+    },
+    /// Something that can not be managed: a dead-letter queue, for one.
+    Other,
+}
+
+impl Place {
+    /// What a request's path names; whether it is there is another question.
+    pub(crate) fn parse(path: &str) -> Self {
+        let decoded = percent_decode_str(path).decode_utf8_lossy();
+        let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
+        match *segments {
+            [""] => return Self::Other,
+            [name] if name.eq_ignore_ascii_case("$namespaceinfo") => return Self::Namespace,
+            [first, kind] if first.eq_ignore_ascii_case("$resources") => {
+                return if kind.eq_ignore_ascii_case("queues") {
+                    Self::Queues
+                } else if kind.eq_ignore_ascii_case("topics") {
+                    Self::Topics
+                } else {
+                    Self::Other
+                };
+            }
+            _ => {}
+        }
+        if let Some(place) = below_topic(&segments) {
+            return place;
+        }
+        if segments.iter().any(|segment| segment.starts_with('$')) {
+            return Self::Other;
+        }
+        let path = segments.join("/");
+        Self::Entity { path }
+    }
+
+    /// The path under which the broker knows an entity, if it is one.
+    pub(crate) fn broker_path(&self) -> Option<String> {
+        match self {
+            Self::Entity { path } => Some(path.clone()),
+            Self::Subscription { topic, name } => Some(subscription_path(topic, name)),
+            _ => None,
+        }
+    }
+}
+
+/// The path under which the broker knows a subscription.
+pub(crate) fn subscription_path(topic: &str, name: &str) -> String {
+    format!("{topic}/Subscriptions/{name}")
+}
+
+/// What is named below a topic: the last `Subscriptions` that has a topic before it counts, and a
+/// topic's path has none.
+fn below_topic(segments: &[&str]) -> Option<Place> {
+    let is = |segment: &str, name| segment.eq_ignore_ascii_case(name);
+    let boundaries = (1..segments.len()).rev();
+    let mut boundaries = boundaries.filter(|at| is(segments[*at], "subscriptions"));
+    let at =
+        boundaries.find(|at| !is(segments[at - 1], "subscriptions") && !is_name(segments, *at))?;
+    let topic = segments[..at].join("/");
+    Some(match segments[at + 1..] {
+        [] => Place::Subscriptions { topic },
+        [name] => Place::Subscription {
+            topic,
+            name: name.to_owned(),
+        },
+        [subscription, rules] if is(rules, "rules") => Place::Rules {
+            topic,
+            subscription: subscription.to_owned(),
+        },
+        [subscription, rules, name] if is(rules, "rules") => Place::Rule {
+            topic,
+            subscription: subscription.to_owned(),
+            name: name.to_owned(),
+        },
+        _ => Place::Other,
+    })
+}
+
+/// Whether the segment is the name of a rule (`…/subscriptions/s/rules/subscriptions`).
+fn is_name(segments: &[&str], at: usize) -> bool {
+    let before = |back: usize, name: &str| {
+        let segment = at.checked_sub(back).and_then(|at| segments.get(at));
+        segment.is_some_and(|segment| segment.eq_ignore_ascii_case(name))
+    };
+    before(1, "rules") && before(3, "subscriptions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: &str) {
+        let found = match Place::parse(path) {
+            Place::Namespace => "namespace".to_owned(),
+            Place::Queues => "queues".to_owned(),
+            Place::Topics => "topics".to_owned(),
+            Place::Entity { path } => format!("entity {path}"),
+            Place::Subscriptions { topic } => format!("subscriptions of {topic}"),
+            Place::Subscription { topic, name } => format!("{name} of {topic}"),
+            Place::Rules {
+                topic,
+                subscription,
+            } => format!("rules of {subscription} of {topic}"),
+            Place::Rule {
+                topic,
+                subscription,
+                name,
+            } => {
+                format!("rule {name} of {subscription} of {topic}")
+            }
+            Place::Other => "other".to_owned(),
+        };
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_name_what_can_be_managed() {
+        check("/$namespaceinfo", "namespace");
+        check("/%24NamespaceInfo", "namespace");
+        check("/$Resources/Queues", "queues");
+        check("/$resources/topics/", "topics");
+        check("/$Resources/others", "other");
+        check("/Orders", "entity Orders");
+        check("/a/b%2Fc", "entity a/b/c");
+        check("/t/Subscriptions", "subscriptions of t");
+        check("/a/b/subscriptions/", "subscriptions of a/b");
+        check("/t/SUBSCRIPTIONS/s", "s of t");
+        check("/t/subscriptions/subscriptions", "subscriptions of t");
+        check("/t/Subscriptions/s/Rules/", "rules of s of t");
+        check(
+            "/t/Subscriptions/s/rules/$Default",
+            "rule $Default of s of t",
+        );
+        check(
+            "/t/Subscriptions/s/rules/Subscriptions",
+            "rule Subscriptions of s of t",
+        );
+        check("/subscriptions", "entity subscriptions");
+        check("/", "other");
+        check("/q/$DeadLetterQueue", "other");
+        check("/t/Subscriptions/s/$DeadLetterQueue", "other");
+        check("/t/Subscriptions/s/Rules/r/more", "other");
+    }
+}

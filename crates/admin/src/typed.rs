@@ -1,0 +1,223 @@
+//! Typed values: those of correlation filters and of parameters. (Admin contract 7)
+//!
+//! A value's type is told by the local part of its `i:type`; the namespace before it is one of two
+//! that clients mix up. `decimal` becomes a double; every other type comes back as it was.
+
+use amqp::{Symbol, Value};
+
+use crate::xml::{Element, SCHEMA, SERIALIZATION, Writer};
+use crate::{duration, time};
+
+const TIME_SPAN: Symbol = Symbol::new("com.microsoft:timespan");
+/// For times with more digits than milliseconds have.
+const TICKS: Symbol = Symbol::new("com.microsoft:datetime-offset");
+const URI: Symbol = Symbol::new("com.microsoft:uri");
+
+/// Reads the value of an element.
+///
+/// # Errors
+/// When the text is none of its type, or nobody knows the type; the error says so.
+pub(crate) fn parse(element: &Element) -> Result<Value, String> {
+    let kind = element.kind.as_deref().unwrap_or("string");
+    let text = element.text.trim();
+    let value = match kind {
+        "string" => Some(Value::String(element.text.clone())),
+        "int" => integer(text),
+        "long" => text.parse().ok().map(Value::Long),
+        "short" => text.parse().ok().map(Value::Short),
+        "byte" => text.parse().ok().map(Value::Byte),
+        "unsignedByte" => text.parse().ok().map(Value::Ubyte),
+        "unsignedShort" => text.parse().ok().map(Value::Ushort),
+        "unsignedInt" => text.parse().ok().map(Value::Uint),
+        "unsignedLong" => text.parse().ok().map(Value::Ulong),
+        "float" => text.parse().ok().map(Value::Float),
+        "double" | "decimal" => text.parse().ok().map(Value::Double),
+        "boolean" => boolean(text).map(Value::Bool),
+        "dateTime" => time::ticks(text).map(moment),
+        "duration" => duration::ticks(text).map(|ticks| described(TIME_SPAN, Value::Long(ticks))),
+        "char" => character(&element.text).map(Value::Char),
+        "guid" => guid(text).map(Value::Uuid),
+        "anyURI" => Some(described(URI, Value::String(text.to_owned()))),
+        _ => return Err(format!("the type '{kind}' is not known")),
+    };
+    value.ok_or_else(|| format!("'{text}' is no {kind}"))
+}
+
+/// Writes a value as an element.
+pub(crate) fn write(writer: &mut Writer, name: &str, value: &Value) {
+    let (kind, text) = shown(value);
+    let namespace = match kind {
+        "duration" | "char" | "guid" => SERIALIZATION,
+        _ => SCHEMA,
+    };
+    let kind = format!("d6p1:{kind}");
+    let attributes = [("i:type", &*kind), ("xmlns:d6p1", namespace)];
+    writer.text_with(name, &attributes, text);
+}
+
+/// `true` and `false` in any case, and numbers.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// One SDK calls every integer so, also those that are none.
+fn integer(text: &str) -> Option<Value> {
+    let number = text.parse().ok().map(Value::Int);
+    number.or_else(|| text.parse().ok().map(Value::Long))
+}
+
+fn described(descriptor: Symbol, value: Value) -> Value {
+    Value::Described(Box::new((Value::Symbol(descriptor), value)))
+}
+
+fn moment(ticks: i64) -> Value {
+    match time::ms_of_ticks(ticks) {
+        (ms, true) => Value::Timestamp(ms),
+        _ => described(TICKS, Value::Long(ticks)),
+    }
+}
+
+/// A character, or its number as .NET writes it.
+fn character(text: &str) -> Option<char> {
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(only), None) => Some(only),
+        _ => char::from_u32(text.trim().parse().ok()?),
+    }
+}
+
+/// `8-4-4-4-12` hexadecimal digits.
+fn guid(text: &str) -> Option<[u8; 16]> {
+    let lengths = text.split('-').map(str::len);
+    if !lengths.eq([8, 4, 4, 4, 12]) {
+        return None;
+    }
+    let digits = text.replace('-', "");
+    let is_hex = digits.chars().all(|digit| digit.is_ascii_hexdigit());
+    let number = u128::from_str_radix(&digits, 16).ok().filter(|_| is_hex)?;
+    Some(number.to_be_bytes())
+}
+
+/// A value's type and text.
+fn shown(value: &Value) -> (&'static str, String) {
+    match value {
+        Value::String(text) => ("string", text.clone()),
+        Value::Symbol(symbol) => ("string", symbol.as_str().to_owned()),
+        Value::Int(number) => ("int", number.to_string()),
+        Value::Long(number) => ("long", number.to_string()),
+        Value::Short(number) => ("short", number.to_string()),
+        Value::Byte(number) => ("byte", number.to_string()),
+        Value::Ubyte(number) => ("unsignedByte", number.to_string()),
+        Value::Ushort(number) => ("unsignedShort", number.to_string()),
+        Value::Uint(number) => ("unsignedInt", number.to_string()),
+        Value::Ulong(number) => ("unsignedLong", number.to_string()),
+        Value::Float(number) => ("float", float((*number).into(), format!("{number:?}"))),
+        Value::Double(number) => ("double", float(*number, format!("{number:?}"))),
+        Value::Bool(value) => ("boolean", value.to_string()),
+        Value::Timestamp(ms) => {
+            let text = time::text_of_ms(*ms);
+            ("dateTime", text.unwrap_or_else(|| time::NEVER.to_owned()))
+        }
+        Value::Char(character) => ("char", u32::from(*character).to_string()),
+        Value::Uuid(uuid) => ("guid", guid_text(*uuid)),
+        Value::Described(pair) => shown_described(&pair.0, &pair.1),
+        // A rule made over AMQP may compare with what has no text; nothing could equal it.
+        other => ("string", format!("{other:?}")),
+    }
+}
+
+fn shown_described(descriptor: &Value, value: &Value) -> (&'static str, String) {
+    match (descriptor.as_text(), value) {
+        (Some("com.microsoft:timespan"), Value::Long(ticks)) => {
+            ("duration", duration::text_of_ticks(*ticks))
+        }
+        (Some("com.microsoft:datetime-offset"), Value::Long(ticks)) => {
+            let text = time::text_of_ticks(*ticks);
+            ("dateTime", text.unwrap_or_else(|| time::NEVER.to_owned()))
+        }
+        (Some("com.microsoft:uri"), Value::String(text)) => ("anyURI", text.clone()),
+        _ => shown(value),
+    }
+}
+
+fn float(number: f64, text: String) -> String {
+    if number.is_infinite() {
+        let sign = if number < 0.0 { "-" } else { "" };
+        return format!("{sign}INF");
+    }
+    text
+}
+
+fn guid_text(uuid: [u8; 16]) -> String {
+    let digits = format!("{:032x}", u128::from_be_bytes(uuid));
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(kind: &str, text: &str) -> Element {
+        Element {
+            kind: Some(kind.to_owned()),
+            text: text.to_owned(),
+            ..Element::default()
+        }
+    }
+
+    fn comes_back(kind: &str, text: &str) {
+        let value = parse(&element(kind, text)).unwrap();
+        assert_eq!(shown(&value), (kind, text.to_owned()).clone(), "{value:?}");
+    }
+
+    #[test]
+    fn values_come_back_with_their_types() {
+        comes_back("string", " two  words ");
+        comes_back("int", "-5");
+        comes_back("long", "9223372036854775807");
+        comes_back("short", "-7");
+        comes_back("byte", "-8");
+        comes_back("unsignedByte", "255");
+        comes_back("unsignedShort", "65535");
+        comes_back("unsignedInt", "4294967295");
+        comes_back("unsignedLong", "18446744073709551615");
+        comes_back("float", "1.5");
+        comes_back("double", "-0.25");
+        comes_back("double", "INF");
+        comes_back("boolean", "true");
+        comes_back("dateTime", "2020-07-05T11:12:13Z");
+        comes_back("dateTime", "2020-07-05T11:12:13.1234567Z");
+        comes_back("duration", "P1DT2H3M4.5678901S");
+        comes_back("char", "65");
+        comes_back("guid", "0f8fad5b-d9cb-469f-a165-70867728950e");
+        comes_back("anyURI", "http://example.org/a?b=c");
+    }
+
+    #[test]
+    fn what_is_none_of_its_type_is_refused() {
+        for (kind, text) in [
+            ("int", "9223372036854775808"),
+            ("int", "x"),
+            ("boolean", "yes"),
+            ("dateTime", "yesterday"),
+            ("duration", "1 day"),
+            ("guid", "0f8fad5b"),
+            ("guid", "+f8fad5b-d9cb-469f-a165-70867728950e"),
+            ("char", ""),
+            ("unknown", "x"),
+        ] {
+            assert!(parse(&element(kind, text)).is_err(), "{kind} {text}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Topics and subscriptions: made, shown, changed and deleted, with every property.
+
+use crate::world::{World, entry};
+
+fn topic(inner: &str) -> String {
+    entry("TopicDescription", inner)
+}
+
+fn subscription(inner: &str) -> String {
+    entry("SubscriptionDescription", inner)
+}
+
+/// What was said is shown, element by element.
+fn shows(shown: &str, said: &str) {
+    for element in said.split_inclusive('>').collect::<Vec<_>>().chunks(2) {
+        let element = element.concat();
+        assert!(shown.contains(&element), "{element} in {shown}");
+    }
+}
+
+#[test]
+fn every_property_of_a_topic_comes_back_in_the_canonical_order() {
+    let mut world = World::new();
+    let inner = "<DefaultMessageTimeToLive>PT1H</DefaultMessageTimeToLive>\
+        <MaxSizeInMegabytes>5120</MaxSizeInMegabytes>\
+        <RequiresDuplicateDetection>true</RequiresDuplicateDetection>\
+        <DuplicateDetectionHistoryTimeWindow>PT1M</DuplicateDetectionHistoryTimeWindow>\
+        <EnableBatchedOperations>false</EnableBatchedOperations>\
+        <FilteringMessagesBeforePublishing>true</FilteringMessagesBeforePublishing>\
+        <IsAnonymousAccessible>true</IsAnonymousAccessible>\
+        <Status>SendDisabled</Status>\
+        <UserMetadata>mine</UserMetadata>\
+        <SupportOrdering>false</SupportOrdering>\
+        <AutoDeleteOnIdle>PT10M</AutoDeleteOnIdle>\
+        <EnablePartitioning>false</EnablePartitioning>\
+        <EnableSubscriptionPartitioning>true</EnableSubscriptionPartitioning>\
+        <EnableExpress>false</EnableExpress>";
+    world.make("/Events", "TopicDescription", inner);
+    world.restart();
+    let shown = world.get("/events?api-version=2024-05");
+    shows(&shown.body, inner);
+    let order = [
+        "DefaultMessageTimeToLive",
+        "MaxSizeInMegabytes",
+        "RequiresDuplicateDetection",
+        "DuplicateDetectionHistoryTimeWindow",
+        "EnableBatchedOperations",
+        "SizeInBytes",
+        "FilteringMessagesBeforePublishing",
+        "IsAnonymousAccessible",
+        "AuthorizationRules",
+        "Status",
+        "CreatedAt",
+        "UpdatedAt",
+        "AccessedAt",
+        "UserMetadata",
+        "SupportOrdering",
+        "CountDetails",
+        "SubscriptionCount",
+        "SqlFilterCount",
+        "CorrelationFilterCount",
+        "AutoDeleteOnIdle",
+        "EnablePartitioning",
+        "EntityAvailabilityStatus",
+        "EnableSubscriptionPartitioning",
+        "EnableExpress",
+        "MaxMessageSizeInKilobytes",
+    ];
+    assert_eq!(shown.elements("TopicDescription"), order);
+    let older = world.get("/events?api-version=2021-05");
+    assert_eq!(older.value("SqlFilterCount"), None);
+    assert_eq!(older.value("MaxMessageSizeInKilobytes"), Some("256"));
+    let refused = world.update("/events", &topic(""));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.body.contains("RequiresDuplicateDetection"));
+    let inner = inner.replace("mine", "yours");
+    assert_eq!(world.update("/events", &topic(&inner)).status, 200);
+    assert_eq!(world.get("/events").value("UserMetadata"), Some("yours"));
+}
+
+#[test]
+fn every_property_of_a_subscription_comes_back_in_the_canonical_order() {
+    let mut world = World::new();
+    world.make("/target", "QueueDescription", "");
+    world.make("/Events", "TopicDescription", "");
+    let inner = "<LockDuration>PT45S</LockDuration>\
+        <RequiresSession>false</RequiresSession>\
+        <DefaultMessageTimeToLive>PT2H</DefaultMessageTimeToLive>\
+        <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>\
+        <DeadLetteringOnFilterEvaluationExceptions>false</DeadLetteringOnFilterEvaluationExceptions>\
+        <MaxDeliveryCount>2</MaxDeliveryCount>\
+        <EnableBatchedOperations>false</EnableBatchedOperations>\
+        <Status>ReceiveDisabled</Status>\
+        <ForwardTo>https://host/target</ForwardTo>\
+        <UserMetadata>mine</UserMetadata>\
+        <ForwardDeadLetteredMessagesTo>sb://host/Target</ForwardDeadLetteredMessagesTo>";
+    world.make(
+        "/events/Subscriptions/Audit",
+        "SubscriptionDescription",
+        inner,
+    );
+    world.restart();
+    let shown = world.get("/EVENTS/subscriptions/audit?api-version=2021-05");
+    shows(&shown.body, inner);
+    let order = [
+        "LockDuration",
+        "RequiresSession",
+        "DefaultMessageTimeToLive",
+        "DeadLetteringOnMessageExpiration",
+        "DeadLetteringOnFilterEvaluationExceptions",
+        "MessageCount",
+        "MaxDeliveryCount",
+        "EnableBatchedOperations",
+        "Status",
+        "ForwardTo",
+        "CreatedAt",
+        "UpdatedAt",
+        "AccessedAt",
+        "CountDetails",
+        "UserMetadata",
+        "ForwardDeadLetteredMessagesTo",
+        "AutoDeleteOnIdle",
+        "EntityAvailabilityStatus",
+        "IsClientAffine",
+    ];
+    assert_eq!(shown.elements("SubscriptionDescription"), order);
+    assert!(
+        shown.body.contains("<CountDetails xmlns:d3p1="),
+        "{}",
+        shown.body
+    );
+    assert!(shown.body.contains("<title type=\"text\">Audit</title>"));
+    assert!(!shown.body.contains("<author>"));
+    let id = "<id>https://localhost:5300/EVENTS/subscriptions/audit?api-version=2021-05</id>";
+    assert!(shown.body.contains(id), "the client's own casing");
+    let changed = world.update("/events/subscriptions/audit", &subscription(""));
+    assert_eq!(changed.status, 200, "{changed:?}");
+    assert_eq!(
+        changed.value("DeadLetteringOnFilterEvaluationExceptions"),
+        Some("true")
+    );
+    assert_eq!(changed.value("ForwardTo"), None);
+    let sessions = subscription("<RequiresSession>true</RequiresSession>");
+    assert_eq!(
+        world
+            .update("/events/subscriptions/audit", &sessions)
+            .status,
+        400
+    );
+}
+
+#[test]
+fn a_topic_counts_what_is_below_it_and_takes_it_along() {
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    world.make("/t/Subscriptions/a", "SubscriptionDescription", "");
+    let red = r#"<DefaultRuleDescription><Filter i:type="CorrelationFilter"><Label>red</Label></Filter>
+        <Name>red-only</Name></DefaultRuleDescription>"#;
+    world.make("/t/Subscriptions/b", "SubscriptionDescription", red);
+    let shown = world.get("/t");
+    assert_eq!(shown.value("SubscriptionCount"), Some("2"));
+    assert_eq!(shown.value("SqlFilterCount"), Some("1"));
+    assert_eq!(shown.value("CorrelationFilterCount"), Some("1"));
+    assert_eq!(world.delete("/t/Subscriptions/a").status, 200);
+    assert_eq!(world.get("/t").value("SubscriptionCount"), Some("1"));
+    assert_eq!(world.delete("/t").status, 200);
+    assert!(world.get("/t/Subscriptions/b").is_missing());
+    world.make("/t", "TopicDescription", "");
+    assert!(world.get("/t/Subscriptions/b").is_missing());
+}
