@@ -78,6 +78,7 @@ fn options() -> Options {
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),
+        admin: admin::Settings::default(),
         rules: AccessRules { rules: vec![key] },
         broker: BrokerSettings::default(),
         queues: vec![QueueDefinition {

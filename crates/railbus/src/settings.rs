@@ -11,8 +11,8 @@ use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::config::{
-    self, Durability, Entities, LimitsConfig, LogFormat, RailbusToml, Right, Size, read_entities,
-    read_railbus_toml,
+    self, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Right, Size,
+    Sku, read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
@@ -57,6 +57,7 @@ impl Settings {
         let entities = entities(entities_file.or_else(emulator_config_path), of_settings)?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, beside);
+        let connections = connections(arguments, &config)?;
         Ok(Self {
             store: rocks::Options {
                 durability: durability(arguments, &config, &data).into(),
@@ -73,7 +74,8 @@ impl Settings {
             server: server::Options {
                 listen,
                 limits: limits(&config.limits),
-                connections: connections(arguments, &config)?,
+                admin: admin(&config, connections.max_message_size),
+                connections,
                 rules: keys.rules,
                 certificate: None,
                 development_key: keys.is_development,
@@ -246,6 +248,16 @@ fn flag<const LEAST: u64, const MOST: u64>(
         })
     };
     size.map(check).transpose()
+}
+
+fn admin(config: &RailbusToml, max_message_size: u64) -> admin::Settings {
+    let default = admin::Settings::default();
+    let namespace = config.namespace.clone();
+    admin::Settings {
+        namespace: namespace.map_or(default.namespace, NamespaceName::into_string),
+        premium: config.sku == Sku::Premium,
+        max_message_size,
+    }
 }
 
 fn connections(

@@ -46,6 +46,7 @@ pub struct House {
     pub entrance: Arc<Entrance>,
     pub budget: Arc<Budget>,
     pub settings: Arc<servicebus::Settings>,
+    pub admin: admin::Settings,
     pub directories: Directories,
     pub rules: Arc<AccessRules>,
     pub certificate: Option<Certificate>,

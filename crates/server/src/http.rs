@@ -1,12 +1,15 @@
-//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, and
-//! the opening handshake of WebSocket.
+//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, the
+//! opening handshake of WebSocket, and Service Bus's management everywhere else.
 //!
-//! The health check says whether a send would succeed; it needs no right (Admin contract 1). The
-//! counters and all under `/$railbus/` need Manage, except with the development key on a loopback listener.
+//! The health check says whether a send would succeed; it needs no right (Admin contract 1). All
+//! else needs Manage, except with the development key on a loopback listener. A queue may be
+//! called `health` or `metrics` too: clients of management name a version.
 
+mod admin;
 mod answer;
 mod body;
 mod clock;
+mod desk;
 mod metrics;
 mod origin;
 mod rules;
@@ -108,16 +111,22 @@ fn log(result: &hyper::Result<()>) {
     }
 }
 
-async fn respond(request: Request<Incoming>, house: &House, is_trusted: bool) -> Response {
+async fn respond(request: Request<Incoming>, house: &Arc<House>, is_trusted: bool) -> Response {
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
-    if path == "/health" {
+    let is_own = path.starts_with(OWN);
+    let is_management = !is_own && admin::is_meant(&request);
+    if path == "/health" && !is_management {
         return health(request.method(), !*house.stopping.borrow());
     }
-    if path != METRICS && !path.starts_with(OWN) {
+    if path == "/" {
         return answer::nothing_here();
     }
-    if let Err(reason) = authorize(request.headers(), &path, house, is_trusted) {
+    let allowed = authorize(request.headers(), &path, house, is_trusted);
+    if is_management || !(is_own || path == METRICS) {
+        return admin::respond(request, allowed, house).await;
+    }
+    if let Err(reason) = allowed {
         return answer::unauthorized(&reason);
     }
     match &*path {

@@ -21,6 +21,8 @@ pub struct Options {
     pub limits: Limits,
     /// What holds for every AMQP connection.
     pub connections: servicebus::Settings,
+    /// What management over HTTP says of the namespace.
+    pub admin: admin::Settings,
     /// Who may do what.
     pub rules: AccessRules,
     /// Whether the rules are the well-known one, so that a listener on loopback asks nobody for it.

@@ -107,6 +107,7 @@ impl Prepared {
             entrance: Arc::new(Entrance::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             settings: Arc::new(options.connections),
+            admin: options.admin,
             directories,
             rules: Arc::new(options.rules),
             development_key: options.development_key,

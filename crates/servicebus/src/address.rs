@@ -87,8 +87,10 @@ impl Node {
     }
 }
 
-/// The path of an audience or of a token's resource: normalised, in lower case, without `/$management`.
+/// The path of an audience or of a token's resource: normalised, in lower case, without
+/// `/$management`, nor the query of a request that was signed whole.
 pub(crate) fn scope(uri: &str) -> String {
+    let uri = uri.split('?').next().unwrap_or_default();
     let path = normalise(uri).to_lowercase();
     match strip_segment(&path, MANAGEMENT) {
         Some(place) => place.to_owned(),
@@ -105,11 +107,20 @@ pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
     }
 }
 
-/// Without scheme, authority, outer slashes and escapes.
+/// Without scheme, authority, outer slashes and escapes. An authority without a scheme is known by
+/// the colon of its port, which no name has.
 fn normalise(address: &str) -> Cow<'_, str> {
-    let path = match address.split_once("://") {
-        None => address,
-        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+    let (authority, behind) = match address.split_once("://") {
+        Some((_, rest)) => (true, rest),
+        None => {
+            let first = address.split('/').next().unwrap_or_default();
+            (first.contains(':'), address)
+        }
+    };
+    let path = if authority {
+        behind.split_once('/').map_or("", |(_, path)| path)
+    } else {
+        behind
     };
     percent_decode_str(path.trim_matches('/')).decode_utf8_lossy()
 }

@@ -32,6 +32,7 @@ fn every_form_of_an_address_names_its_node() {
             "sb://user@host:5672//orders",
             entity("orders", Subqueue::Main),
         ),
+        ("host:5671/orders", entity("orders", Subqueue::Main)),
         ("/order%20s", entity("order s", Subqueue::Main)),
         ("amqps://host", entity("", Subqueue::Main)),
         ("", entity("", Subqueue::Main)),

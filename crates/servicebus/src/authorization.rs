@@ -43,6 +43,21 @@ pub enum Unauthorized {
 #[error("{0}")]
 pub struct TokenRefused(Refused);
 
+impl Unauthorized {
+    /// What management tells reasons apart by. (Admin contract 2.1, 8.3)
+    #[must_use]
+    pub const fn sub_code(&self) -> u32 {
+        match self {
+            Self::Manage => 40_100,
+            Self::Missing => 40_102,
+            Self::Key | Self::Token(TokenRefused(Refused::Signature)) => 40_103,
+            Self::Token(TokenRefused(Refused::Audience)) => 40_104,
+            Self::Malformed | Self::Token(TokenRefused(Refused::Malformed)) => 40_105,
+            Self::Token(TokenRefused(Refused::Expired)) => 40_106,
+        }
+    }
+}
+
 impl AccessRules {
     /// Whether `authorization`, a header's value, allows managing what is at `path`.
     ///
@@ -152,6 +167,22 @@ mod tests {
             late,
             Err(Unauthorized::Token(TokenRefused(Refused::Expired)))
         );
+    }
+
+    #[test]
+    fn a_signature_for_the_whole_address_of_a_request_will_do() {
+        let key = Secret::new("root-key".to_owned());
+        let address = "https://localhost:5300/%24railbus/clock?api-version=2021-05&a=/b";
+        let token = token::sign(address, "root", &key, Wall(NOW.0 + 60_000));
+        assert_eq!(check(Some(&token)), Ok(()));
+        let other = token::sign(
+            "https://localhost/other?a=b",
+            "root",
+            &key,
+            Wall(NOW.0 + 60_000),
+        );
+        let refused = check(Some(&other)).unwrap_err();
+        assert_eq!(refused.sub_code(), 40_104);
     }
 
     #[test]

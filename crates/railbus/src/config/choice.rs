@@ -23,6 +23,16 @@ impl From<Durability> for rocks::Durability {
     }
 }
 
+/// The tier whose limits management over HTTP keeps.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sku {
+    #[default]
+    Standard,
+    /// Larger entities, and a limit for messages of their own
+    Premium,
+}
+
 /// When expired messages leave.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]

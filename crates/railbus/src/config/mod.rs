@@ -17,12 +17,12 @@ mod size;
 mod toml_file;
 mod topic;
 
-pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
+pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku};
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};
 pub use fault::missing_targets;
 pub use json::read_text;
-pub use name::EntityPath;
+pub use name::{EntityPath, NamespaceName};
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };

@@ -7,6 +7,8 @@ use serde::de::Error as _;
 const LONGEST: usize = 260;
 /// The longest name of a subscription.
 const LONGEST_SUBSCRIPTION: usize = 50;
+/// The longest part of a host's name.
+const LONGEST_LABEL: usize = 63;
 
 /// A queue's or topic's path, checked.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -50,6 +52,31 @@ impl SubscriptionName {
     /// The name, consumed.
     pub fn into_string(self) -> String {
         self.0
+    }
+}
+
+/// A label for the namespace, checked: as a part of a host's name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NamespaceName(String);
+
+impl NamespaceName {
+    /// The label, consumed.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for NamespaceName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let fits = (1..=LONGEST_LABEL).contains(&text.len());
+        if fits && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return Ok(Self(text));
+        }
+        let message = format!(
+            "`{text}` is not a label: it must have 1 to {LONGEST_LABEL} letters, digits and `-`"
+        );
+        Err(D::Error::custom(message))
     }
 }
 

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::Error as _;
 
-use super::choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right};
+use super::choice::{
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku,
+};
 use super::duration::Millis;
 use super::entities::{Entities, collect};
 use super::error::Error;
-use super::name::EntityPath;
+use super::name::{EntityPath, NamespaceName};
 use super::queue::QueueConfig;
 use super::size::{Count, Size};
 use super::toml_file::TomlFile;
@@ -38,6 +40,9 @@ pub struct RailbusToml {
     pub tls_name: Vec<String>,
     pub durability: Option<Durability>,
     pub log_format: Option<LogFormat>,
+    /// What management over HTTP calls the namespace.
+    pub namespace: Option<NamespaceName>,
+    pub sku: Sku,
     pub max_message_size: Option<Size<1_024, { 100 << 20 }>>,
     pub memory: Option<Size<{ 16 << 20 }, { 1 << 40 }>>,
     pub expiry: Option<Expiry>,
@@ -223,6 +228,8 @@ mod tests {
             tls-name = ["broker.example"]
             durability = "buffered"
             log-format = "json"
+            namespace = 'shop'
+            sku = 'premium'
             max-message-size = 1048576
             memory = "256MiB"
             expiry = "cloud"
@@ -259,6 +266,8 @@ mod tests {
         let (config, entities) = read_all(text).unwrap();
         assert_eq!(config.listen.len(), 2);
         assert_eq!(config.max_message_size, Some(Size(1_048_576)));
+        assert_eq!(config.namespace.unwrap().into_string(), "shop");
+        assert_eq!(config.sku, Sku::Premium);
         assert_eq!(config.memory, Some(Size(256 << 20)));
         assert!(config.virtual_clock);
         assert_eq!(

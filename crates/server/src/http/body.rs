@@ -1,4 +1,4 @@
-//! Bodies of requests: read whole, with a bound on bytes and time.
+//! Bodies of requests: taken whole, up to a bound, and only if they come in time.
 
 use std::time::Duration;
 
@@ -9,23 +9,44 @@ use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 
-/// The body of `request`, or what its sender is told instead.
-pub async fn read(
-    request: Request<Incoming>,
-    most_bytes: usize,
-    patience: Duration,
-) -> Result<Bytes, Response> {
-    let body = Limited::new(request.into_body(), most_bytes).collect();
-    match tokio::time::timeout(patience, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("a body here has at most {most_bytes} bytes");
-            Err(answer::error(StatusCode::PAYLOAD_TOO_LARGE, &message))
-        }
-        Ok(Err(error)) => Err(answer::error(StatusCode::BAD_REQUEST, &error.to_string())),
-        Err(_) => {
-            let message = "the body did not come in time";
-            Err(answer::error(StatusCode::REQUEST_TIMEOUT, message))
+/// Why there is no body.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum BodyError {
+    #[error("a body here has at most {0} bytes")]
+    TooLong(usize),
+    #[error("the body did not come in time")]
+    TooLate,
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl BodyError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLate => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken(_) => StatusCode::BAD_REQUEST,
         }
     }
+}
+
+/// Reads `body` to its end.
+pub async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, BodyError> {
+    let body = Limited::new(body, limit).collect();
+    match tokio::time::timeout(patience, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLong(limit)),
+        Ok(Err(error)) => Err(BodyError::Broken(error.to_string())),
+        Err(_) => Err(BodyError::TooLate),
+    }
+}
+
+/// The body of a request of our own interface, or what its sender is told instead.
+pub async fn read_own(
+    request: Request<Incoming>,
+    limit: usize,
+    patience: Duration,
+) -> Result<Bytes, Response> {
+    let body = read(request.into_body(), limit, patience).await;
+    body.map_err(|error| answer::error(error.status(), &error.to_string()))
 }

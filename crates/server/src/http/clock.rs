@@ -53,7 +53,7 @@ pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response 
 }
 
 async fn change(request: HttpRequest<Incoming>, patience: Duration) -> Result<Request, Response> {
-    let body = body::read(request, BODY_BYTES, patience).await?;
+    let body = body::read_own(request, BODY_BYTES, patience).await?;
     parse(&body).map_err(|message| answer::error(StatusCode::BAD_REQUEST, &message))
 }
 

@@ -20,7 +20,7 @@ pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
     if request.method() != Method::POST {
         return answer::method_not_allowed("POST");
     }
-    match body::read(request, BODY_BYTES, house.limits.handshake).await {
+    match body::read_own(request, BODY_BYTES, house.limits.handshake).await {
         Ok(body) => {
             let now = house.clock.moment().wall.0;
             test(&body, i64::try_from(now).unwrap_or(i64::MAX))

@@ -1,0 +1,114 @@
+//! Management: carries requests to the `admin` crate, and its orders to the shard.
+//!
+//! Rights are looked at before a body is read. What is refused has the contract's body, whatever
+//! the reason. An order that was given is carried out even when its client does not wait for it.
+
+use std::sync::Arc;
+
+use admin::{Circumstances, Error, Exchange, MAX_BODY, Response as Answered, Step};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
+use servicebus::Unauthorized;
+
+use super::answer::Response;
+use super::body::{self, BodyError};
+use super::desk::Desk;
+use crate::door::House;
+
+/// Says that a request is one of management, whatever its path is called.
+const VERSION: &str = "api-version=";
+
+/// Whether a path that means something else could be an entity's all the same.
+pub fn is_meant<T>(request: &Request<T>) -> bool {
+    request
+        .uri()
+        .query()
+        .is_some_and(|query| query.contains(VERSION))
+}
+
+/// Answers a request. `allowed` is whether it may manage what its path names.
+pub async fn respond(
+    request: Request<Incoming>,
+    allowed: Result<(), Unauthorized>,
+    house: &Arc<House>,
+) -> Response {
+    let tracking = u128::from_be_bytes(random());
+    let refuse = |request: &Request<()>, error: &Error| {
+        let now = house.clock.moment().wall;
+        whole(Exchange::refuse_unseen(request, now, tracking, error))
+    };
+    let (head, incoming) = request.into_parts();
+    let head = Request::from_parts(head, ());
+    if let Err(reason) = allowed {
+        return refuse(&head, &unauthorized(&reason));
+    }
+    let read = body::read(incoming, MAX_BODY, house.limits.handshake).await;
+    let body = match read {
+        Ok(body) => body,
+        Err(BodyError::TooLong(_)) => return refuse(&head, &Error::too_long()),
+        Err(error) => return refuse(&head, &Error::body(&error.to_string())),
+    };
+    let request = head.map(|()| body);
+    // A task of its own, so that a client that goes does not stop what it has begun.
+    let house = Arc::clone(house);
+    let managing = tokio::spawn(async move { manage(&request, tracking, &house).await });
+    match managing.await {
+        Ok(response) => whole(response),
+        Err(error) => {
+            tracing::error!(%error, "a request ended by a fault of ours");
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        }
+    }
+}
+
+async fn manage(request: &Request<Bytes>, tracking: u128, house: &House) -> Answered {
+    let now = house.clock.moment().wall;
+    let circumstances = Circumstances {
+        now,
+        tracking,
+        chance: &mut random,
+    };
+    let (mut exchange, mut order) = match Exchange::begin(&house.admin, request, circumstances) {
+        Ok(begun) => begun,
+        Err(response) => return response,
+    };
+    for (token, target) in exchange.supplements() {
+        if let Err(reason) = house.rules.check_manage(Some(token), target, now) {
+            return exchange.refuse(&unauthorized(&reason));
+        }
+    }
+    let Some(mut desk) = Desk::open(house).await else {
+        return exchange.refuse(&Error::unavailable());
+    };
+    let response = loop {
+        let Some(answer) = desk.order(order).await else {
+            return exchange.refuse(&Error::unavailable());
+        };
+        match exchange.hear(answer) {
+            Step::Ask(next) => order = next,
+            Step::Respond(response) => break response,
+        }
+    };
+    desk.close().await;
+    response
+}
+
+fn unauthorized(reason: &Unauthorized) -> Error {
+    let text = reason.to_string();
+    Error::new(StatusCode::UNAUTHORIZED, Some(reason.sub_code()), text)
+}
+
+fn whole(response: Answered) -> Response {
+    response.map(Full::new)
+}
+
+/// Bytes that nobody can guess.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("a system that runs a server has random bytes");
+    bytes
+}
