@@ -63,7 +63,7 @@ impl Exchange {
         settings: &Settings,
         request: &Request<Bytes>,
         circumstances: Circumstances<'_>,
-    ) -> Result<(Self, Order), Response> {
+    ) -> Result<(Self, Order), Box<Response>> {
         let Circumstances {
             now,
             tracking,
@@ -72,7 +72,7 @@ impl Exchange {
         let correspondence = Correspondence::new(request, now, tracking);
         let call = match Call::parse(request, chance) {
             Ok(call) => call,
-            Err(error) => return Err(correspondence.error(&error)),
+            Err(error) => return Err(Box::new(correspondence.error(&error))),
         };
         let supplements = call.supplements(request.headers());
         let exchange = Self {
@@ -84,7 +84,7 @@ impl Exchange {
         };
         match exchange.first_order() {
             Ok(order) => Ok((exchange, order)),
-            Err(error) => Err(exchange.correspondence.error(&error)),
+            Err(error) => Err(Box::new(exchange.correspondence.error(&error))),
         }
     }
 
@@ -137,7 +137,9 @@ impl Exchange {
                 skip: query.skip,
                 top: query.top,
             },
-            Call::ShowEntity { path } => Order::Describe { path: path.clone() },
+            Call::ShowEntity { path } | Call::ShowSubscription { path } => {
+                Order::Describe { path: path.clone() }
+            }
             Call::DeleteEntity { path } => Order::Remove { path: path.clone() },
             Call::PutEntity(put) if put.update => Order::Describe {
                 path: put.broker_path(),
@@ -184,7 +186,7 @@ impl Exchange {
         let answer = match (result, &self.call) {
             (Ok(answer), _) => answer,
             (Err(error), call) => {
-                return match (&error, call.is_read(), call.is_delete()) {
+                return match (&error, call.shows_nothing(), call.is_delete()) {
                     (error, true, _) if is_missing(error) => {
                         Ok(Step::Respond(self.correspondence.nothing()))
                     }
@@ -209,7 +211,7 @@ impl Exchange {
                 self.is_ordered = true;
                 return Ok(Step::Ask(order));
             }
-            (Call::ShowEntity { .. }, Answer::Entity(info)) => {
+            (Call::ShowEntity { .. } | Call::ShowSubscription { .. }, Answer::Entity(info)) => {
                 respond.entity(&self.settings, &info)
             }
             (Call::PutRule { update, .. }, Answer::Rule(rule)) => {

@@ -17,7 +17,7 @@ pub(crate) fn text(at: Wall) -> String {
 
 /// Milliseconds since 1970, up to the last that can be written, shortly before the year 10000.
 fn written_ms(at: Wall) -> i64 {
-    let last = Timestamp::MAX.as_millisecond();
+    let last = Timestamp::MAX.as_second() * 1_000;
     i64::try_from(at.0).unwrap_or(last).min(last)
 }
 
@@ -66,7 +66,7 @@ mod tests {
     fn moments_are_written_in_utc() {
         assert_eq!(text(Wall(1_772_359_200_123)), "2026-03-01T10:00:00.123Z");
         assert_eq!(text(Wall(0)), "1970-01-01T00:00:00Z");
-        assert!(text(Wall(u64::MAX)).starts_with("9999-12-3"));
+        assert_eq!(&text(Wall(u64::MAX))[..9], "9999-12-3");
         assert_eq!(tag(Wall(0)), "621355968000000000");
     }
 

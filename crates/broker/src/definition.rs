@@ -1,5 +1,7 @@
 //! Definition: what an entity is, as the store keeps it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, StoreError};
@@ -14,7 +16,7 @@ use crate::topic::Topic;
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
-    Entity(Kind, Box<QueueSettings>, Times, KeptProperties),
+    Entity(Kind, Box<QueueSettings>, Times, Arc<KeptProperties>),
     /// A deleted subscription of this topic.
     Grave {
         topic: EntityId,
@@ -81,7 +83,7 @@ impl Definition {
                 return Ok(Self::Grave { topic });
             }
         };
-        let kept = stored.kept.unwrap_or_default();
+        let kept = Arc::new(stored.kept.unwrap_or_default());
         Ok(Self::Entity(kind, Box::new(settings), times, kept))
     }
 }

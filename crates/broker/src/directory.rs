@@ -63,7 +63,7 @@ impl Directory {
                 settings.window,
             );
             queue.kind = kind;
-            queue.kept = Arc::new(kept);
+            queue.kept = kept;
             directory.insert(queue);
         }
         directory.recover_rules(&recovery.rules)?;

@@ -144,7 +144,7 @@ impl World {
         let begun = Exchange::begin(&self.settings, request, circumstances);
         let (mut exchange, mut order) = match begun {
             Ok(begun) => begun,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         loop {
             match exchange.hear(self.order(order)) {

@@ -74,7 +74,7 @@ async fn manage(request: &Request<Bytes>, tracking: u128, house: &House) -> Answ
     };
     let (mut exchange, mut order) = match Exchange::begin(&house.admin, request, circumstances) {
         Ok(begun) => begun,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     for (token, target) in exchange.supplements() {
         if let Err(reason) = house.rules.check_manage(Some(token), target, now) {
