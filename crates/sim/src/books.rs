@@ -9,19 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use store::image::{EntryPlace, ExpiryKey, Image, MessageKey, NumberKey};
-use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write, WriteSet};
+use store::{
+    BodyPointer, EntityId, EntityRow, Head, MessageRow, Part, SequenceNumber, Write, WriteSet,
+};
 
 use crate::message::MessageId;
 use crate::session::Session;
 use crate::violation::Violation;
 
 mod check;
+mod entities;
+mod fan_out;
 mod history;
 mod look;
 mod rows;
 mod schedule;
 mod sessions;
 
+pub use fan_out::FanOut;
 pub use history::Forgotten;
 pub use schedule::Due;
 use sessions::{Hashes, Member, StatePlace};
@@ -50,6 +55,8 @@ pub struct Move {
     pub from: Option<Place>,
     pub to: Option<Place>,
     pub row: MessageRow,
+    /// What a subscription took it from.
+    pub copy_of: Option<MessageId>,
 }
 
 /// A delivery count was written.
@@ -73,6 +80,14 @@ pub struct Changes {
     pub states: Vec<StateChange>,
     /// How many numbers were left out.
     pub skipped: Vec<(EntityId, u64)>,
+    /// What left topics, in order.
+    pub fan_outs: Vec<FanOut>,
+    /// Bodies that were removed.
+    pub passed: BTreeMap<NumberKey, Bytes>,
+    pub created: Vec<EntityRow>,
+    /// Subscriptions of which only graves are left.
+    pub buried: Vec<EntityId>,
+    pub removed: BTreeSet<EntityId>,
     /// Whose rows or heads were written.
     pub entities: BTreeSet<EntityId>,
 }
@@ -83,6 +98,8 @@ struct Page {
     changes: Changes,
     /// Rows that were removed and not put elsewhere.
     left: BTreeMap<MessageId, (Place, MessageRow)>,
+    /// Everything that ever left a place, and what that was, in order.
+    order: Vec<(MessageId, EntityId)>,
     bodies: BTreeSet<NumberKey>,
     numbers: BTreeSet<NumberKey>,
     blocks: BTreeSet<ExpiryKey>,
@@ -100,9 +117,12 @@ struct Page {
 
 #[derive(Debug)]
 struct Body {
+    /// As it was sent, whatever is a copy of it.
     id: MessageId,
     bytes: Bytes,
     pointers: u32,
+    /// How many rows should point to it, if several may.
+    shares: Option<u32>,
 }
 
 /// An entity, counted.
@@ -142,6 +162,14 @@ pub struct Books {
     /// Deadlines of what stands in a queue itself.
     deadlines: BTreeSet<(u64, MessageKey)>,
     kinds: BTreeMap<EntityId, Kind>,
+    /// Entities that are there.
+    live: BTreeSet<EntityId>,
+    /// What entities are to be, by their paths in lower case.
+    expected: BTreeMap<String, Kind>,
+    /// Whose each number is, or was.
+    names: BTreeMap<NumberKey, MessageId>,
+    /// How many copies were ever made of what was sent.
+    copies: BTreeMap<MessageId, u16>,
     hashes: Hashes,
     /// Numbers that were left out, and that nobody has got yet.
     skipped: BTreeSet<NumberKey>,
@@ -154,6 +182,7 @@ impl Books {
     #[must_use]
     pub fn new(kinds: BTreeMap<EntityId, Kind>) -> Self {
         Self {
+            live: kinds.keys().copied().collect(),
             kinds,
             ..Self::default()
         }
@@ -166,6 +195,15 @@ impl Books {
     pub fn after_crash(&self, image: &Image) -> Result<Self, Violation> {
         let mut books = Self {
             kinds: self.kinds.clone(),
+            live: image
+                .entities
+                .values()
+                .filter(|row| !entities::is_grave(row))
+                .map(|row| row.id)
+                .collect(),
+            expected: self.expected.clone(),
+            names: self.names.clone(),
+            copies: self.copies.clone(),
             hashes: self.hashes.clone(),
             counts: image.delivery_counts.clone(),
             patches: image.patches.clone(),
@@ -177,6 +215,16 @@ impl Books {
         for (&(home, number), body) in &image.bodies {
             books.put_body(BodyPointer { home, number }, body)?;
         }
+        for (key, copies) in &image.shares {
+            if let Some(body) = books.bodies.get_mut(key) {
+                body.shares = Some(*copies);
+            }
+        }
+        // What was lost is given out again.
+        let next = |entity| image.heads.get(&entity).map(|head| head.next_number);
+        books
+            .names
+            .retain(|(entity, number), _| next(*entity).is_none_or(|next| *number < next));
         let mut page = Page::default();
         for (&entity, head) in &image.heads {
             books.tallies.entry(entity).or_default().next = head.next_number;
@@ -221,6 +269,7 @@ impl Books {
                 from: Some(from),
                 to: None,
                 row,
+                copy_of: None,
             }));
         page.changes.skipped = self.check_numbering(&page)?;
         self.check(&page)?;
@@ -308,13 +357,13 @@ impl Books {
                 page.blocks.insert((entity, part, block));
                 Ok(())
             }
-            Write::ShareBody { pointer, .. } | Write::ReleaseBody { pointer } => Err(
-                Violation::new("I9", format!("nothing simulated shares {pointer:?}")),
-            ),
-            Write::RemoveEntity(entity) => Err(Violation::new(
-                "I1",
-                format!("{entity:?} was removed and nobody asked for that"),
-            )),
+            Write::ShareBody { pointer, copies } => self.share_body(pointer, copies, page),
+            Write::ReleaseBody { pointer } => self.release_body(pointer, page),
+            Write::RemoveEntity(entity) => self.remove_entity(entity, page),
+            Write::PutEntity(ref row) => {
+                self.define(row, page);
+                Ok(())
+            }
             Write::PutEntry {
                 entity,
                 index,
@@ -333,8 +382,8 @@ impl Books {
                 self.remove_entry(&(entity, index, key.clone()), page);
                 Ok(())
             }
-            // Bodies went first. Of definitions nothing simulated has a claim.
-            Write::PutBody { .. } | Write::PutEntity(_) => Ok(()),
+            // Bodies went first.
+            Write::PutBody { .. } => Ok(()),
         }
     }
 }

@@ -14,7 +14,7 @@ use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::books::{Books, Kind};
-use crate::message::{MessageId, Wish};
+use crate::message::{self, MessageId, Wish};
 use crate::rng::Rng;
 use crate::session::Session;
 use crate::violation::Violation;
@@ -25,6 +25,7 @@ mod clients;
 mod deliveries;
 mod doom;
 mod duplicates;
+mod entities;
 mod entry;
 mod forward;
 mod moves;
@@ -36,6 +37,7 @@ mod settlements;
 mod states;
 #[cfg(test)]
 mod tests;
+mod topics;
 mod transactions;
 mod turn;
 mod watch;
@@ -80,6 +82,24 @@ pub struct Queue {
     pub forwards_dead_letters_to: Option<usize>,
     /// Its receivers take messages without a lock, so a crash may lose what was on its way.
     pub receive_and_delete: bool,
+    /// What is sent there goes on to its subscriptions.
+    pub is_topic: bool,
+    /// Whose subscription it is, by index.
+    pub topic: Option<usize>,
+    /// As a subscription it takes what its rules can not be evaluated for, as a dead letter.
+    pub dead_letters_failures: bool,
+}
+
+impl Queue {
+    /// What is to be known of it to keep its books, among all of these.
+    fn kind(&self, queues: &[Self]) -> Kind {
+        Kind {
+            sessions: self.sessions,
+            cloud: self.cloud,
+            is_topic: self.is_topic,
+            topic: self.topic.map(|topic| queues[topic].id),
+        }
+    }
 }
 
 /// How a client asked to end a lock.
@@ -144,6 +164,10 @@ pub struct Ledger {
     pub duplicates: u64,
     /// Messages that went on to another queue.
     pub forwarded: u64,
+    /// Messages that went from topics to subscriptions.
+    pub published: u64,
+    /// Copies that subscriptions took.
+    pub copies: u64,
     /// Sessions that were lent.
     pub accepts: u64,
     /// Transactions that were committed.
@@ -159,11 +183,8 @@ impl Ledger {
     #[must_use]
     pub fn new(queues: Vec<Queue>, drops_locks: bool, now: Now) -> Self {
         let count = queues.len();
-        let kind = |queue: &Queue| {
-            let (sessions, cloud) = (queue.sessions, queue.cloud);
-            (queue.id, Kind { sessions, cloud })
-        };
-        let kinds = queues.iter().map(kind).collect();
+        let kinds = queues.iter().map(|queue| (queue.id, queue.kind(&queues)));
+        let kinds = kinds.collect();
         Self {
             queues,
             books: Books::new(kinds),
@@ -197,6 +218,8 @@ impl Ledger {
             cancelled: 0,
             duplicates: 0,
             forwarded: 0,
+            published: 0,
+            copies: 0,
             accepts: 0,
             committed: 0,
             timed_out: 0,
@@ -206,7 +229,10 @@ impl Ledger {
 
     /// A name for the next message to a queue, which says its session too.
     pub fn fresh_id(&mut self, rng: &mut Rng, queue: usize) -> MessageId {
-        let session = Session::for_message(rng, self.queues[queue].sessions);
+        let queue = &self.queues[queue];
+        // Of a topic's subscriptions some may need a session and others not.
+        let needed = queue.sessions || queue.is_topic && rng.chance(500);
+        let session = Session::for_message(rng, needed);
         self.next_id += 1;
         Session::name_message(session, self.next_id - 1)
     }
@@ -227,6 +253,7 @@ impl Ledger {
         let mut entry = Entry::new(queue, payload, ttl, now.wall, self.epoch);
         entry.due = wish.due.unwrap_or(0);
         entry.key = wish.key.unwrap_or(id);
+        entry.marked = message::number_of(id);
         self.entries.insert(id, entry);
     }
 
@@ -313,6 +340,7 @@ impl Ledger {
         self.dooms.clear();
         self.transactions = Transactions::default();
         self.states_crashed()?;
+        self.copies_crashed(image)?;
         self.put_back();
         for (id, entry) in &mut self.entries {
             entry.lock = None;

@@ -21,6 +21,7 @@ pub mod receiver;
 pub mod remote;
 pub mod request;
 pub mod rng;
+pub mod rule;
 pub mod sender;
 pub mod server;
 pub mod session;

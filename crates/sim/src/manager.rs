@@ -15,6 +15,7 @@ use crate::message::MessageId;
 use crate::remote::Remote;
 use crate::request::{Response, request};
 use crate::violation::Violation;
+use crate::world::queues::{Definition, What};
 
 mod schedule;
 
@@ -28,11 +29,47 @@ enum Asked {
     Cancel(Vec<Scheduled>),
 }
 
+/// What there is to manage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub enum Role {
+    Queue,
+    /// Messages are scheduled, and there is nothing to receive.
+    Topic,
+    /// Messages are received, and nobody sends.
+    Subscription,
+}
+
+impl Role {
+    /// What there is to manage of an entity.
+    #[must_use]
+    pub fn of(definition: &Definition) -> Self {
+        match definition.what {
+            What::Queue => Self::Queue,
+            What::Topic => Self::Topic,
+            What::Subscription { .. } => Self::Subscription,
+        }
+    }
+
+    /// Whether what a manager has chosen makes sense.
+    fn does(self, chosen: usize) -> bool {
+        match self {
+            Self::Queue => true,
+            Self::Topic => chosen >= SCHEDULE,
+            Self::Subscription => chosen < SCHEDULE,
+        }
+    }
+}
+
+/// From here on a manager's choices are about scheduled messages.
+const SCHEDULE: usize = 6;
+
 /// A managing client.
 pub struct Manager {
     queue: usize,
     node: String,
     subqueue: Subqueue,
+    role: Role,
     requests: Option<LinkId>,
     asked: BTreeMap<u64, Asked>,
     next: u64,
@@ -43,18 +80,17 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager of the queue of that index and path, or of its dead-letter subqueue.
+    /// A manager of the entity of that index and path.
     #[must_use]
-    pub fn new(queue: usize, path: &'static str, subqueue: Subqueue) -> Self {
-        let node = match subqueue {
-            Subqueue::Main => format!("{path}/$management"),
-            _ => format!("{path}/$DeadLetterQueue/$management"),
-        };
+    pub fn new(queue: usize, path: &'static str, role: Role) -> Self {
+        let node = format!("{path}/$management");
+        let subqueue = Subqueue::Main;
         let asked = BTreeMap::new();
         Self {
             queue,
             node,
             subqueue,
+            role,
             requests: None,
             asked,
             next: 1,
@@ -76,7 +112,11 @@ impl Manager {
         else {
             return;
         };
-        let (operation, body, asked) = match stage.rng.below(8) {
+        let chosen = stage.rng.below(8);
+        if !self.role.does(chosen) {
+            return;
+        }
+        let (operation, body, asked) = match chosen {
             0 => peek(stage),
             1..=2 => {
                 let numbers =
@@ -149,7 +189,7 @@ impl Manager {
         match asked {
             Asked::Peek => {
                 for (_, message) in response.messages() {
-                    stage.ledger.received(&message)?;
+                    stage.ledger.shown(self.queue, &message)?;
                 }
             }
             Asked::Fetch(numbers) => {
@@ -161,7 +201,7 @@ impl Manager {
                         .forget_deferred(self.queue, self.subqueue, &numbers[..1]);
                 }
                 for (token, message) in response.messages() {
-                    let id = stage.ledger.received(&message)?;
+                    let id = stage.ledger.shown(self.queue, &message)?;
                     self.held.extend(token.map(|token| (token, id)));
                 }
             }

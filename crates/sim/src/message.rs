@@ -2,19 +2,57 @@
 //!
 //! The last eight bytes of an encoded message are its id, so whoever sees a payload knows what
 //! it is without decoding it; the id and a random filling are all of the body. The id tells its
-//! session.
+//! session, and its number `n` by which rules select. A copy that a subscription has taken has a
+//! name of its own besides, which tells of what it is a copy.
 
 use amqp::encode;
-use amqp::message::{Header, Properties, Sections, descriptor, encode_map_section};
+use amqp::message::{
+    Header, Properties, Sections, decode_map_section, descriptor, encode_map_section,
+};
+use amqp::value::lookup;
 use amqp::{Symbol, Value};
 use broker::Now;
 use bytes::{Bytes, BytesMut};
 
 use crate::rng::Rng;
+use crate::rule;
 use crate::session::Session;
 
-/// Names one message of a run.
+/// Names one message of a run: its session in the upper 16 bits, then which copy it is (none if it
+/// is as it was sent), then a count in the lower 32.
 pub type MessageId = u64;
+
+/// Bits of a message id below the number of its copy.
+const COPY_SHIFT: u32 = 32;
+const COPIES: u64 = 0xffff << COPY_SHIFT;
+
+/// What was sent, of which `id` may be a copy.
+#[must_use]
+pub fn root_of(id: MessageId) -> MessageId {
+    id & !COPIES
+}
+
+/// The name of the `count`th copy, from 1 on, of something sent.
+#[must_use]
+pub fn name_copy(root: MessageId, count: u16) -> MessageId {
+    root_of(root) | u64::from(count) << COPY_SHIFT
+}
+
+/// The number `n` with which a message was sent.
+#[must_use]
+pub fn number_of(id: MessageId) -> i64 {
+    ((id & u64::from(u32::MAX)) % rule::NUMBERS) as i64
+}
+
+/// The number `n` of a payload, and the rule whose action has made it what it is.
+#[must_use]
+pub fn marks_of(payload: &Bytes) -> Option<(i64, Option<String>)> {
+    let sections = Sections::scan(payload).ok()?;
+    let properties = decode_map_section(&payload.slice(sections.application_properties)).ok()?;
+    let number = lookup(&properties, "n")?.as_integer()?;
+    let rule = lookup(&properties, "RuleName").and_then(Value::as_text);
+    Some((number, rule.map(str::to_owned)))
+}
 
 /// What a sender asks of the broker for one of its messages.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -87,7 +125,10 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
         ..Properties::default()
     };
     properties.encode(&mut out);
-    let own = [(Value::String("id".to_owned()), Value::Ulong(id))];
+    let own = [
+        (Value::String("id".to_owned()), Value::Ulong(id)),
+        (Value::String("n".to_owned()), Value::Long(number_of(id))),
+    ];
     encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &own);
     let mut body = rng.bytes(size);
     body.extend_from_slice(&id.to_be_bytes());
@@ -101,6 +142,26 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
 pub fn id_of(payload: &[u8]) -> Option<MessageId> {
     let tail = payload.len().checked_sub(8)?;
     Some(u64::from_be_bytes(payload[tail..].try_into().ok()?))
+}
+
+/// The token of the lock with which a payload was delivered over a link.
+#[must_use]
+pub fn token_of(payload: &Bytes) -> Option<[u8; 16]> {
+    let sections = Sections::scan(payload).ok()?;
+    let annotations = decode_map_section(&payload.slice(sections.delivery_annotations)).ok()?;
+    match lookup(&annotations, "x-opt-lock-token")? {
+        Value::Uuid(token) => Some(*token),
+        _ => None,
+    }
+}
+
+/// The sequence number that a payload was shown with.
+#[must_use]
+pub fn sequence_number_of(payload: &Bytes) -> Option<u64> {
+    let sections = Sections::scan(payload).ok()?;
+    let annotations = decode_map_section(&payload.slice(sections.message_annotations)).ok()?;
+    let number = lookup(&annotations, "x-opt-sequence-number")?.as_integer()?;
+    u64::try_from(number).ok()
 }
 
 /// Whether `received` carries the bare message of `sent`. Where the broker may change the

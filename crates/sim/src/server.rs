@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, ReadRequest, RequestId,
-    Shard,
+    BrokerSettings, Command, ConnectionId, Now, Output, ReadRequest, RequestId, Shard,
+    SubscriptionSettings,
 };
 use bytes::BytesMut;
 use endpoint::Mono;
@@ -19,7 +19,9 @@ use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 
 use crate::rng::Rng;
+use crate::rule::Rule;
 use crate::tape::{Tape, TapedStore};
+use crate::world::queues::{Definition, What};
 
 /// One connection as the broker's side sees it.
 pub struct Served {
@@ -68,7 +70,7 @@ impl Server {
         settings: BrokerSettings,
         store: MemoryStore,
         disk: &MemoryDisk,
-        queues: &[(&'static str, QueueSettings)],
+        queues: &[Definition],
         now: Now,
     ) -> Self {
         let reader = store::Store::reader(&store);
@@ -180,22 +182,17 @@ impl Server {
 fn ensure_all(
     shard: &mut Shard,
     disk: &MemoryDisk,
-    queues: &[(&'static str, QueueSettings)],
+    definitions: &[Definition],
     now: Now,
 ) -> (Directory, Vec<ReadRequest>) {
     let mut directory = Directory::default();
     let mut reads = Vec::new();
-    for (index, (path, settings)) in queues.iter().enumerate() {
+    for (index, definition) in definitions.iter().enumerate() {
         let request = RequestId {
             connection: ConnectionId(0),
             token: index as u64,
         };
-        let mut commands = vec![Command::EnsureQueue {
-            request,
-            namespace: NamespaceId(0),
-            path: (*path).to_owned(),
-            settings: settings.clone(),
-        }];
+        let mut commands = vec![ensure(request, definition)];
         let mut said = Vec::new();
         shard.turn(now, &mut commands, &mut said, &mut reads);
         disk.sync_all();
@@ -205,15 +202,52 @@ fn ensure_all(
             _ => None,
         });
         let id = id.expect("a queue can be ensured");
+        let info = shard.broker.queue(id).expect("it is there");
         directory.insert(Entity {
             id,
-            path: (*path).to_owned(),
-            kind: broker::EntityKind::Queue,
-            settings: settings.clone(),
+            path: info.path,
+            kind: info.kind,
+            settings: info.settings,
         });
     }
     for rules in shard.broker.rules() {
         directory.set_rules(rules);
     }
     (directory, reads)
+}
+
+/// What makes sure that an entity exists.
+fn ensure(request: RequestId, definition: &Definition) -> Command {
+    let namespace = NamespaceId(0);
+    let (path, settings) = (definition.path.to_owned(), definition.settings.clone());
+    match &definition.what {
+        What::Queue => Command::EnsureQueue {
+            request,
+            namespace,
+            path,
+            settings,
+        },
+        What::Topic => Command::EnsureTopic {
+            request,
+            namespace,
+            path,
+            settings,
+        },
+        What::Subscription {
+            topic,
+            name,
+            rules,
+            dead_letters_failures,
+        } => Command::EnsureSubscription {
+            request,
+            namespace,
+            topic: (*topic).to_owned(),
+            name: (*name).to_owned(),
+            settings: Box::new(SubscriptionSettings {
+                queue: settings,
+                dead_lettering_on_filter_evaluation_exceptions: *dead_letters_failures,
+            }),
+            rules: (!rules.is_empty()).then(|| rules.iter().map(Rule::describe).collect()),
+        },
+    }
 }

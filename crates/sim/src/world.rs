@@ -3,7 +3,7 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, QueueSettings, Subqueue,
+    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, QueueInfo, Subqueue,
     TransactionSettings, Wall,
 };
 use store::memory::MemoryDisk;
@@ -14,13 +14,15 @@ use crate::faults::Faults;
 use crate::holder::Holder;
 use crate::ledger::{self, Ledger, Queue};
 use crate::line::Line;
-use crate::manager::Manager;
+use crate::manager::{Manager, Role};
 use crate::receiver::Receiver;
 use crate::remote::Remote;
 use crate::rng::Rng;
 use crate::sender::Sender;
 use crate::server::Server;
 use crate::violation::Violation;
+
+use queues::{Definition, What};
 
 mod drain;
 pub(crate) mod queues;
@@ -53,6 +55,10 @@ pub struct Report {
     pub duplicates: u64,
     /// Messages that went on to another queue.
     pub forwarded: u64,
+    /// Messages that went from topics to subscriptions.
+    pub published: u64,
+    /// Copies that subscriptions took.
+    pub copies: u64,
     /// Sessions that were lent.
     pub accepts: u64,
     /// Transactions that were committed.
@@ -77,6 +83,8 @@ impl Report {
         self.cancelled += other.cancelled;
         self.duplicates += other.duplicates;
         self.forwarded += other.forwarded;
+        self.published += other.published;
+        self.copies += other.copies;
         self.accepts += other.accepts;
         self.committed += other.committed;
         self.timed_out += other.timed_out;
@@ -116,7 +124,7 @@ pub struct World {
     slow_until: u64,
     nearly_full_until: u64,
     locks_on_disconnect: LocksOnDisconnect,
-    definitions: Vec<(&'static str, QueueSettings)>,
+    definitions: Vec<Definition>,
     /// Nothing breaks any more.
     calm: bool,
 }
@@ -140,7 +148,7 @@ impl World {
         let settings = small_memory(&mut rng, locks_on_disconnect);
         let server = Server::start(settings, disk.open(), &disk, &definitions, now);
         let drops_locks = locks_on_disconnect == LocksOnDisconnect::Drop;
-        let ledger = Ledger::new(ledger_queues(&server), drops_locks, now);
+        let ledger = Ledger::new(ledger_queues(&server, &definitions), drops_locks, now);
         Self {
             plan,
             rng,
@@ -173,6 +181,8 @@ impl World {
         self.report.cancelled = self.ledger.cancelled;
         self.report.duplicates = self.ledger.duplicates;
         self.report.forwarded = self.ledger.forwarded;
+        self.report.published = self.ledger.published;
+        self.report.copies = self.ledger.copies;
         self.report.accepts = self.ledger.accepts;
         self.report.committed = self.ledger.committed;
         self.report.timed_out = self.ledger.timed_out;
@@ -384,57 +394,56 @@ fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> Broker
     }
 }
 
-fn ledger_queues(server: &Server) -> Vec<Queue> {
-    let mut queues: Vec<Queue> = server
-        .shard
-        .broker
-        .queues()
-        .map(|info| Queue {
-            path: queues::path_of(&info.path),
-            id: info.id,
-            lock_duration: info.settings.lock_duration,
-            max_delivery_count: info.settings.max_delivery_count,
-            default_ttl: info.settings.default_message_time_to_live,
-            dead_letters_expired: info.settings.dead_lettering_on_message_expiration,
-            sessions: info.settings.requires_session,
-            cloud: info.settings.expiry == Some(Expiry::Cloud),
-            duplicate_window: info
-                .settings
-                .requires_duplicate_detection
-                .then_some(info.settings.duplicate_detection_history_time_window),
-            forwards_to: info.settings.forward_to.as_deref().map(queues::index_of),
-            forwards_dead_letters_to: info
-                .settings
-                .forward_dead_lettered_messages_to
-                .as_deref()
-                .map(queues::index_of),
-            receive_and_delete: info.path == queues::FAST,
-        })
-        .collect();
-    queues.sort_by_key(|queue| queues::index_of(queue.path));
-    queues
+/// The entities in the order of their definitions.
+fn ledger_queues(server: &Server, definitions: &[Definition]) -> Vec<Queue> {
+    let known: Vec<_> = server.shard.broker.queues().collect();
+    let queue = |definition: &Definition| {
+        let info = known.iter().find(|info| info.path == definition.path);
+        let info = info.expect("every entity is ensured");
+        ledger_queue(info, definition)
+    };
+    definitions.iter().map(queue).collect()
+}
+
+fn ledger_queue(info: &QueueInfo, definition: &Definition) -> Queue {
+    let settings = &info.settings;
+    let target = |path: &Option<String>| path.as_deref().map(queues::index_of);
+    let (topic, dead_letters_failures) = match &definition.what {
+        What::Subscription {
+            topic,
+            dead_letters_failures,
+            ..
+        } => (Some(queues::index_of(topic)), *dead_letters_failures),
+        What::Queue | What::Topic => (None, false),
+    };
+    Queue {
+        path: definition.path,
+        id: info.id,
+        lock_duration: settings.lock_duration,
+        max_delivery_count: settings.max_delivery_count,
+        default_ttl: settings.default_message_time_to_live,
+        dead_letters_expired: settings.dead_lettering_on_message_expiration,
+        sessions: settings.requires_session,
+        cloud: settings.expiry == Some(Expiry::Cloud),
+        duplicate_window: settings
+            .requires_duplicate_detection
+            .then_some(settings.duplicate_detection_history_time_window),
+        forwards_to: target(&settings.forward_to),
+        forwards_dead_letters_to: target(&settings.forward_dead_lettered_messages_to),
+        receive_and_delete: definition.path == queues::FAST,
+        is_topic: matches!(definition.what, What::Topic),
+        topic,
+        dead_letters_failures,
+    }
 }
 
 fn players() -> Vec<Player> {
-    let mut actors = Vec::new();
-    for (index, (path, settings)) in queues::definitions().into_iter().enumerate() {
-        let fast = path == queues::FAST;
-        let receiver = |subqueue, settled| {
-            let open = queues::is_open(&settings, subqueue);
-            open.then(|| Actor::Receiver(Receiver::new(path, subqueue, settled)))
-        };
-        if settings.requires_session {
-            actors.extend((0..3).map(|_| Actor::Holder(Holder::new(index, path))));
-        } else {
-            actors.extend(receiver(Subqueue::Main, fast));
-            actors.extend(receiver(Subqueue::Main, fast));
-        }
-        if !fast {
-            actors.extend(receiver(Subqueue::DeadLetter, false));
-            actors.push(Actor::Manager(Manager::new(index, path, Subqueue::Main)));
-        }
-        actors.push(Actor::Sender(Sender::new(index, path)));
-    }
+    let definitions = queues::definitions();
+    let mut actors: Vec<Actor> = definitions
+        .iter()
+        .enumerate()
+        .flat_map(|(index, definition)| actors_of(index, definition))
+        .collect();
     actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
     actors
         .into_iter()
@@ -443,4 +452,30 @@ fn players() -> Vec<Player> {
             remote: None,
         })
         .collect()
+}
+
+/// Those who work with one entity alone.
+fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
+    let path = definition.path;
+    let fast = path == queues::FAST;
+    let receiver = |subqueue, settled| {
+        let open = definition.is_open(subqueue);
+        open.then(|| Actor::Receiver(Receiver::new(path, subqueue, settled)))
+    };
+    let mut actors = Vec::new();
+    if definition.settings.requires_session {
+        actors.extend((0..3).map(|_| Actor::Holder(Holder::new(index, path))));
+    } else {
+        actors.extend(receiver(Subqueue::Main, fast));
+        actors.extend(receiver(Subqueue::Main, fast));
+    }
+    if !fast {
+        let role = Role::of(definition);
+        actors.extend(receiver(Subqueue::DeadLetter, false));
+        actors.push(Actor::Manager(Manager::new(index, path, role)));
+    }
+    if definition.takes_sends() {
+        actors.push(Actor::Sender(Sender::new(index, path)));
+    }
+    actors
 }

@@ -9,31 +9,39 @@ use crate::violation::Violation;
 
 impl Books {
     pub(super) fn check(&mut self, page: &Page) -> Result<(), Violation> {
-        for entity in &page.changes.entities {
+        // Of a grave only what it shares with others counts, and of what was removed nothing.
+        let counts = |entity: EntityId| self.live.contains(&entity);
+        let changes = &page.changes;
+        let headed = changes.entities.difference(&changes.removed);
+        for entity in headed {
             self.check_head(*entity)?;
         }
         for key in &page.bodies {
             self.check_body(*key)?;
         }
-        for key in &page.numbers {
+        for key in page.numbers.iter().filter(|key| counts(key.0)) {
             self.check_number(*key)?;
         }
-        for (key, expires) in &page.dated {
+        let dated = page.dated.iter();
+        for (key, expires) in dated.filter(|(key, _)| counts(key.0)) {
             self.check_deadline(*key, *expires)?;
         }
-        for block in &page.blocks {
+        for block in page.blocks.iter().filter(|key| counts(key.0)) {
             self.check_block(*block)?;
         }
-        for (entity, due) in &page.due {
+        for (entity, due) in page.due.iter().filter(|key| counts(key.0)) {
             self.check_due(*entity, *due)?;
         }
-        for place in &page.history {
+        for place in page.history.iter().filter(|key| counts(key.0)) {
             self.check_pair(place)?;
         }
-        for member in &page.members {
+        let members = page.members.iter().filter(|key| counts(key.0));
+        let states = page.states.keys().filter(|key| counts(key.0));
+        let (members, states): (Vec<_>, Vec<_>) = (members.collect(), states.collect());
+        for member in members {
             self.check_member(*member)?;
         }
-        for place in page.states.keys() {
+        for place in states {
             self.check_state(*place)?;
         }
         Ok(())
@@ -141,6 +149,13 @@ impl Books {
             Some(body) if body.pointers == 0 => Err(Violation::new(
                 "I9",
                 format!("the body of message {} outlives it", body.id),
+            )),
+            Some(body) if body.pointers != body.shares.unwrap_or(1) => Err(Violation::new(
+                "I9",
+                format!(
+                    "the body of message {} has {} rows, not {:?}",
+                    body.id, body.pointers, body.shares
+                ),
             )),
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! Look: what the ledger asks of the books. Nothing here walks over more than it returns.
 
 use bytes::Bytes;
-use store::image::{Image, NumberKey};
+use store::image::{Image, MessageKey, NumberKey};
 use store::{EntityId, MessageRow, Part, SequenceNumber};
 
 use super::{Books, Place};
@@ -12,6 +12,13 @@ impl Books {
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// How many of them are not in what is left of a subscription.
+    #[must_use]
+    pub fn living(&self) -> usize {
+        let live = |key: &&MessageKey| self.is_live(key.0);
+        self.rows.keys().filter(live).count()
     }
 
     /// Whether there is none.

@@ -20,6 +20,7 @@ impl Books {
             id,
             bytes: bytes.clone(),
             pointers: 0,
+            shares: None,
         };
         match self.bodies.insert((pointer.home, pointer.number), body) {
             None => Ok(()),
@@ -37,11 +38,16 @@ impl Books {
     ) -> Result<(), Violation> {
         let key = (pointer.home, pointer.number);
         match self.bodies.remove(&key) {
+            Some(body) if body.shares.is_some() => Err(Violation::new(
+                "I1",
+                format!("the body of message {} was removed and is shared", body.id),
+            )),
             Some(body) if body.pointers > 0 => Err(Violation::new(
                 "I1",
                 format!("the body of message {} was removed before it", body.id),
             )),
-            Some(_) => {
+            Some(body) => {
+                page.changes.passed.insert(key, body.bytes);
                 page.bodies.remove(&key);
                 Ok(())
             }
@@ -50,6 +56,53 @@ impl Books {
                 format!("{pointer:?} was removed and was not there"),
             )),
         }
+    }
+
+    /// So many rows are to point to a body from now on.
+    pub(super) fn share_body(
+        &mut self,
+        pointer: BodyPointer,
+        copies: u32,
+        page: &mut Page,
+    ) -> Result<(), Violation> {
+        let key = (pointer.home, pointer.number);
+        page.bodies.insert(key);
+        match self.bodies.get_mut(&key) {
+            Some(body) if body.shares.is_none() && copies > 0 => {
+                body.shares = Some(copies);
+                Ok(())
+            }
+            found => Err(Violation::new(
+                "I9",
+                format!("{pointer:?} is shared by {copies} and is {found:?}"),
+            )),
+        }
+    }
+
+    /// One row less points to a shared body, which goes with the last.
+    pub(super) fn release_body(
+        &mut self,
+        pointer: BodyPointer,
+        page: &mut Page,
+    ) -> Result<(), Violation> {
+        let key = (pointer.home, pointer.number);
+        page.bodies.insert(key);
+        let shares = self
+            .bodies
+            .get_mut(&key)
+            .and_then(|body| body.shares.as_mut());
+        let Some(shares) = shares else {
+            let what = format!("{pointer:?} was released and is not shared");
+            return Err(Violation::new("I9", what));
+        };
+        *shares -= 1;
+        if *shares > 0 {
+            return Ok(());
+        }
+        if let Some(body) = self.bodies.get_mut(&key) {
+            body.shares = None;
+        }
+        self.remove_body(pointer, page)
     }
 
     pub(super) fn put_row(
@@ -63,7 +116,9 @@ impl Books {
             Violation::new("I12", format!("{to:?} points to a body that is not there"))
         })?;
         body.pointers += 1;
-        let id = body.id;
+        let root = body.id;
+        page.bodies.insert(pointer);
+        let (id, copy_of) = self.name(to, root, page);
         let from = page.left.remove(&id);
         if let Some(already) = self.places.insert(id, to) {
             let what = format!("message {id} is put in {to:?} and is in {already:?}");
@@ -89,6 +144,7 @@ impl Books {
             from: from.map(|(place, _)| place),
             to: Some(to),
             row,
+            copy_of,
         });
         Ok(())
     }
@@ -102,6 +158,7 @@ impl Books {
             body.pointers -= 1;
         }
         self.places.remove(&id);
+        self.note_left(id, from, page);
         self.note_member(from, id, &row, false, page);
         self.deadlines.remove(&(row.expires_ms, from.key()));
         let tally = self.tallies.entry(from.entity).or_default();

@@ -30,6 +30,9 @@ pub(super) type StatePlace = (EntityId, u64, SequenceNumber);
 pub struct Kind {
     pub sessions: bool,
     pub cloud: bool,
+    pub is_topic: bool,
+    /// Whose subscription it is.
+    pub topic: Option<EntityId>,
 }
 
 /// A session's state was set or, without a value, cleared.

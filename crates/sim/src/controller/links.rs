@@ -16,12 +16,19 @@ use crate::violation::Violation;
 use crate::world::queues;
 
 /// Where it sends to.
-const TARGETS: [&str; 4] = ["plain", "detects-duplicates", "sessions-once", "forwards"];
+pub(super) const TARGETS: [&str; 5] = [
+    "plain",
+    "detects-duplicates",
+    "sessions-once",
+    "forwards",
+    "news",
+];
 /// Where it takes from.
-const SOURCES: [(&str, Subqueue); 3] = [
+const SOURCES: [(&str, Subqueue); 4] = [
     ("plain", Subqueue::Main),
     ("expires-to-dead-letter", Subqueue::Main),
     ("expires-to-dead-letter", Subqueue::DeadLetter),
+    ("news/Subscriptions/changed", Subqueue::Main),
 ];
 /// Whose sessions it holds.
 const BY_SESSION: &str = "sessions";

@@ -6,7 +6,7 @@ use amqp::{DeliveryState, Value};
 use bytes::Bytes;
 use endpoint::Outgoing;
 
-use super::links::Links;
+use super::links::{Links, TARGETS};
 use crate::actor::Stage;
 use crate::ledger::{Ask, Ledger};
 use crate::lent::state_of;
@@ -73,7 +73,7 @@ impl Open {
         name: &Bytes,
         tag: u32,
     ) {
-        let Some((queue, link)) = links.senders.get(stage.rng.below(4)).copied() else {
+        let Some((queue, link)) = links.senders.get(stage.rng.below(TARGETS.len())).copied() else {
             return;
         };
         let id = stage.ledger.fresh_id(stage.rng, queue);

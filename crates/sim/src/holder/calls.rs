@@ -165,7 +165,7 @@ impl Calls {
             Asked::Get(_) | Asked::Set(..) => Ok(()),
             Asked::Peek(session) => {
                 for (_, message) in response.messages() {
-                    let id = stage.ledger.received(&message)?;
+                    let id = stage.ledger.shown(self.queue, &message)?;
                     check_session(id, session)?;
                 }
                 Ok(())
@@ -192,7 +192,7 @@ impl Calls {
                 .forget_deferred(self.queue, main, &numbers[..1]);
         }
         for (token, message) in response.messages() {
-            let id = stage.ledger.received(&message)?;
+            let id = stage.ledger.shown(self.queue, &message)?;
             self.held.extend(token.map(|token| (token, id)));
         }
         Ok(())

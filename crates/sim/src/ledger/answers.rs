@@ -95,6 +95,8 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     pending: BTreeMap<RequestId, Pending>,
+    /// Where deferred messages are fetched from, even if nobody waits for them any more.
+    pub fetches: BTreeMap<RequestId, EntityId>,
     /// Asked in the turn under way.
     fresh: Vec<RequestId>,
 }
@@ -208,7 +210,10 @@ impl Ledger {
             }
             Output::Deferred { request, result } => {
                 self.take(*request, durable)?;
-                let way = Way::Number(request.connection);
+                let Some(entity) = self.answers.fetches.remove(request) else {
+                    return Ok(());
+                };
+                let way = Way::Number(request.connection, entity);
                 let deliveries = result.iter().flatten();
                 deliveries
                     .into_iter()

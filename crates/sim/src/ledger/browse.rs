@@ -74,7 +74,12 @@ impl Ledger {
         if !shown.is_sorted_by_key(|message| message.number) {
             return wrong("I4", "messages are shown out of order".to_owned());
         }
-        let ids: Vec<_> = shown.iter().map(|m| message::id_of(&m.payload)).collect();
+        let named = |m: &Browsed| {
+            let root = message::id_of(&m.payload);
+            let id = self.books.named(entity, m.number);
+            id.filter(|id| root == Some(message::root_of(*id)))
+        };
+        let ids: Vec<_> = shown.iter().map(named).collect();
         let of_session = |id: &Option<MessageId>| id.and_then(Session::of) == session;
         if session.is_some() && !ids.iter().all(of_session) {
             return wrong("I4", format!("{ids:?} are shown as of {session:?}"));

@@ -31,6 +31,8 @@ pub(super) struct Clients {
     /// Bytes that were said to a connection and that it has not written.
     unwritten: BTreeMap<ConnectionId, usize>,
     gone: BTreeSet<ConnectionId>,
+    /// Where each receiver that ever was takes from, or took.
+    ever: BTreeMap<ReceiverId, Source>,
 }
 
 impl Clients {
@@ -73,6 +75,7 @@ impl Clients {
             delivered: 0,
             draining: None,
         };
+        self.ever.insert(id, source);
         self.receivers.insert(id, receiver);
     }
 
@@ -95,6 +98,11 @@ impl Clients {
     /// Where a receiver takes its messages from.
     pub(super) fn source(&self, receiver: ReceiverId) -> Option<Source> {
         Some(self.receivers.get(&receiver)?.source)
+    }
+
+    /// Where a receiver that may have left took its messages from.
+    pub(super) fn source_ever(&self, receiver: ReceiverId) -> Option<Source> {
+        self.ever.get(&receiver).copied()
     }
 
     /// A receiver is given a delivery.

@@ -1,6 +1,8 @@
 //! Deliveries: what receivers are given, and whether it may be given to them. (I2, I3, I4, I5, I12)
 
-use broker::{ConnectionId, Delivery, Mono, ReceiverId};
+use broker::{ConnectionId, Delivery, LockToken, Mono, ReceiverId};
+use bytes::Bytes;
+use store::{EntityId, SequenceNumber};
 
 use super::Ledger;
 use super::entry::{Entry, Hold, Lock};
@@ -12,14 +14,14 @@ use crate::violation::Violation;
 pub(super) enum Way {
     Link(ReceiverId),
     /// It was asked for by number.
-    Number(ConnectionId),
+    Number(ConnectionId, EntityId),
 }
 
 impl Way {
     pub(super) fn connection(self) -> ConnectionId {
         match self {
             Self::Link(receiver) => receiver.connection,
-            Self::Number(connection) => connection,
+            Self::Number(connection, _) => connection,
         }
     }
 }
@@ -29,11 +31,7 @@ impl Ledger {
     pub(super) fn delivered(&mut self, delivery: &Delivery, way: Way) -> Result<(), Violation> {
         self.deliveries += 1;
         let turn = self.turn.index;
-        let id = message::id_of(&delivery.message.payload)
-            .filter(|id| self.entries.contains_key(id))
-            .ok_or_else(|| {
-                Violation::new("I12", "a delivery of something that nobody sent".to_owned())
-            })?;
+        let id = self.id_of_delivery(delivery, way)?;
         let entry = &self.entries[&id];
         entry.check_delivery(id, delivery, way, self.turn.now.mono)?;
         let stale = self.is_stale(id, delivery, way)?;
@@ -69,11 +67,29 @@ impl Ledger {
         if lock.is_some_and(|lock| lock.hold == Hold::Ended) {
             entry.freed = turn;
         }
+        self.tokens.insert(delivery.token, id);
         if let Some(lock) = lock {
-            self.tokens.insert(lock.token, id);
             self.watch.locked(lock.token, lock.at_most);
         }
         Ok(())
+    }
+
+    /// Whose number it is where it comes from.
+    fn id_of_delivery(&self, delivery: &Delivery, way: Way) -> Result<MessageId, Violation> {
+        let entity = match way {
+            Way::Link(receiver) => self.clients.source_ever(receiver).map(|source| source.0),
+            Way::Number(_, entity) => Some(entity),
+        };
+        let id = entity.and_then(|entity| self.books.named(entity, delivery.message.number));
+        let root = message::id_of(&delivery.message.payload);
+        id.filter(|id| root == Some(message::root_of(*id)) && self.entries.contains_key(id))
+            .ok_or_else(|| {
+                let what = format!(
+                    "{} of {entity:?} is given out and not {root:?}",
+                    delivery.message.number
+                );
+                Violation::new("I12", what)
+            })
     }
 
     /// First deliveries come in the order in which the messages were enqueued. (I4)
@@ -106,7 +122,7 @@ impl Ledger {
             connection,
             receiver: match way {
                 Way::Link(receiver) => Some(receiver),
-                Way::Number(_) => None,
+                Way::Number(..) => None,
             },
             until: Mono(self.last_quiet.0 + lock_ms),
             at_most: Mono(self.turn.now.mono.0 + lock_ms),
@@ -119,14 +135,38 @@ impl Ledger {
         }
     }
 
-    /// A client got a message.
+    /// A client got a message over a link.
     ///
     /// # Errors
     /// I12, when it is not what was sent.
-    pub fn received(&self, payload: &[u8]) -> Result<MessageId, Violation> {
+    pub fn received(&self, payload: &Bytes) -> Result<MessageId, Violation> {
+        let tag = message::token_of(payload);
+        // Tokens are in the order of RFC 4122 wherever they are an AMQP uuid.
+        let token = tag.map(|tag| LockToken(u128::from_be_bytes(tag)));
+        let id = token.and_then(|token| self.tokens.get(&token));
+        self.check_received(id.copied(), payload)
+    }
+
+    /// A client was shown or given a message of a queue by `$management`.
+    ///
+    /// # Errors
+    /// I12, when it is not what was sent.
+    pub fn shown(&self, queue: usize, payload: &Bytes) -> Result<MessageId, Violation> {
+        let number = message::sequence_number_of(payload).map(SequenceNumber);
+        let entity = self.queues[queue].id;
+        let id = number.and_then(|number| self.books.named(entity, number));
+        self.check_received(id, payload)
+    }
+
+    fn check_received(
+        &self,
+        id: Option<MessageId>,
+        payload: &[u8],
+    ) -> Result<MessageId, Violation> {
         let wrong = |what: String| Violation::new("I12", what);
-        let id =
-            message::id_of(payload).ok_or_else(|| wrong("a message without an id".to_owned()))?;
+        let root = message::id_of(payload);
+        let id = id.filter(|id| root == Some(message::root_of(*id)));
+        let id = id.ok_or_else(|| wrong(format!("a client got {root:?}, which nobody gave")))?;
         let entry = self
             .entries
             .get(&id)
@@ -185,7 +225,7 @@ impl Entry {
                 &format!("counted {count} in {} deliveries", self.deliveries),
             );
         }
-        if matches!(way, Way::Number(_)) && self.defer_asked == 0 {
+        if matches!(way, Way::Number(..)) && self.defer_asked == 0 {
             return at("I2", "was delivered by number without having been deferred");
         }
         Ok(())

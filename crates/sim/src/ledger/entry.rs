@@ -2,9 +2,10 @@
 
 use broker::{ConnectionId, LockToken, Mono, ReceiverId, TransactionId, Wall};
 use bytes::Bytes;
-use store::{Part, SequenceNumber};
+use store::{EntityId, Part, SequenceNumber};
 
 use super::forward::Station;
+use super::topics::Made;
 use super::{Ask, Queue};
 use crate::message::MessageId;
 
@@ -75,6 +76,18 @@ pub(super) struct Entry {
     pub arrived: Option<SequenceNumber>,
     /// It was dropped, since that one was accepted before it.
     pub duplicate_of: Option<SequenceNumber>,
+    /// What a subscription took it from.
+    pub copy_of: Option<MessageId>,
+    /// Where it arrived, if it is a copy.
+    pub home: Option<(EntityId, SequenceNumber)>,
+    /// What rules see of it.
+    pub marked: i64,
+    /// It was a topic's and went to its subscriptions.
+    pub published: bool,
+    /// What a rule has made of it.
+    pub made: Option<Made>,
+    /// Its entity is gone.
+    pub buried: bool,
     /// Another was dropped for its sake, so it is there whatever its own sender knows.
     pub vouched: bool,
     /// Under which it is now. One that was scheduled has a new one since it is available.
@@ -129,6 +142,12 @@ impl Entry {
             epoch,
             arrived: None,
             duplicate_of: None,
+            copy_of: None,
+            home: None,
+            marked: 0,
+            published: false,
+            made: None,
+            buried: false,
             vouched: false,
             number: None,
             enqueued: None,
@@ -187,6 +206,8 @@ impl Entry {
         (self.sent != Sent::Accepted && !self.vouched)
             || self.duplicate_of.is_some()
             || self.gone
+            || self.published
+            || self.buried
             || self.may_be_gone
             || self.leaving > 0
             || self.may_have_expired(queue, max_wall)

@@ -106,7 +106,7 @@ impl Ledger {
         let checks = [
             (dead || self.is_next(from), "I4", "before another"),
             (
-                self.books.body(&row) == Some(&entry.payload),
+                self.body_of(&row) == Some(&entry.payload),
                 "I12",
                 "and changed",
             ),
@@ -183,7 +183,7 @@ impl Ledger {
         let here = self.queues[entry.queue].id;
         let over = match way {
             Way::Link(receiver) => self.clients.source(receiver).map(|source| source.0),
-            Way::Number(_) => None,
+            Way::Number(..) => None,
         };
         let same = message.dead_letter_source.as_deref() == entry.source;
         if over == Some(here) && !same {
@@ -211,7 +211,9 @@ impl Ledger {
                     part,
                     number: SequenceNumber(0),
                 };
-                let Some(to) = self.destination(place) else {
+                let publishes = queue.is_topic && part == Part::Active;
+                let to = self.destination(place).map(|to| self.queues[to].id);
+                let Some(to) = to.or(publishes.then_some(queue.id)) else {
                     continue;
                 };
                 let Some((first, _)) = self.books.rows(queue.id, part).next() else {
@@ -222,7 +224,7 @@ impl Ledger {
                 let (since, waited) = same.map_or((now, 0), |(_, since, waited)| (*since, *waited));
                 // What can not go on is tried again in time; only then is it forgotten.
                 let late = now.0 > since.0 + LATEST_MS;
-                let look = cost(rest, queue.id).min(cost(rest, self.queues[to].id));
+                let look = cost(rest, queue.id).min(cost(rest, to));
                 let waited = waited + if late { look } else { 0 };
                 check("I14", waited, || {
                     format!("message {first} of {} does not go on", queue.path)

@@ -1,20 +1,33 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
 
-use store::{CommitId, EntityId, Part};
+use bytes::Bytes;
+use store::{CommitId, EntityId, MessageRow, Part};
 
 use super::entry::Entry;
 use super::{Ask, Ledger, Queue};
-use crate::books::{Counted, Move, Place};
+use crate::books::{Changes, Counted, Move, Place};
 use crate::message::MessageId;
 use crate::session::Session;
 use crate::violation::Violation;
 
 impl Ledger {
     /// Finds the reason of a move.
-    pub(super) fn explain(&mut self, moved: &Move, commit: CommitId) -> Result<(), Violation> {
+    pub(super) fn explain(
+        &mut self,
+        moved: &Move,
+        changes: &Changes,
+        commit: CommitId,
+    ) -> Result<(), Violation> {
         match (moved.from, moved.to) {
-            (None, Some(to)) => self.explain_arrival(moved, to, commit),
+            (None, Some(to)) => match moved.copy_of {
+                Some(parent) => self.explain_copy(moved, parent, to, commit),
+                None => self.explain_arrival(moved, to, commit),
+            },
+            // It was published or expired, which is seen by its copies; or its entity went.
+            (Some(from), None) if self.is_topic(from) => Ok(()),
+            (Some(from), None) if changes.removed.contains(&from.entity) => Ok(()),
+            (Some(from), None) if !self.books.is_live(from.entity) => Ok(()),
             (Some(from), None) => self.explain_departure(moved, from, commit),
             (Some(from), Some(to)) => self.explain_step(moved, from, to, commit),
             (None, None) => Ok(()),
@@ -61,23 +74,26 @@ impl Ledger {
         if scheduled && promised.is_some_and(|promised| promised != to.number) {
             return wrong("I8", "has not the number that was promised");
         }
-        if self
-            .books
-            .body(&row)
-            .is_some_and(|body| *body != entry.payload)
-        {
-            return wrong("I12", "is stored changed");
-        }
+        let payload = entry.payload.clone();
         entry.arrived = Some(to.number);
         entry.number = Some(to.number);
         entry.enqueued = Some(to.number);
         self.undurable.insert(id, commit);
+        if self.body_of(&row) != Some(&payload) {
+            return wrong("I12", "is stored changed");
+        }
         if scheduled {
             self.check_scheduled(moved)?;
         } else {
             self.check_enqueued(moved)?;
         }
         self.note_accepted(id, to)
+    }
+
+    /// What a row points to, or pointed to within the write set.
+    pub(super) fn body_of(&self, row: &MessageRow) -> Option<&Bytes> {
+        let key = (row.body.home, row.body.number);
+        self.books.body(row).or_else(|| self.turn.passed.get(&key))
     }
 
     /// A message that becomes available has its row from this moment on.

@@ -33,7 +33,7 @@ impl Ledger {
         let session = Session::of(id);
         let lent = match way {
             Way::Link(receiver) => self.is_lent_to(receiver, session),
-            Way::Number(connection) => session
+            Way::Number(connection, _) => session
                 .is_some_and(|session| self.sessions.was_lent((queue.id, session), connection)),
         };
         if !lent {
@@ -93,7 +93,7 @@ impl Ledger {
         let connection = way.connection();
         let is_its = |receiver: ReceiverId| match way {
             Way::Link(its) => its == receiver,
-            Way::Number(_) => receiver.connection == connection,
+            Way::Number(..) => receiver.connection == connection,
         };
         match hold.filter(|hold| is_its(hold.receiver) && hold.state == Hold::Held) {
             Some(hold) if lock.hold == Hold::Held => {

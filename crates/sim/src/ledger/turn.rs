@@ -9,6 +9,8 @@ use broker::{
     Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, ReadRequest, RequestId,
     Subqueue,
 };
+use bytes::Bytes;
+use store::image::NumberKey;
 use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 
 use super::answers::{Asked, Standing};
@@ -34,6 +36,8 @@ pub(super) struct Turn {
     pub promises: BTreeMap<EntityId, u64>,
     /// The last scheduled message of each entity that was activated.
     pub activated: BTreeMap<EntityId, Due>,
+    /// Bodies that were removed in the write set at hand.
+    pub passed: BTreeMap<NumberKey, Bytes>,
     /// The last message of each entity that went on from it.
     pub forwarded: BTreeMap<EntityId, SequenceNumber>,
 }
@@ -47,6 +51,7 @@ impl Turn {
             ends: BTreeSet::new(),
             promises: BTreeMap::new(),
             activated: BTreeMap::new(),
+            passed: BTreeMap::new(),
             forwarded: BTreeMap::new(),
         }
     }
@@ -109,7 +114,8 @@ impl Ledger {
         let mut entities = BTreeSet::new();
         for (commit, set) in sets {
             self.sets += 1;
-            let changes = self.books.apply(set)?;
+            let mut changes = self.books.apply(set)?;
+            self.turn.passed = std::mem::take(&mut changes.passed);
             for counted in &changes.counts {
                 self.explain_count(counted, *commit)?;
             }
@@ -118,8 +124,12 @@ impl Ledger {
                 self.explain_state(change, *commit)?;
             }
             self.explain_skips(&changes.skipped)?;
+            self.note_entities(&changes)?;
             for moved in &changes.moves {
-                self.explain(moved, *commit)?;
+                self.explain(moved, &changes, *commit)?;
+            }
+            for fan_out in &changes.fan_outs {
+                self.explain_fan_out(fan_out, &changes)?;
             }
             self.check_whole(*commit)?;
             for forgotten in &changes.forgotten {
@@ -137,7 +147,7 @@ impl Ledger {
     /// I1, I6 or I14, when something was left undone.
     pub fn turn_ends(&mut self, rest: Rest<'_>) -> Result<(), Violation> {
         self.check_owed(rest.durable)?;
-        self.undurable.retain(|_, commit| *commit > rest.durable);
+        self.note_durable(rest.durable);
         if rest.is_quiet() {
             self.last_quiet = self.turn.now.mono;
             self.turn.quiet = self.turn.index;
@@ -183,7 +193,10 @@ impl Ledger {
             },
             Command::ReceiveDeferred {
                 request, entity, ..
-            } => self.answers.expect(*request, Asked::Read(*entity)),
+            } => {
+                self.answers.fetches.insert(*request, *entity);
+                self.answers.expect(*request, Asked::Read(*entity));
+            }
             Command::CancelScheduled {
                 request,
                 entity,

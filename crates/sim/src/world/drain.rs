@@ -92,11 +92,12 @@ impl World {
         self.players = queues::definitions()
             .into_iter()
             .enumerate()
-            .flat_map(|(index, (path, settings))| {
-                let by_session = settings.requires_session;
+            .flat_map(|(index, definition)| {
+                let path = definition.path;
+                let by_session = definition.settings.requires_session;
                 let fast = path == queues::FAST;
                 let both = [Subqueue::Main, Subqueue::DeadLetter].into_iter();
-                let open = both.filter(move |subqueue| queues::is_open(&settings, *subqueue));
+                let open = both.filter(move |subqueue| definition.is_open(*subqueue));
                 open.map(move |subqueue| {
                     let main = subqueue == Subqueue::Main;
                     let actor = if by_session && main {

@@ -1,6 +1,12 @@
-//! Queues: the entities of every simulated broker.
+//! Queues: the entities of every simulated broker. Topics are in `queues/topics.rs`.
+
+use std::sync::LazyLock;
 
 use broker::{Expiry, QueueSettings, Subqueue};
+
+use crate::rule::Rule;
+
+mod topics;
 
 /// Its receivers take messages without a lock.
 pub const FAST: &str = "fast";
@@ -8,27 +14,64 @@ pub const FAST: &str = "fast";
 /// It remembers ids for ten seconds.
 const DETECTS: &str = "detects-duplicates";
 
-const SETTINGS: [&str; 10] = [
-    "plain",
-    "expires-to-dead-letter",
-    "expires-away",
-    FAST,
-    DETECTS,
-    "forwards",
-    "forwards-dead-letters",
-    "sessions",
-    "sessions-once",
-    "sessions-cloud",
-];
+/// What an entity is.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub enum What {
+    Queue,
+    Topic,
+    Subscription {
+        topic: &'static str,
+        name: &'static str,
+        /// None at all for the one that it has if none is named.
+        rules: Vec<Rule>,
+        dead_letters_failures: bool,
+    },
+}
 
-/// Paths and settings, in the order of the ledger's indices.
+/// An entity that every broker has.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Definition {
+    pub path: &'static str,
+    pub settings: QueueSettings,
+    pub what: What,
+}
+
+impl Definition {
+    /// Whether anybody may receive from it or its dead-letter queue.
+    #[must_use]
+    pub fn is_open(&self, subqueue: Subqueue) -> bool {
+        match (&self.what, subqueue) {
+            (What::Topic, _) => false,
+            (_, Subqueue::Main) => self.settings.forward_to.is_none(),
+            (_, Subqueue::DeadLetter) => self.settings.forward_dead_lettered_messages_to.is_none(),
+            (_, Subqueue::TransferDeadLetter) => true,
+        }
+    }
+
+    /// Whether anybody may send to it.
+    #[must_use]
+    pub fn takes_sends(&self) -> bool {
+        !matches!(self.what, What::Subscription { .. })
+    }
+}
+
+/// In the order of the ledger's indices: a topic is before its subscriptions.
 #[must_use]
-pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
-    let plain = QueueSettings {
-        lock_duration: 5_000,
-        max_delivery_count: 5,
-        ..QueueSettings::default()
-    };
+pub fn definitions() -> Vec<Definition> {
+    let queues = queues().into_iter();
+    let queues = queues.map(|(path, settings)| Definition {
+        path,
+        settings,
+        what: What::Queue,
+    });
+    queues.chain(topics::definitions()).collect()
+}
+
+/// Paths and settings of queues.
+fn queues() -> Vec<(&'static str, QueueSettings)> {
+    let plain = plain();
     let dead = QueueSettings {
         default_message_time_to_live: 15_000,
         dead_lettering_on_message_expiration: true,
@@ -54,12 +97,32 @@ pub fn definitions() -> Vec<(&'static str, QueueSettings)> {
         forward_dead_lettered_messages_to: Some("plain".to_owned()),
         ..dead.clone()
     };
-    let fast = QueueSettings::default();
+    let publishes = QueueSettings {
+        forward_to: Some(topics::SECOND.to_owned()),
+        ..plain.clone()
+    };
     let [sessions, once, cloud] = with_sessions(&plain, &away, &detects, &dead);
-    let settings = [
-        plain, dead, away, fast, detects, forwards, hands_on, sessions, once, cloud,
-    ];
-    SETTINGS.into_iter().zip(settings).collect()
+    vec![
+        ("plain", plain),
+        ("expires-to-dead-letter", dead),
+        ("expires-away", away),
+        (FAST, QueueSettings::default()),
+        (DETECTS, detects),
+        ("forwards", forwards),
+        ("forwards-dead-letters", hands_on),
+        ("sessions", sessions),
+        ("sessions-once", once),
+        ("sessions-cloud", cloud),
+        ("publishes", publishes),
+    ]
+}
+
+fn plain() -> QueueSettings {
+    QueueSettings {
+        lock_duration: 5_000,
+        max_delivery_count: 5,
+        ..QueueSettings::default()
+    }
 }
 
 /// One that keeps everything, one that forgets and detects duplicates, one that is slow to expire.
@@ -88,27 +151,15 @@ fn with_sessions(
     [sessions, once, cloud]
 }
 
-/// Whether anybody may receive from a queue or its dead-letter queue.
-#[must_use]
-pub fn is_open(settings: &QueueSettings, subqueue: Subqueue) -> bool {
-    match subqueue {
-        Subqueue::Main => settings.forward_to.is_none(),
-        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_none(),
-        Subqueue::TransferDeadLetter => true,
-    }
-}
-
 /// Where a path stands among the definitions.
 #[must_use]
 pub fn index_of(path: &str) -> usize {
-    SETTINGS
+    PATHS
         .iter()
         .position(|known| *known == path)
-        .expect("only these queues exist")
+        .expect("only these entities exist")
 }
 
-/// The path as a constant.
-#[must_use]
-pub fn path_of(path: &str) -> &'static str {
-    SETTINGS[index_of(path)]
-}
+/// All of them, by index.
+static PATHS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| definitions().iter().map(|it| it.path).collect());

@@ -6,7 +6,8 @@ use broker::{
 };
 use bytes::Bytes;
 use store::{
-    BodyPointer, CommitId, EntityId, Head, Image, MessageRow, Part, SequenceNumber, Write, WriteSet,
+    BodyPointer, CommitId, EntityId, EntityRow, Head, Image, MessageRow, NamespaceId, Part,
+    SequenceNumber, Write, WriteSet,
 };
 
 use super::super::{Ask, Ledger, Queue, Rest};
@@ -74,6 +75,9 @@ impl Desk {
             forwards_to: None,
             forwards_dead_letters_to: None,
             receive_and_delete: false,
+            is_topic: false,
+            topic: None,
+            dead_letters_failures: false,
         };
         let mut desk = Self {
             ledger: Ledger::new(vec![queue], false, now),
@@ -86,6 +90,13 @@ impl Desk {
             image: Image::default(),
             requests: 0,
         };
+        let defined = Write::PutEntity(EntityRow {
+            id: QUEUE,
+            namespace: NamespaceId(0),
+            path: "desk".to_owned(),
+            definition: Bytes::new(),
+        });
+        desk.image.apply(&defined).unwrap();
         desk.attach();
         desk
     }
