@@ -224,7 +224,10 @@ impl Books {
         let next = |entity| image.heads.get(&entity).map(|head| head.next_number);
         books
             .names
-            .retain(|(entity, number), _| next(*entity).is_none_or(|next| *number < next));
+            .retain(|(entity, number), _| next(*entity).is_some_and(|next| *number < next));
+        books
+            .kinds
+            .retain(|entity, _| image.last_entity.is_none_or(|last| *entity <= last));
         let mut page = Page::default();
         for (&entity, head) in &image.heads {
             books.tallies.entry(entity).or_default().next = head.next_number;

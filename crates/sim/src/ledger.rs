@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{LockToken, Mono, Now, Subqueue, Wall};
+use broker::{LockToken, Mono, Now, ReceiverId, Status, Subqueue, Wall};
 use bytes::Bytes;
 use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
@@ -22,6 +22,7 @@ use crate::violation::Violation;
 mod answers;
 mod browse;
 mod clients;
+mod deletions;
 mod deliveries;
 mod doom;
 mod duplicates;
@@ -44,6 +45,7 @@ mod watch;
 
 use answers::Answers;
 use clients::Clients;
+use deletions::Deletions;
 use doom::Dooms;
 use duplicates::History;
 use entry::{Entry, Sent};
@@ -88,6 +90,17 @@ pub struct Queue {
     pub topic: Option<usize>,
     /// As a subscription it takes what its rules can not be evaluated for, as a dead letter.
     pub dead_letters_failures: bool,
+    /// Milliseconds; `u64::MAX` for never.
+    pub auto_delete_on_idle: u64,
+    pub status: Status,
+    /// Somebody wants it removed.
+    pub going: bool,
+    /// It was removed.
+    pub gone: bool,
+    /// It did not let everybody in at some time, or may not have been there.
+    pub unsteady: bool,
+    /// Since when it may be that nobody uses it.
+    pub used: Mono,
 }
 
 impl Queue {
@@ -137,6 +150,9 @@ pub struct Ledger {
     sessions: Sessions,
     states: States,
     dooms: Dooms,
+    deletions: Deletions,
+    /// Entities that there may be soon, by their paths in lower case.
+    expected: BTreeMap<String, Queue>,
     transactions: Transactions,
     /// Messages that are to be enqueued, and where. One may wait for what its queue remembers.
     sends: BTreeMap<MessageId, EntityId>,
@@ -168,6 +184,8 @@ pub struct Ledger {
     pub published: u64,
     /// Copies that subscriptions took.
     pub copies: u64,
+    /// Messages that clients deleted.
+    pub deleted: u64,
     /// Sessions that were lent.
     pub accepts: u64,
     /// Transactions that were committed.
@@ -202,6 +220,8 @@ impl Ledger {
             sessions: Sessions::default(),
             states: States::default(),
             dooms: Dooms::default(),
+            deletions: Deletions::default(),
+            expected: BTreeMap::new(),
             transactions: Transactions::default(),
             sends: BTreeMap::new(),
             undurable: BTreeMap::new(),
@@ -220,6 +240,7 @@ impl Ledger {
             forwarded: 0,
             published: 0,
             copies: 0,
+            deleted: 0,
             accepts: 0,
             committed: 0,
             timed_out: 0,
@@ -233,8 +254,19 @@ impl Ledger {
         // Of a topic's subscriptions some may need a session and others not.
         let needed = queue.sessions || queue.is_topic && rng.chance(500);
         let session = Session::for_message(rng, needed);
+        self.next_id(session)
+    }
+
+    /// A name for the next message, of a session or none.
+    pub fn next_id(&mut self, session: Option<Session>) -> MessageId {
         self.next_id += 1;
         Session::name_message(session, self.next_id - 1)
+    }
+
+    /// Where a receiver takes its messages from, or took them.
+    #[must_use]
+    pub fn source_of(&self, receiver: ReceiverId) -> Option<(EntityId, Subqueue)> {
+        self.clients.source_ever(receiver)
     }
 
     /// A client sends.
@@ -338,6 +370,8 @@ impl Ledger {
         self.forwarding = Forwarding::default();
         self.sessions = Sessions::default();
         self.dooms.clear();
+        self.deletions = Deletions::default();
+        self.entities_crashed(image);
         self.transactions = Transactions::default();
         self.states_crashed()?;
         self.copies_crashed(image)?;

@@ -31,7 +31,7 @@ pub mod world;
 
 pub use faults::Faults;
 pub use violation::Violation;
-pub use world::{Plan, Report, World};
+pub use world::{Ending, Plan, Report, Swept, World};
 
 /// Runs a plan to its end, the final drain included.
 ///

@@ -2,6 +2,7 @@
 //! renews them, schedules messages and takes them back, all through `$management`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use amqp::Value;
 use amqp::value::Map;
@@ -27,6 +28,7 @@ enum Asked {
     Settle(Vec<MessageId>, Ask),
     Schedule(Vec<MessageId>),
     Cancel(Vec<Scheduled>),
+    Delete,
 }
 
 /// What there is to manage.
@@ -55,14 +57,14 @@ impl Role {
     fn does(self, chosen: usize) -> bool {
         match self {
             Self::Queue => true,
-            Self::Topic => chosen >= SCHEDULE,
-            Self::Subscription => chosen < SCHEDULE,
+            Self::Topic => SCHEDULE.contains(&chosen),
+            Self::Subscription => !SCHEDULE.contains(&chosen),
         }
     }
 }
 
-/// From here on a manager's choices are about scheduled messages.
-const SCHEDULE: usize = 6;
+/// Those of a manager's choices that are about scheduled messages.
+const SCHEDULE: Range<usize> = 6..8;
 
 /// A managing client.
 pub struct Manager {
@@ -112,7 +114,7 @@ impl Manager {
         else {
             return;
         };
-        let chosen = stage.rng.below(8);
+        let chosen = stage.rng.below(9);
         if !self.role.does(chosen) {
             return;
         }
@@ -140,6 +142,7 @@ impl Manager {
                 settle(&held, ask)
             }
             6 => self.schedule(stage),
+            8 if stage.rng.chance(200) => delete(stage),
             7 => match self.cancel(stage) {
                 Some(plan) => plan,
                 None => return,
@@ -210,6 +213,7 @@ impl Manager {
                     self.held.clear();
                 }
             }
+            Asked::Delete => {}
             Asked::Schedule(ids) => schedule::scheduled(stage.ledger, self.queue, &ids, response)?,
             Asked::Cancel(messages) => {
                 let done = response.code == 200;
@@ -241,7 +245,7 @@ fn abandoned(ledger: &mut Ledger, asked: Asked) {
         Asked::Settle(ids, ask) => ids.into_iter().for_each(|id| ledger.answer_lost(id, ask)),
         Asked::Schedule(ids) => ids.into_iter().for_each(|id| ledger.send_lost(id)),
         Asked::Cancel(messages) => ledger.cancel_lost(&messages),
-        Asked::Peek | Asked::Fetch(_) | Asked::Renew => {}
+        Asked::Peek | Asked::Fetch(_) | Asked::Renew | Asked::Delete => {}
     }
 }
 
@@ -255,6 +259,19 @@ fn peek(stage: &mut Stage<'_>) -> Plan {
         ("message-count".into(), count),
     ];
     ("com.microsoft:peek-message", body, Asked::Peek)
+}
+
+/// A few of the oldest, or what is old enough.
+fn delete(stage: &mut Stage<'_>) -> Plan {
+    let before = stage.now.wall.0 - stage.rng.between(0, 3_000);
+    let body = vec![
+        (
+            "message-count".into(),
+            Value::Int(1 + stage.rng.below(6) as i32),
+        ),
+        ("enqueued-time-utc".into(), Value::Timestamp(before as i64)),
+    ];
+    ("com.microsoft:batch-delete-messages", body, Asked::Delete)
 }
 
 fn fetch(numbers: Vec<SequenceNumber>) -> Plan {

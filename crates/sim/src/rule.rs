@@ -54,6 +54,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    const DEFAULT: Self = Self {
+        selects: Selects::All,
+        raises: false,
+        serial: 0,
+    };
+
     /// The rule of that kind.
     #[must_use]
     pub fn new(selects: Selects, raises: bool, serial: u64) -> Self {
@@ -84,6 +90,9 @@ impl Rule {
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> String {
+        if *self == Self::DEFAULT {
+            return DEFAULT.to_owned();
+        }
         let (kind, first, second) = match self.selects {
             Selects::All => ("all", 0, 0),
             Selects::Nothing => ("nothing", 0, 0),
@@ -99,7 +108,7 @@ impl Rule {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case(DEFAULT) {
-            return Some(Self::new(Selects::All, false, 0));
+            return Some(Self::DEFAULT);
         }
         let name = name.to_lowercase();
         let mut parts = name.split('-');

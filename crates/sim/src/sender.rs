@@ -16,7 +16,6 @@ const IN_FLIGHT: usize = 30;
 
 /// A sending client.
 pub struct Sender {
-    queue: usize,
     path: &'static str,
     link: Option<LinkId>,
     /// Messages that wait for their answer.
@@ -27,11 +26,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender to the queue of that index and path.
+    /// A sender to the entity of that path.
     #[must_use]
-    pub fn new(queue: usize, path: &'static str) -> Self {
+    pub fn new(path: &'static str) -> Self {
         Self {
-            queue,
             path,
             link: None,
             waiting: BTreeSet::new(),
@@ -56,7 +54,10 @@ impl Sender {
     }
 
     fn send(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
-        let id = stage.ledger.fresh_id(stage.rng, self.queue);
+        let Some(queue) = stage.ledger.index_of(self.path) else {
+            return;
+        };
+        let id = stage.ledger.fresh_id(stage.rng, queue);
         let wish = Wish::any(stage.rng, id, stage.now);
         let size = match stage.rng.below(100) {
             0 => 40_000,
@@ -72,9 +73,7 @@ impl Sender {
             ..Outgoing::default()
         };
         if remote.endpoint.send(link, &outgoing, &[&payload]).is_ok() {
-            stage
-                .ledger
-                .send_asked(id, self.queue, payload, wish, stage.now);
+            stage.ledger.send_asked(id, queue, payload, wish, stage.now);
             self.waiting.insert(id);
         }
     }

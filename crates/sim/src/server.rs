@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Now, Output, ReadRequest, RequestId, Shard,
-    SubscriptionSettings,
+    BrokerSettings, Command, ConnectionId, EntityChange, Now, Output, ReadRequest, RequestId,
+    Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
 use endpoint::Mono;
@@ -95,6 +95,18 @@ impl Server {
             directory: Arc::new(directory),
             rules: Arc::new(AccessRules { rules: vec![rule] }),
             settings: Arc::new(Settings::default()),
+        }
+    }
+
+    /// An entity has changed, and every connection hears of it.
+    pub fn follow(&mut self, change: EntityChange, now: Now) {
+        let mut directory = Directory::clone(&self.directory);
+        directory.apply(change);
+        self.directory = Arc::new(directory);
+        for served in self.served.values_mut() {
+            let directory = Arc::clone(&self.directory);
+            served.client.set_directory(moment(now), directory);
+            self.inbox.append(served.client.commands());
         }
     }
 
@@ -202,9 +214,11 @@ fn ensure_all(
             _ => None,
         });
         let id = id.expect("a queue can be ensured");
-        let info = shard.broker.queue(id).expect("it is there");
+        assert!(shard.broker.queue(id).is_some(), "it is there");
+    }
+    for info in shard.broker.queues() {
         directory.insert(Entity {
-            id,
+            id: info.id,
             path: info.path,
             kind: info.kind,
             settings: info.settings,
@@ -217,7 +231,7 @@ fn ensure_all(
 }
 
 /// What makes sure that an entity exists.
-fn ensure(request: RequestId, definition: &Definition) -> Command {
+pub(crate) fn ensure(request: RequestId, definition: &Definition) -> Command {
     let namespace = NamespaceId(0);
     let (path, settings) = (definition.path.to_owned(), definition.settings.clone());
     match &definition.what {

@@ -24,6 +24,12 @@ impl Session {
         Self(rng.between(1, most) as u16)
     }
 
+    /// The session of that number, from 1 on.
+    #[must_use]
+    pub fn numbered(number: u16) -> Self {
+        Self(number.max(1))
+    }
+
     /// What a message of a queue has: a session where it needs one, but for a few that forget it.
     pub fn for_message(rng: &mut Rng, needed: bool) -> Option<Self> {
         let per_mille = if needed { 980 } else { 100 };

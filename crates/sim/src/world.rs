@@ -3,9 +3,10 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, QueueInfo, Subqueue,
+    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, Output, Subqueue,
     TransactionSettings, Wall,
 };
+use store::EntityId;
 use store::memory::MemoryDisk;
 
 use crate::actor::{Actor, Stage};
@@ -22,12 +23,19 @@ use crate::sender::Sender;
 use crate::server::Server;
 use crate::violation::Violation;
 
-use queues::{Definition, What};
-
+mod administration;
 mod drain;
 pub(crate) mod queues;
+mod script;
+mod sweep;
 mod trouble;
 mod turn;
+
+pub use script::Ending;
+pub use sweep::Swept;
+
+use administration::Administration;
+use queues::{Definition, What};
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +67,8 @@ pub struct Report {
     pub published: u64,
     /// Copies that subscriptions took.
     pub copies: u64,
+    /// Messages that clients deleted.
+    pub deleted: u64,
     /// Sessions that were lent.
     pub accepts: u64,
     /// Transactions that were committed.
@@ -85,6 +95,7 @@ impl Report {
         self.forwarded += other.forwarded;
         self.published += other.published;
         self.copies += other.copies;
+        self.deleted += other.deleted;
         self.accepts += other.accepts;
         self.committed += other.committed;
         self.timed_out += other.timed_out;
@@ -125,6 +136,11 @@ pub struct World {
     nearly_full_until: u64,
     locks_on_disconnect: LocksOnDisconnect,
     definitions: Vec<Definition>,
+    /// Those that come and go.
+    temporary: Vec<Definition>,
+    administration: Administration,
+    /// What was said to connections that nobody serves.
+    heard: Vec<Output>,
     /// Nothing breaks any more.
     calm: bool,
 }
@@ -163,6 +179,9 @@ impl World {
             nearly_full_until: 0,
             locks_on_disconnect,
             definitions,
+            temporary: administration::temporary(),
+            administration: Administration::default(),
+            heard: Vec::new(),
             calm: false,
         }
     }
@@ -183,6 +202,7 @@ impl World {
         self.report.forwarded = self.ledger.forwarded;
         self.report.published = self.ledger.published;
         self.report.copies = self.ledger.copies;
+        self.report.deleted = self.ledger.deleted;
         self.report.accepts = self.ledger.accepts;
         self.report.committed = self.ledger.committed;
         self.report.timed_out = self.ledger.timed_out;
@@ -207,7 +227,7 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.report.steps += 1;
         let player = self.rng.below(self.players.len());
-        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6]) {
+        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 1]) {
             0 => self.act(player),
             1 => self.bytes_to_server(player),
             2 => self.serve(player),
@@ -215,7 +235,9 @@ impl World {
             4 => self.turn()?,
             5 => self.disk_progress(),
             6 => self.server.answer_read(&mut self.rng),
-            _ => self.pass_time(),
+            7 => self.pass_time(),
+            _ if self.rng.chance(100) => self.administer(),
+            _ => {}
         }
         if !self.calm {
             self.break_something()?;
@@ -400,13 +422,13 @@ fn ledger_queues(server: &Server, definitions: &[Definition]) -> Vec<Queue> {
     let queue = |definition: &Definition| {
         let info = known.iter().find(|info| info.path == definition.path);
         let info = info.expect("every entity is ensured");
-        ledger_queue(info, definition)
+        ledger_queue(info.id, definition)
     };
     definitions.iter().map(queue).collect()
 }
 
-fn ledger_queue(info: &QueueInfo, definition: &Definition) -> Queue {
-    let settings = &info.settings;
+fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
+    let settings = &definition.settings;
     let target = |path: &Option<String>| path.as_deref().map(queues::index_of);
     let (topic, dead_letters_failures) = match &definition.what {
         What::Subscription {
@@ -418,7 +440,7 @@ fn ledger_queue(info: &QueueInfo, definition: &Definition) -> Queue {
     };
     Queue {
         path: definition.path,
-        id: info.id,
+        id,
         lock_duration: settings.lock_duration,
         max_delivery_count: settings.max_delivery_count,
         default_ttl: settings.default_message_time_to_live,
@@ -434,6 +456,12 @@ fn ledger_queue(info: &QueueInfo, definition: &Definition) -> Queue {
         is_topic: matches!(definition.what, What::Topic),
         topic,
         dead_letters_failures,
+        auto_delete_on_idle: settings.auto_delete_on_idle,
+        status: settings.status,
+        going: false,
+        gone: false,
+        unsteady: false,
+        used: Mono(0),
     }
 }
 
@@ -444,6 +472,15 @@ fn players() -> Vec<Player> {
         .enumerate()
         .flat_map(|(index, definition)| actors_of(index, definition))
         .collect();
+    for definition in administration::temporary() {
+        let path = definition.path;
+        if definition.is_open(Subqueue::Main) {
+            actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, false)));
+        }
+        if definition.takes_sends() {
+            actors.push(Actor::Sender(Sender::new(path)));
+        }
+    }
     actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
     actors
         .into_iter()
@@ -475,7 +512,7 @@ fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
         actors.push(Actor::Manager(Manager::new(index, path, role)));
     }
     if definition.takes_sends() {
-        actors.push(Actor::Sender(Sender::new(index, path)));
+        actors.push(Actor::Sender(Sender::new(path)));
     }
     actors
 }

@@ -117,6 +117,16 @@ fn nothing_accepted_is_lost_whatever_breaks() {
 }
 
 #[test]
+fn a_story_may_end_after_any_of_its_commits() {
+    let swept = sim::World::sweep().unwrap_or_else(|violation| panic!("{violation}"));
+    println!("{swept:?}");
+    assert!(
+        swept.commits > 60 && swept.endings == 3 * swept.commits,
+        "the story is too short: {swept:?}"
+    );
+}
+
+#[test]
 fn a_seed_replays_the_same_run() {
     let plan = Plan {
         seed: 7,

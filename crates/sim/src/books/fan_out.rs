@@ -89,6 +89,13 @@ impl Books {
         its.map(|((_, _, key), _)| Rule::named(std::str::from_utf8(&key.group).ok()?))
     }
 
+    /// What the rules of a subscription are called.
+    #[must_use]
+    pub fn rules(&self, subscription: EntityId) -> Vec<String> {
+        let rules = self.rules_of(subscription).flatten();
+        rules.map(|rule| rule.name()).collect()
+    }
+
     /// Whether a subscription has a rule.
     #[must_use]
     pub fn has_rule(&self, subscription: EntityId, name: &str) -> bool {

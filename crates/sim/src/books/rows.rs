@@ -130,7 +130,7 @@ impl Books {
         let count = &mut tally.parts[to.part as usize];
         *count = (count.0 + 1, count.1 + u64::from(row.size));
         if to.part == Part::Active && row.expires_ms != u64::MAX {
-            if !self.kind(to.entity).cloud {
+            if !self.kind(to.entity).cloud && self.is_live(to.entity) {
                 self.deadlines.insert((row.expires_ms, to.key()));
             }
             page.dated.push((to.key(), row.expires_ms));

@@ -10,6 +10,7 @@ use store::{CommitId, EntityId, Part, SequenceNumber};
 
 use super::browse::Listed;
 use super::deliveries::Way;
+use super::entities::Change;
 use super::entry::Hold;
 use super::sessions::Key;
 use super::{Ask, Ledger, Rest};
@@ -33,6 +34,8 @@ pub(super) enum Asked {
     Send {
         entity: EntityId,
         ids: Vec<MessageId>,
+        /// Whether messages may be sent there.
+        allowed: bool,
         /// The least that the wall clock has shown since.
         asked: Wall,
     },
@@ -67,6 +70,9 @@ pub(super) enum Asked {
         standing: Standing,
     },
     Declare,
+    /// An entity or a rule.
+    Change(Change),
+    Deletion,
     /// Something is to be part of a transaction, which has it as that part if it is open.
     Enlist {
         id: TransactionId,
@@ -149,6 +155,8 @@ impl Answers {
             Asked::State { key, .. } => rest.is_reading(key.0),
             // A commit waits for whatever its parts want to know.
             Asked::Discharge => !rest.reads.is_empty(),
+            // It is done in pieces.
+            Asked::Deletion => true,
             _ => false,
         };
         match self.pending.iter().find(|(_, pending)| !waits(pending)) {
@@ -227,18 +235,30 @@ impl Ledger {
                 self.clients.drained(*receiver);
                 Ok(())
             }
-            Output::Ensured { .. }
-            | Output::Removed { .. }
+            Output::Ensured { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_change(*request, asked.as_ref(), result.is_ok())
+            }
+            Output::Removed { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_change(*request, asked.as_ref(), result.is_ok())
+            }
+            Output::RuleChanged { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.said_change(*request, asked.as_ref(), result.is_ok())
+            }
+            Output::Rules { .. }
             | Output::Administered { .. }
-            | Output::RuleChanged { .. }
-            | Output::Rules { .. }
             | Output::EntityChanged(_)
-            | Output::RulesChanged(_)
-            | Output::Evicted { .. } => Ok(()),
-            Output::Deleted { .. } => Err(Violation::new(
-                "I4",
-                format!("nobody deletes messages, but the shard says {output:?}"),
-            )),
+            | Output::RulesChanged(_) => Ok(()),
+            Output::Evicted { receiver, .. } => {
+                self.clients.leave(*receiver);
+                Ok(())
+            }
+            Output::Deleted { request, result } => {
+                self.take(*request, durable)?;
+                self.said_deleted(*request, result.as_ref().ok().copied())
+            }
             Output::SessionAccepted { .. }
             | Output::SessionRefused { .. }
             | Output::SessionLost { .. }
@@ -312,9 +332,19 @@ impl Ledger {
         duplicates: &[(usize, SequenceNumber)],
         durable: CommitId,
     ) -> Result<(), Violation> {
-        let Some(Asked::Send { ids, asked, .. }) = self.take(request, durable)? else {
+        let Some(Asked::Send {
+            ids,
+            asked,
+            allowed,
+            ..
+        }) = self.take(request, durable)?
+        else {
             return Ok(());
         };
+        if first.is_some() && !allowed {
+            let what = format!("{ids:?} were accepted where nothing can be sent");
+            return Err(Violation::new("I1", what));
+        }
         let mut duplicates = duplicates.iter().peekable();
         let mut next = first;
         for (index, id) in ids.into_iter().enumerate() {

@@ -1,17 +1,173 @@
 //! Entities: those that come and go while clients use them, and what becomes of their messages.
 //!
-//! What stands in an entity that is deleted is gone with it. (I1)
+//! What stands in an entity that is deleted is gone with it, and nothing else is. An entity goes
+//! because somebody says so or because nobody uses it. (I1, I13)
 
-use store::Part;
+use broker::{Command, Mono, RequestId, Status};
+use store::image::Image;
+use store::{EntityId, Part};
 
-use super::Ledger;
+use super::answers::Asked;
+use super::{Ledger, Queue};
 use crate::books::Changes;
 use crate::message::MessageId;
 use crate::violation::Violation;
 
+/// No entity has it.
+const NONE: EntityId = EntityId(u64::MAX);
+
+/// What is to change.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Ensure,
+    Remove(EntityId),
+    AddRule(EntityId, String),
+    RemoveRule(EntityId, String),
+}
+
 impl Ledger {
+    /// There may soon be such an entity.
+    pub fn expect(&mut self, queue: Queue) {
+        let kind = queue.kind(&self.queues);
+        self.books.expect(queue.path, kind);
+        self.expected.insert(queue.path.to_lowercase(), queue);
+    }
+
+    /// Which of the queues a path is now, or was last.
+    #[must_use]
+    pub fn index_of(&self, path: &str) -> Option<usize> {
+        self.queues.iter().rposition(|queue| queue.path == path)
+    }
+
+    /// The entity at a path.
+    #[must_use]
+    pub fn live(&self, path: &str) -> Option<EntityId> {
+        let id = self.queues[self.index_of(path)?].id;
+        self.books.is_live(id).then_some(id)
+    }
+
+    pub(super) fn told_change(&mut self, command: &Command) {
+        let (request, change) = match command {
+            Command::EnsureQueue {
+                request,
+                path,
+                settings,
+                ..
+            }
+            | Command::EnsureTopic {
+                request,
+                path,
+                settings,
+                ..
+            } => {
+                self.told_status(path, settings.status);
+                (request, Change::Ensure)
+            }
+            Command::EnsureSubscription {
+                request,
+                topic,
+                name,
+                settings,
+                ..
+            } => {
+                let path = format!("{topic}/Subscriptions/{name}");
+                self.told_status(&path, settings.queue.status);
+                (request, Change::Ensure)
+            }
+            Command::RemoveEntity { request, entity } => {
+                if let Some(index) = self.queue_of(*entity) {
+                    self.queues[index].going = true;
+                    self.queues[index].unsteady = true;
+                }
+                (request, Change::Remove(*entity))
+            }
+            Command::AddRule {
+                request,
+                entity,
+                rule,
+            } => {
+                self.note_use(*entity);
+                (request, Change::AddRule(*entity, rule.name.clone()))
+            }
+            Command::RemoveRule {
+                request,
+                entity,
+                name,
+            } => {
+                self.note_use(*entity);
+                (request, Change::RemoveRule(*entity, name.clone()))
+            }
+            _ => return,
+        };
+        self.answers.expect(*request, Asked::Change(change));
+    }
+
+    fn told_status(&mut self, path: &str, status: Status) {
+        if let Some(index) = self.index_of(path) {
+            let queue = &mut self.queues[index];
+            queue.unsteady |= queue.status != status;
+            queue.status = status;
+        }
+    }
+
+    /// What was to change has changed, or could not.
+    pub(super) fn said_change(
+        &self,
+        request: RequestId,
+        asked: Option<&Asked>,
+        done: bool,
+    ) -> Result<(), Violation> {
+        let Some(Asked::Change(change)) = asked else {
+            return Ok(());
+        };
+        let sound = match change {
+            // By now it may have been deleted again.
+            Change::Ensure => done,
+            Change::Remove(entity) => !self.books.is_live(*entity),
+            Change::AddRule(entity, name) => {
+                done == self.books.is_live(*entity) && (!done || self.books.has_rule(*entity, name))
+            }
+            Change::RemoveRule(entity, name) => {
+                done == self.books.is_live(*entity) && !self.books.has_rule(*entity, name)
+            }
+        };
+        if sound {
+            return Ok(());
+        }
+        let what = format!("{request:?}, {change:?}, was answered with {done}");
+        Err(Violation::new("I13", what))
+    }
+
+    /// Somebody has used an entity.
+    fn note_use(&mut self, entity: EntityId) {
+        if let Some(index) = self.queue_of(entity) {
+            self.queues[index].used = self.turn.now.mono;
+        }
+    }
+
     /// Notes what a write set did to entities.
     pub(super) fn note_entities(&mut self, changes: &Changes) -> Result<(), Violation> {
+        for row in &changes.created {
+            if self.queue_of(row.id).is_some() {
+                continue;
+            }
+            let Some(queue) = self.expected.get(&row.path.to_lowercase()) else {
+                let what = format!("{row:?} was made and nobody asked for that");
+                return Err(Violation::new("I1", what));
+            };
+            let used = self.turn.now.mono;
+            let id = row.id;
+            let queue = Queue {
+                id,
+                used,
+                ..queue.clone()
+            };
+            self.queues.push(queue);
+            self.last_enqueued.push(0);
+        }
+        for entity in changes.buried.iter().chain(&changes.removed) {
+            self.check_removal(*entity)?;
+        }
         for entity in &changes.buried {
             for part in Part::ALL {
                 let rows: Vec<_> = self.books.rows(*entity, part).map(|(id, _)| id).collect();
@@ -28,9 +184,47 @@ impl Ledger {
         Ok(())
     }
 
+    /// Somebody asked for it, or nobody has used it for long enough.
+    fn check_removal(&mut self, entity: EntityId) -> Result<(), Violation> {
+        let Some(index) = self.queue_of(entity) else {
+            return Ok(());
+        };
+        let now = self.turn.now.mono.0;
+        let queue = &mut self.queues[index];
+        let idle = now >= queue.used.0.saturating_add(queue.auto_delete_on_idle);
+        if queue.gone || queue.going || idle {
+            queue.gone = true;
+            queue.unsteady = true;
+            return Ok(());
+        }
+        let what = format!("{} was removed and nobody asked for that", queue.path);
+        Err(Violation::new("I1", what))
+    }
+
     fn bury(&mut self, id: MessageId) {
+        let turn = self.turn.index;
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.buried = true;
+            entry.free(turn);
+        }
+    }
+
+    /// A crash has brought back what was removed, and taken what was new.
+    pub(super) fn entities_crashed(&mut self, image: &Image) {
+        let now: Mono = self.turn.now.mono;
+        for queue in &mut self.queues {
+            if image.last_entity.is_some_and(|last| queue.id > last) {
+                // Another entity will have this id.
+                queue.id = NONE;
+            }
+            queue.gone = !self.books.is_live(queue.id);
+            queue.going = false;
+            queue.status = Status::Active;
+            queue.used = now;
+        }
+        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.buried) {
+            let place = self.books.place(*id);
+            entry.buried = place.is_none_or(|place| !self.books.is_live(place.entity));
         }
     }
 }

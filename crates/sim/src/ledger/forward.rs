@@ -14,7 +14,7 @@ use super::deliveries::Way;
 use super::entry::{Entry, Hold};
 use super::moves::contains;
 use super::watch::{check, cost};
-use super::{Ledger, Rest};
+use super::{Ledger, Queue, Rest};
 use crate::books::{Move, Place};
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -204,7 +204,9 @@ impl Ledger {
             return Ok(());
         }
         let now = self.turn.now.mono;
-        for queue in &self.queues {
+        let lets_go =
+            |queue: &&Queue| self.books.is_live(queue.id) && queue.status.allows_receive();
+        for queue in self.queues.iter().filter(lets_go) {
             for part in [Part::Active, Part::DeadLetter] {
                 let place = Place {
                     entity: queue.id,

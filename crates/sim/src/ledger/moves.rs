@@ -125,10 +125,11 @@ impl Ledger {
         if from.part != Part::Scheduled && self.ended(moved.id, Ask::Complete, commit)? {
             return self.entry_at(moved.id, from).map(drop);
         }
-        let (_, queue) = self.entry_at(moved.id, from)?;
+        self.entry_at(moved.id, from)?;
         if from.part == Part::Scheduled {
             return self.explain_cancellation(moved.id, from);
         }
+        let (_, queue) = self.entry_at(moved.id, from)?;
         let (dead_letters_expired, taken) = (queue.dead_letters_expired, queue.receive_and_delete);
         if !dead_letters_expired && self.expires(moved) {
             self.committed_end(moved.id, Ask::Abandon, commit)?;
@@ -137,6 +138,7 @@ impl Ledger {
             if let Some(entry) = self.entries.get_mut(&moved.id) {
                 entry.may_be_gone = true;
             }
+            self.note_perhaps_deleted(moved, from);
             return Ok(());
         }
         if from.part == Part::Active && taken {
@@ -144,6 +146,10 @@ impl Ledger {
             return Ok(());
         }
         if self.is_dropped_on_the_way(moved.id, from) {
+            self.note_perhaps_deleted(moved, from);
+            return Ok(());
+        }
+        if self.is_deleted(moved, from, commit)? {
             return Ok(());
         }
         let what = format!(

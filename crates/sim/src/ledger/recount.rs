@@ -94,6 +94,19 @@ impl Ledger {
         Ok(())
     }
 
+    /// Checks that nothing is left of subscriptions that were deleted, once there was time.
+    ///
+    /// # Errors
+    /// I1, when something is.
+    pub fn no_graves(&self) -> Result<(), Violation> {
+        let left = self.books.len() - self.books.living();
+        if left == 0 {
+            return Ok(());
+        }
+        let what = format!("{left} messages of deleted subscriptions are still there");
+        Err(Violation::new("I1", what))
+    }
+
     /// Checks that no message stands in its queue although its deadline is past. For a time when
     /// nothing is locked and the sweep has had its second.
     ///

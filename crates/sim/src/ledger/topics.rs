@@ -189,16 +189,20 @@ impl Ledger {
             };
             let next = image.heads.get(&home).map(|head| head.next_number);
             let arrived = next.is_some_and(|next| number < next);
-            if arrived || self.books.place(*id).is_some() {
+            let known = image.last_entity.is_none_or(|last| home <= last);
+            // Nothing comes to an entity after it was removed.
+            let removed = known && !image.entities.contains_key(&home);
+            entry.buried |= removed && self.books.place(*id).is_none();
+            if arrived || removed || self.books.place(*id).is_some() {
                 entry.keep_copy();
                 kept.insert(parent);
             } else {
-                lost.push((*id, parent, image.entities.contains_key(&home)));
+                lost.push((*id, parent));
             }
         }
-        for (id, parent, is_there) in lost {
+        for (id, parent) in lost {
             self.entries.remove(&id);
-            if is_there && kept.contains(&parent) {
+            if kept.contains(&parent) {
                 let what = format!("a crash took copy {id} of message {parent} and left others");
                 return Err(wrong(what));
             }

@@ -148,6 +148,7 @@ impl Ledger {
     pub fn turn_ends(&mut self, rest: Rest<'_>) -> Result<(), Violation> {
         self.check_owed(rest.durable)?;
         self.note_durable(rest.durable);
+        self.note_deleted(rest.durable);
         if rest.is_quiet() {
             self.last_quiet = self.turn.now.mono;
             self.turn.quiet = self.turn.index;
@@ -229,19 +230,25 @@ impl Ledger {
                 connection,
                 coordinator,
             } => self.told_end(*connection, Some(*coordinator)),
-            // What receivers want is the clients' business; the rest asks for nothing. A
-            // transaction that is doomed may fail as it likes. No client here deletes: an answer
-            // about that is a violation.
-            Command::Doom { .. }
-            | Command::DeleteMessages { .. }
-            | Command::EnsureQueue { .. }
+            Command::DeleteMessages {
+                request,
+                entity,
+                subqueue,
+                enqueued_before,
+                count,
+                ..
+            } => self.told_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
+            Command::EnsureQueue { .. }
             | Command::EnsureTopic { .. }
             | Command::EnsureSubscription { .. }
             | Command::Administer { .. }
             | Command::AddRule { .. }
             | Command::RemoveRule { .. }
+            | Command::RemoveEntity { .. } => self.told_change(command),
+            // What receivers want is the clients' business; the rest asks for nothing. A
+            // transaction that is doomed may fail as it likes.
+            Command::Doom { .. }
             | Command::ListRules { .. }
-            | Command::RemoveEntity { .. }
             | Command::Attach { .. }
             | Command::AttachSelective { .. }
             | Command::AttachBrowser { .. }
@@ -317,8 +324,23 @@ impl Ledger {
         let ids: Vec<MessageId> = ids.collect();
         self.sends.extend(ids.iter().map(|id| (*id, entity)));
         let asked = self.turn.now.wall;
-        self.answers
-            .expect(request, Asked::Send { entity, ids, asked });
+        let queue = self.queue_of(entity);
+        if let Some(queue) = queue {
+            // Who sends to a path does not know which entity it is.
+            for id in &ids {
+                if let Some(entry) = self.entries.get_mut(id) {
+                    entry.queue = queue;
+                }
+            }
+        }
+        let allowed = queue.is_some_and(|queue| self.queues[queue].status.allows_send());
+        let asked = Asked::Send {
+            entity,
+            ids,
+            allowed,
+            asked,
+        };
+        self.answers.expect(request, asked);
     }
 
     fn told_settle(
@@ -430,15 +452,18 @@ impl Ledger {
     /// Whether all these locks are held, or one of them is over, or it is not known.
     fn lasting(&self, tokens: &[LockToken]) -> Standing {
         let now = self.turn.now.mono;
-        let of = |token: &LockToken| {
+        let mut going = false;
+        let mut of = |token: &LockToken| {
             let id = self.tokens.get(token)?;
-            let lock = self.entries.get(id)?.lock?;
+            let entry = self.entries.get(id).filter(|entry| !entry.buried)?;
+            going |= self.queues[entry.queue].going;
+            let lock = entry.lock?;
             Some(lock).filter(|lock| lock.token == *token && !lock.is_over(now))
         };
-        let locks: Option<Vec<_>> = tokens.iter().map(of).collect();
+        let locks: Option<Vec<_>> = tokens.iter().map(&mut of).collect();
         match locks {
             None => Standing::Lost,
-            Some(locks) if locks.iter().all(|lock| lock.excludes(now)) => Standing::Good,
+            Some(locks) if !going && locks.iter().all(|lock| lock.excludes(now)) => Standing::Good,
             Some(_) => Standing::Unknown,
         }
     }

@@ -12,7 +12,7 @@ use store::{EntityId, Part};
 use super::clients::{Clients, Source};
 use super::entry::Hold;
 use super::sessions::Key;
-use super::{Ledger, Rest};
+use super::{Ledger, Queue, Rest};
 use crate::books::Due;
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -75,7 +75,8 @@ impl Ledger {
     fn watch_schedules(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let wall = self.turn.now.wall.0;
         let mut before = std::mem::take(&mut self.watch.late);
-        for queue in &self.queues {
+        let scheduled = |queue: &&Queue| self.books.tally(queue.id, Part::Scheduled).0 > 0;
+        for queue in self.queues.iter().filter(scheduled) {
             let first = self.books.first_due(queue.id);
             let Some(due) = first.filter(|(at, _)| *at <= wall) else {
                 continue;
@@ -178,6 +179,7 @@ impl Ledger {
         let place = self.books.place(*id)?;
         let runs = lock.token == token
             && lock.hold == Hold::Held
+            && self.books.is_live(place.entity)
             && matches!(place.part, Part::Active | Part::Deferred);
         runs.then_some((lock.at_most, place.entity))
     }

@@ -17,12 +17,14 @@ impl World {
     pub(super) fn drain(&mut self) -> Result<(), Violation> {
         self.calm = true;
         self.disk.set_nearly_full(false);
+        self.restore()?;
         self.let_locks_end()?;
         self.recount()?;
         self.take_everything()?;
         self.settle_down()?;
         self.recount()?;
         self.ledger.all_taken()?;
+        self.ledger.no_graves()?;
         self.disk
             .with_current(|image| self.ledger.nothing_waits(image))
     }
@@ -68,7 +70,7 @@ impl World {
 
     /// Lets the broker finish what it has begun. A little time passes, since who goes first among
     /// those who are due is a matter of when.
-    fn settle_down(&mut self) -> Result<(), Violation> {
+    pub(super) fn settle_down(&mut self) -> Result<(), Violation> {
         for _ in 0..PATIENCE {
             self.advance(1);
             self.turn()?;

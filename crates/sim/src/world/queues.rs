@@ -69,6 +69,17 @@ pub fn definitions() -> Vec<Definition> {
     queues.chain(topics::definitions()).collect()
 }
 
+/// Entities that come and go.
+#[must_use]
+pub fn temporary() -> Vec<Definition> {
+    let queue = Definition {
+        path: "temporary",
+        settings: plain(),
+        what: What::Queue,
+    };
+    std::iter::once(queue).chain(topics::temporary()).collect()
+}
+
 /// Paths and settings of queues.
 fn queues() -> Vec<(&'static str, QueueSettings)> {
     let plain = plain();

@@ -67,7 +67,7 @@ impl World {
         self.restart()
     }
 
-    fn restart(&mut self) -> Result<(), Violation> {
+    pub(super) fn restart(&mut self) -> Result<(), Violation> {
         self.report.crashes += 1;
         let store = self.disk.crash();
         for player in &mut self.players {
@@ -78,6 +78,7 @@ impl World {
         self.disk.with_current(|image| self.ledger.crashed(image))?;
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
+        self.administration.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);

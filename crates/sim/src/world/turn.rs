@@ -1,6 +1,6 @@
 //! Turn: one turn of the shard, with the ledger looking at all that goes in and comes out.
 
-use broker::Command;
+use broker::{Command, ConnectionId};
 
 use super::World;
 use crate::ledger::Rest;
@@ -13,14 +13,19 @@ impl World {
         let commands = self.server.inbox.iter();
         let commands = commands.filter(|command| !matches!(command, Command::Tick));
         self.report.operations += commands.count() as u64;
+        self.heard.clear();
         self.ledger.turn_begins(&self.server.inbox, self.now);
         let said = self.server.turn(self.now);
         self.check_writes()?;
         let durable = self.disk.durable();
         for output in said {
             self.ledger.said(&output, durable)?;
-            if let Some(served) = self.server.served.get_mut(&output.connection()) {
+            if output.connection() == ConnectionId::SERVER {
+                self.administered(output);
+            } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
                 served.outputs.push_back(output);
+            } else {
+                self.heard.push(output);
             }
         }
         self.ledger.turn_ends(Rest {

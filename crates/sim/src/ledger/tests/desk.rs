@@ -2,7 +2,7 @@
 
 use broker::{
     Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
-    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Subqueue, Wall,
+    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -78,6 +78,12 @@ impl Desk {
             is_topic: false,
             topic: None,
             dead_letters_failures: false,
+            auto_delete_on_idle: u64::MAX,
+            status: Status::Active,
+            going: false,
+            gone: false,
+            unsteady: false,
+            used: now.mono,
         };
         let mut desk = Self {
             ledger: Ledger::new(vec![queue], false, now),

@@ -105,6 +105,25 @@ fn of_second() -> Vec<Definition> {
     ]
 }
 
+/// Subscriptions that come and go, of both topics.
+pub(super) fn temporary() -> Vec<Definition> {
+    let odd = Selects::Remainder { by: 2, left: 1 };
+    let onward = QueueSettings {
+        forward_to: Some("plain".to_owned()),
+        ..plain()
+    };
+    let idle = QueueSettings {
+        auto_delete_on_idle: 20_000,
+        ..plain()
+    };
+    let both = vec![keeps(Selects::Above(2)), raises(odd, 1)];
+    vec![
+        subscription("news/Subscriptions/temporary", plain(), both),
+        subscription("news/Subscriptions/passing", onward, vec![keeps(odd)]),
+        subscription("more/Subscriptions/idle", idle, Vec::new()),
+    ]
+}
+
 /// One whose failures are dead-lettered.
 fn subscription(path: &'static str, settings: QueueSettings, rules: Vec<Rule>) -> Definition {
     let (topic, name) = path

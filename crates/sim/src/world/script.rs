@@ -1,0 +1,511 @@
+//! Script: a world in which nothing is left to chance: each step says what a single client asks,
+//! and is over when the broker has come to rest. The world may end after any of its commits.
+
+use amqp::{Value, encode};
+use broker::{
+    Command, ConnectionId, Incoming, LockToken, Operation, Outcome, Output, ReceiveMode,
+    ReceiverId, RequestId, SessionFilter, Subqueue, TransactionId, Wall,
+};
+use bytes::{Bytes, BytesMut};
+use store::{EntityId, SequenceNumber};
+
+use super::{Plan, World, queues};
+use crate::faults::Faults;
+use crate::ledger::Ask;
+use crate::message::{self, MessageId, Wish};
+use crate::session::Session;
+use crate::violation::Violation;
+
+/// The only client.
+const CONNECTION: ConnectionId = ConnectionId(1 << 32);
+
+/// How a world ends with one of its commits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// The commit is lost.
+    Lost,
+    /// It is durable, and nobody was told.
+    Unannounced,
+    /// It is durable, and everything it held back was said.
+    Announced,
+}
+
+/// Why a script does not go on.
+pub(super) enum Stop {
+    Ended,
+    Violated(Violation),
+}
+
+impl From<Violation> for Stop {
+    fn from(violation: Violation) -> Self {
+        Self::Violated(violation)
+    }
+}
+
+/// A message that the client was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    pub entity: EntityId,
+    pub subqueue: Subqueue,
+    pub token: LockToken,
+    pub id: MessageId,
+}
+
+/// A request of the client's that has not been answered.
+enum Asked {
+    Send(Vec<MessageId>),
+    Settle(Given, Ask),
+    Cancel(usize, Vec<(SequenceNumber, MessageId)>),
+}
+
+/// A world, and what the client knows.
+pub(super) struct Script {
+    pub world: World,
+    ending: Option<(u64, Ending)>,
+    pub commits: u64,
+    next: u64,
+    links: u32,
+    asked: Vec<(RequestId, Asked)>,
+    given: Vec<Given>,
+    transaction: Option<TransactionId>,
+    /// It is to be rolled back.
+    fails: bool,
+}
+
+impl Script {
+    /// A world at its beginning, which ends with that commit of the script.
+    pub(super) fn new(ending: Option<(u64, Ending)>) -> Result<Self, Violation> {
+        let plan = Plan {
+            seed: 1,
+            operations: 0,
+            faults: Faults::NONE,
+        };
+        let mut world = World::new(plan);
+        world.players.clear();
+        world.check_start()?;
+        Ok(Self {
+            world,
+            ending,
+            commits: 0,
+            next: 0,
+            links: 0,
+            asked: Vec::new(),
+            given: Vec::new(),
+            transaction: None,
+            fails: false,
+        })
+    }
+
+    /// The end: after a crash or without one, everything can be taken and nothing is missing.
+    pub(super) fn finish(mut self) -> Result<(), Violation> {
+        if let Some((_, ending)) = self.ending {
+            self.end(ending)?;
+        }
+        self.world.drain()
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<(), Violation> {
+        if ending != Ending::Lost {
+            self.world.disk.sync_all();
+        }
+        if ending == Ending::Announced {
+            self.world.turn()?;
+            self.hear()?;
+        }
+        for (_, asked) in std::mem::take(&mut self.asked) {
+            let ledger = &mut self.world.ledger;
+            match asked {
+                Asked::Send(ids) => ids.into_iter().for_each(|id| ledger.send_lost(id)),
+                Asked::Settle(given, ask) => ledger.answer_lost(given.id, ask),
+                Asked::Cancel(_, messages) => ledger.cancel_lost(&messages),
+            }
+        }
+        self.world.restart()
+    }
+
+    /// Asks something and lets the broker come to rest.
+    pub(super) fn play(&mut self, commands: Vec<Command>) -> Result<(), Stop> {
+        self.world.server.inbox.extend(commands);
+        loop {
+            let before = self.world.disk.submitted();
+            self.world.turn()?;
+            self.hear()?;
+            let new = self.world.disk.submitted().0 - before.0;
+            self.commits += new;
+            if new > 0 && self.ending.is_some_and(|(at, _)| at == self.commits) {
+                return Err(Stop::Ended);
+            }
+            self.world.disk.sync_all();
+            self.world.server.answer_read(&mut self.world.rng);
+            let server = &self.world.server;
+            let deadline = server.shard.deadline().unwrap_or_default();
+            let now = self.world.now;
+            let due = deadline.mono.is_some_and(|at| at <= now.mono)
+                || deadline.wall.is_some_and(|at| at <= now.wall);
+            let said = self.world.disk.submitted() == server.shard.released();
+            if !due && said && server.inbox.is_empty() && server.reads.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Time passes, a second at a time.
+    pub(super) fn wait(&mut self, seconds: u64) -> Result<(), Stop> {
+        for _ in 0..seconds {
+            self.world.advance(1_000);
+            self.play(Vec::new())?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<(), Violation> {
+        for output in std::mem::take(&mut self.world.heard) {
+            self.heard(output)?;
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, output: Output) -> Result<(), Violation> {
+        match output {
+            Output::Deliver { receiver, delivery } => {
+                let ledger = &self.world.ledger;
+                let Some((entity, subqueue)) = ledger.source_of(receiver) else {
+                    return Ok(());
+                };
+                let id = ledger.books.named(entity, delivery.message.number);
+                if let Some(id) = id.filter(|_| delivery.lock_ms.is_some()) {
+                    let token = delivery.token;
+                    self.given.push(Given {
+                        entity,
+                        subqueue,
+                        token,
+                        id,
+                    });
+                }
+                Ok(())
+            }
+            Output::Sent {
+                request, result, ..
+            } => match self.answer(request) {
+                Some(Asked::Send(ids)) => {
+                    let ledger = &mut self.world.ledger;
+                    ids.into_iter()
+                        .try_for_each(|id| ledger.send_answered(id, result.is_ok()))
+                }
+                _ => Ok(()),
+            },
+            Output::Settled { request, result } => match self.answer(request) {
+                Some(Asked::Settle(given, ask)) => {
+                    let ledger = &mut self.world.ledger;
+                    ledger.answered(given.id, given.subqueue, ask, result.is_ok())
+                }
+                _ => Ok(()),
+            },
+            Output::Cancelled { request, result } => match self.answer(request) {
+                Some(Asked::Cancel(queue, messages)) => {
+                    let ledger = &mut self.world.ledger;
+                    ledger.cancel_answered(queue, &messages, result.is_ok())
+                }
+                _ => Ok(()),
+            },
+            Output::Declared { result, .. } => {
+                self.transaction = result.ok();
+                Ok(())
+            }
+            Output::Discharged { result, .. } => {
+                let committed = result.is_ok() && !self.fails;
+                self.discharged(committed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, request: RequestId) -> Option<Asked> {
+        // What is part of a transaction is answered for good with its end.
+        if self.transaction.is_some() {
+            return None;
+        }
+        let index = self.asked.iter().position(|(asked, _)| *asked == request)?;
+        Some(self.asked.remove(index).1)
+    }
+
+    fn discharged(&mut self, done: bool) -> Result<(), Violation> {
+        self.transaction = None;
+        let ledger = &mut self.world.ledger;
+        for (_, asked) in std::mem::take(&mut self.asked) {
+            match asked {
+                Asked::Send(ids) => {
+                    for id in ids {
+                        ledger.send_answered(id, done)?;
+                    }
+                }
+                Asked::Settle(given, ask) => {
+                    ledger.answered(given.id, given.subqueue, ask, done)?;
+                }
+                Asked::Cancel(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn request(&mut self) -> RequestId {
+        self.next += 1;
+        RequestId {
+            connection: CONNECTION,
+            token: self.next,
+        }
+    }
+
+    /// The entity at a path that is there.
+    pub(super) fn entity(&self, path: &str) -> EntityId {
+        let live = self.world.ledger.live(path);
+        live.expect("a script names entities that are there")
+    }
+
+    /// Sends messages to a path, all at once, and returns their names.
+    pub(super) fn send(&mut self, path: &str, wishes: &[Wish]) -> Result<Vec<MessageId>, Stop> {
+        let (ids, entity, messages) = self.write(path, wishes, None);
+        let request = self.request();
+        self.asked.push((request, Asked::Send(ids.clone())));
+        let send = Command::Send {
+            request,
+            entity,
+            messages,
+        };
+        self.play(vec![send])?;
+        Ok(ids)
+    }
+
+    /// Sends messages of a session.
+    pub(super) fn send_within(
+        &mut self,
+        path: &str,
+        session: Session,
+        wishes: &[Wish],
+    ) -> Result<(), Stop> {
+        let (ids, entity, messages) = self.write(path, wishes, Some(session));
+        let request = self.request();
+        self.asked.push((request, Asked::Send(ids)));
+        let send = Command::Send {
+            request,
+            entity,
+            messages,
+        };
+        self.play(vec![send])
+    }
+
+    fn write(
+        &mut self,
+        path: &str,
+        wishes: &[Wish],
+        session: Option<Session>,
+    ) -> (Vec<MessageId>, EntityId, Vec<Incoming>) {
+        let world = &mut self.world;
+        let queue = world.ledger.index_of(path);
+        let queue = queue.expect("a script names entities that are there");
+        let mut ids = Vec::new();
+        let mut messages = Vec::new();
+        for wish in wishes {
+            let id = world.ledger.next_id(session);
+            let payload = message::build(&mut world.rng, id, *wish, 20);
+            let ledger = &mut world.ledger;
+            ledger.send_asked(id, queue, payload.clone(), *wish, world.now);
+            messages.push(incoming(id, payload, *wish));
+            ids.push(id);
+        }
+        (ids, world.ledger.queues[queue].id, messages)
+    }
+
+    /// Takes up to so many messages from a path, and leaves.
+    pub(super) fn take(
+        &mut self,
+        path: &str,
+        subqueue: Subqueue,
+        count: u32,
+        mode: ReceiveMode,
+    ) -> Result<Vec<Given>, Stop> {
+        let receiver = self.receiver();
+        let entity = self.entity(path);
+        let attach = Command::Attach {
+            receiver,
+            entity,
+            subqueue,
+            mode,
+        };
+        self.take_by(receiver, attach, count)
+    }
+
+    /// Takes a session, with up to so many messages of it, and stays.
+    pub(super) fn take_session(
+        &mut self,
+        path: &str,
+        session: Session,
+        count: u32,
+    ) -> Result<(ReceiverId, Vec<Given>), Stop> {
+        let receiver = self.receiver();
+        let entity = self.entity(path);
+        let accept = Command::AcceptSession {
+            receiver,
+            entity,
+            mode: ReceiveMode::PeekLock,
+            session: SessionFilter::ById(Bytes::from(session.name())),
+        };
+        self.play(vec![accept, credit(receiver, count)])?;
+        Ok((receiver, std::mem::take(&mut self.given)))
+    }
+
+    fn take_by(
+        &mut self,
+        receiver: ReceiverId,
+        attach: Command,
+        count: u32,
+    ) -> Result<Vec<Given>, Stop> {
+        self.play(vec![attach, credit(receiver, count)])?;
+        self.play(vec![Command::Detach { receiver }])?;
+        Ok(std::mem::take(&mut self.given))
+    }
+
+    fn receiver(&mut self) -> ReceiverId {
+        self.links += 1;
+        ReceiverId {
+            connection: CONNECTION,
+            link: self.links,
+        }
+    }
+
+    /// Settles one message.
+    pub(super) fn settle(&mut self, given: Given, ask: Ask) -> Result<(), Stop> {
+        let request = self.request();
+        self.world.ledger.asked(given.id, ask);
+        self.asked.push((request, Asked::Settle(given, ask)));
+        self.play(vec![Command::Settle {
+            request: Some(request),
+            entity: given.entity,
+            subqueue: given.subqueue,
+            token: given.token,
+            outcome: outcome(ask),
+        }])
+    }
+
+    /// Takes scheduled messages back.
+    pub(super) fn cancel(&mut self, path: &str, ids: &[MessageId]) -> Result<(), Stop> {
+        let entity = self.entity(path);
+        let places = ids
+            .iter()
+            .filter_map(|id| self.world.ledger.books.place(*id));
+        let numbers: Vec<_> = places.map(|place| place.number).collect();
+        let messages: Vec<_> = numbers.iter().copied().zip(ids.iter().copied()).collect();
+        self.world.ledger.cancel_asked(&messages);
+        let request = self.request();
+        let queue = queues::index_of(path);
+        self.asked.push((request, Asked::Cancel(queue, messages)));
+        self.play(vec![Command::CancelScheduled {
+            request,
+            entity,
+            numbers,
+        }])
+    }
+
+    /// Begins a transaction.
+    pub(super) fn declare(&mut self) -> Result<(), Stop> {
+        let request = self.request();
+        self.play(vec![Command::Declare {
+            request,
+            coordinator: 0,
+        }])
+    }
+
+    /// Sends within the transaction.
+    pub(super) fn enlist_send(&mut self, path: &str, wishes: &[Wish]) -> Result<(), Stop> {
+        let (ids, entity, messages) = self.write(path, wishes, None);
+        let operation = Operation::Send { entity, messages };
+        self.enlist(operation, Asked::Send(ids))
+    }
+
+    /// Settles within the transaction.
+    pub(super) fn enlist_settle(&mut self, given: Given, ask: Ask) -> Result<(), Stop> {
+        self.world.ledger.asked(given.id, ask);
+        let operation = Operation::Settle {
+            entity: given.entity,
+            subqueue: given.subqueue,
+            tokens: vec![given.token],
+            outcome: outcome(ask),
+        };
+        self.enlist(operation, Asked::Settle(given, ask))
+    }
+
+    fn enlist(&mut self, operation: Operation, asked: Asked) -> Result<(), Stop> {
+        let request = self.request();
+        self.asked.push((request, asked));
+        let transaction = self.transaction.expect("it was declared");
+        self.play(vec![Command::Enlist {
+            request,
+            transaction,
+            operation,
+            heard: true,
+        }])
+    }
+
+    /// Ends the transaction.
+    pub(super) fn discharge(&mut self, fail: bool) -> Result<(), Stop> {
+        let request = self.request();
+        self.fails = fail;
+        let transaction = self.transaction.expect("it was declared");
+        self.play(vec![Command::Discharge {
+            request,
+            transaction,
+            fail,
+        }])
+    }
+
+    /// Deletes the oldest messages of a queue.
+    pub(super) fn delete(&mut self, path: &str, count: usize) -> Result<(), Stop> {
+        let request = self.request();
+        let entity = self.entity(path);
+        let enqueued_before = Wall(self.world.now.wall.0 + 1);
+        self.play(vec![Command::DeleteMessages {
+            request,
+            entity,
+            subqueue: Subqueue::Main,
+            session: None,
+            enqueued_before,
+            count,
+        }])
+    }
+}
+
+fn credit(receiver: ReceiverId, limit: u32) -> Command {
+    Command::Credit {
+        receiver,
+        limit,
+        drain: false,
+    }
+}
+
+fn outcome(ask: Ask) -> Outcome {
+    let changes = Vec::new();
+    match ask {
+        Ask::Complete => Outcome::Complete,
+        Ask::Abandon => Outcome::Abandon { changes },
+        Ask::Release => Outcome::Release,
+        Ask::Defer => Outcome::Defer { changes },
+        Ask::DeadLetter => {
+            let mut reason = BytesMut::new();
+            encode::value(&mut reason, &Value::from("script"));
+            let changes = vec![("DeadLetterReason".to_owned(), reason.freeze())];
+            Outcome::DeadLetter { changes }
+        }
+    }
+}
+
+fn incoming(id: MessageId, payload: Bytes, wish: Wish) -> Incoming {
+    let mut message_id = BytesMut::new();
+    encode::value(&mut message_id, &Value::Ulong(wish.key.unwrap_or(id)));
+    Incoming {
+        payload,
+        ttl_ms: wish.ttl.map(u64::from),
+        message_id: Some(message_id.freeze()),
+        session_id: Session::of(id).map(|session| Bytes::from(session.name())),
+        scheduled: wish.due.map(Wall),
+    }
+}
