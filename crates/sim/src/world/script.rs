@@ -507,5 +507,6 @@ fn incoming(id: MessageId, payload: Bytes, wish: Wish) -> Incoming {
         message_id: Some(message_id.freeze()),
         session_id: Session::of(id).map(|session| Bytes::from(session.name())),
         scheduled: wish.due.map(Wall),
+        distribution: None,
     }
 }

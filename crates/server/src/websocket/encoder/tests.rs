@@ -19,7 +19,7 @@ impl Stream for Sink {
         unreachable!("nobody waits here")
     }
 
-    fn try_read(&mut self, _: &mut BytesMut) -> io::Result<usize> {
+    fn try_read(&mut self, _: &mut BytesMut, _: usize) -> io::Result<usize> {
         unreachable!("nobody reads here")
     }
 
