@@ -124,6 +124,39 @@ fn a_browser_with_a_selector_is_shown_what_it_selects() {
 }
 
 #[test]
+fn a_browser_reads_further_at_once_while_its_selector_selects_nothing() {
+    check(
+        "
+        0s send a*200 encoded n=1
+        0s send b encoded n=2
+        0s reads late
+        0s attach r1 copy where n = 2
+        0s limit r1 1
+        0s asked
+        0s answer
+        0s asked
+        0s answer
+        0s asked
+        0s answer
+        0s limit r1 2
+        0s send c encoded n=2
+        0s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #201
+            0s asked for 32 of Active #1..#202 with bodies
+            0s asked for 64 of Active #33..#202 with bodies
+            0s asked for 128 of Active #97..#202 with bodies
+            0s r1 gets #201 b n=2
+            0s sent from #202
+            0s asked for 32 of Active #202..#203 with bodies
+            0s r1 gets #202 c n=2
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_scheduled_is_shown_when_its_time_has_come() {
     check(
         "
