@@ -3,27 +3,21 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, Expiry, LocksOnDisconnect, Mono, Now, Output, Subqueue,
-    TransactionSettings, Wall,
+    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, TransactionSettings, Wall,
 };
-use store::EntityId;
 use store::memory::MemoryDisk;
 
 use crate::actor::{Actor, Stage};
-use crate::controller::Controller;
 use crate::faults::Faults;
-use crate::holder::Holder;
-use crate::ledger::{self, Ledger, Queue};
+use crate::ledger::{self, Ledger};
 use crate::line::Line;
-use crate::manager::{Manager, Role};
-use crate::receiver::Receiver;
 use crate::remote::Remote;
 use crate::rng::Rng;
-use crate::sender::Sender;
 use crate::server::Server;
 use crate::violation::Violation;
 
 mod administration;
+mod cast;
 mod drain;
 pub(crate) mod queues;
 mod script;
@@ -35,7 +29,8 @@ pub use script::Ending;
 pub use sweep::Swept;
 
 use administration::Administration;
-use queues::{Definition, What};
+use cast::{ledger_queue, ledger_queues, players};
+use queues::Definition;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -414,105 +409,4 @@ fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> Broker
         },
         ..BrokerSettings::default()
     }
-}
-
-/// The entities in the order of their definitions.
-fn ledger_queues(server: &Server, definitions: &[Definition]) -> Vec<Queue> {
-    let known: Vec<_> = server.shard.broker.queues().collect();
-    let queue = |definition: &Definition| {
-        let info = known.iter().find(|info| info.path == definition.path);
-        let info = info.expect("every entity is ensured");
-        ledger_queue(info.id, definition)
-    };
-    definitions.iter().map(queue).collect()
-}
-
-fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
-    let settings = &definition.settings;
-    let target = |path: &Option<String>| path.as_deref().map(queues::index_of);
-    let (topic, dead_letters_failures) = match &definition.what {
-        What::Subscription {
-            topic,
-            dead_letters_failures,
-            ..
-        } => (Some(queues::index_of(topic)), *dead_letters_failures),
-        What::Queue | What::Topic => (None, false),
-    };
-    Queue {
-        path: definition.path,
-        id,
-        lock_duration: settings.lock_duration,
-        max_delivery_count: settings.max_delivery_count,
-        default_ttl: settings.default_message_time_to_live,
-        dead_letters_expired: settings.dead_lettering_on_message_expiration,
-        sessions: settings.requires_session,
-        cloud: settings.expiry == Some(Expiry::Cloud),
-        duplicate_window: settings
-            .requires_duplicate_detection
-            .then_some(settings.duplicate_detection_history_time_window),
-        forwards_to: target(&settings.forward_to),
-        forwards_dead_letters_to: target(&settings.forward_dead_lettered_messages_to),
-        receive_and_delete: definition.path == queues::FAST,
-        is_topic: matches!(definition.what, What::Topic),
-        topic,
-        dead_letters_failures,
-        auto_delete_on_idle: settings.auto_delete_on_idle,
-        status: settings.status,
-        going: false,
-        gone: false,
-        unsteady: false,
-        used: Mono(0),
-    }
-}
-
-fn players() -> Vec<Player> {
-    let definitions = queues::definitions();
-    let mut actors: Vec<Actor> = definitions
-        .iter()
-        .enumerate()
-        .flat_map(|(index, definition)| actors_of(index, definition))
-        .collect();
-    for definition in administration::temporary() {
-        let path = definition.path;
-        if definition.is_open(Subqueue::Main) {
-            actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, false)));
-        }
-        if definition.takes_sends() {
-            actors.push(Actor::Sender(Sender::new(path)));
-        }
-    }
-    actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
-    actors
-        .into_iter()
-        .map(|actor| Player {
-            actor,
-            remote: None,
-        })
-        .collect()
-}
-
-/// Those who work with one entity alone.
-fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
-    let path = definition.path;
-    let fast = path == queues::FAST;
-    let receiver = |subqueue, settled| {
-        let open = definition.is_open(subqueue);
-        open.then(|| Actor::Receiver(Receiver::new(path, subqueue, settled)))
-    };
-    let mut actors = Vec::new();
-    if definition.settings.requires_session {
-        actors.extend((0..3).map(|_| Actor::Holder(Holder::new(index, path))));
-    } else {
-        actors.extend(receiver(Subqueue::Main, fast));
-        actors.extend(receiver(Subqueue::Main, fast));
-    }
-    if !fast {
-        let role = Role::of(definition);
-        actors.extend(receiver(Subqueue::DeadLetter, false));
-        actors.push(Actor::Manager(Manager::new(index, path, role)));
-    }
-    if definition.takes_sends() {
-        actors.push(Actor::Sender(Sender::new(path)));
-    }
-    actors
 }

@@ -87,9 +87,10 @@ fn cell_faults(column: &str, cell: &str, sources: &[Source]) -> Vec<String> {
 }
 
 fn is_test(name: &str, prefix: &str, sources: &[Source]) -> bool {
-    // As Python, Go and Java define a test, and JavaScript in either kind of quotes.
+    // As Python, Go, Java and Rust define a test, and JavaScript in either kind of quotes.
     let forms = [
         format!("def {name}("),
+        format!("fn {name}("),
         format!("func {name}("),
         format!("void {name}("),
         format!("\"{name}\","),

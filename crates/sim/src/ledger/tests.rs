@@ -5,6 +5,7 @@ mod desk;
 mod duplicates;
 mod forward;
 mod schedule;
+mod topics;
 mod watch;
 mod writes;
 

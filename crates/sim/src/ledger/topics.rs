@@ -127,12 +127,13 @@ impl Ledger {
             let queue = self
                 .queue_of(*subscription)
                 .map(|queue| &self.queues[queue]);
-            let (Some(queue), Some(rules)) = (queue, rules.iter().copied().collect()) else {
+            let rules: Option<Vec<_>> = rules.iter().copied().collect();
+            let (Some(queue), Some(rules)) = (queue, rules) else {
                 return Err(wrong(format!(
                     "{subscription:?} has rules of its own making"
                 )));
             };
-            let made = wanted(queue, rules, entry.marked);
+            let made = wanted(queue, &rules, entry.marked);
             expected.extend(made.into_iter().map(|made| (*subscription, made)));
         }
         let made = |(copy, place): &(MessageId, Place)| {
@@ -228,7 +229,7 @@ impl Entry {
 }
 
 /// What a subscription is to have of a message with that number. (Entities contract 17.2, 17.9)
-fn wanted(queue: &Queue, rules: Vec<Rule>, number: i64) -> Vec<Made> {
+fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<Made> {
     let judged: Vec<_> = rules
         .iter()
         .map(|rule| (rule, rule.judge(number)))

@@ -1,12 +1,11 @@
 //! Script: a world in which nothing is left to chance: each step says what a single client asks,
 //! and is over when the broker has come to rest. The world may end after any of its commits.
 
-use amqp::{Value, encode};
 use broker::{
-    Command, ConnectionId, Incoming, LockToken, Operation, Outcome, Output, ReceiveMode,
-    ReceiverId, RequestId, SessionFilter, Subqueue, TransactionId, Wall,
+    Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
+    RequestId, SessionFilter, Subqueue, TransactionId, Wall,
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use super::{Plan, World, queues};
@@ -15,6 +14,10 @@ use crate::ledger::Ask;
 use crate::message::{self, MessageId, Wish};
 use crate::session::Session;
 use crate::violation::Violation;
+
+mod asks;
+
+use asks::{credit, incoming, outcome};
 
 /// The only client.
 const CONNECTION: ConnectionId = ConnectionId(1 << 32);
@@ -471,42 +474,5 @@ impl Script {
             enqueued_before,
             count,
         }])
-    }
-}
-
-fn credit(receiver: ReceiverId, limit: u32) -> Command {
-    Command::Credit {
-        receiver,
-        limit,
-        drain: false,
-    }
-}
-
-fn outcome(ask: Ask) -> Outcome {
-    let changes = Vec::new();
-    match ask {
-        Ask::Complete => Outcome::Complete,
-        Ask::Abandon => Outcome::Abandon { changes },
-        Ask::Release => Outcome::Release,
-        Ask::Defer => Outcome::Defer { changes },
-        Ask::DeadLetter => {
-            let mut reason = BytesMut::new();
-            encode::value(&mut reason, &Value::from("script"));
-            let changes = vec![("DeadLetterReason".to_owned(), reason.freeze())];
-            Outcome::DeadLetter { changes }
-        }
-    }
-}
-
-fn incoming(id: MessageId, payload: Bytes, wish: Wish) -> Incoming {
-    let mut message_id = BytesMut::new();
-    encode::value(&mut message_id, &Value::Ulong(wish.key.unwrap_or(id)));
-    Incoming {
-        payload,
-        ttl_ms: wish.ttl.map(u64::from),
-        message_id: Some(message_id.freeze()),
-        session_id: Session::of(id).map(|session| Bytes::from(session.name())),
-        scheduled: wish.due.map(Wall),
-        distribution: None,
     }
 }

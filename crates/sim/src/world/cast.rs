@@ -1,0 +1,118 @@
+//! Cast: the entities as the ledger knows them, and who works with them.
+
+use broker::{Expiry, Mono, Subqueue};
+use store::EntityId;
+
+use super::queues::{self, Definition, What};
+use super::{Player, administration};
+use crate::actor::Actor;
+use crate::controller::Controller;
+use crate::holder::Holder;
+use crate::ledger::Queue;
+use crate::manager::{Manager, Role};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::server::Server;
+
+/// The entities in the order of their definitions.
+pub(super) fn ledger_queues(server: &Server, definitions: &[Definition]) -> Vec<Queue> {
+    let known: Vec<_> = server.shard.broker.queues().collect();
+    let queue = |definition: &Definition| {
+        let info = known.iter().find(|info| info.path == definition.path);
+        let info = info.expect("every entity is ensured");
+        ledger_queue(info.id, definition)
+    };
+    definitions.iter().map(queue).collect()
+}
+
+/// One entity.
+pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
+    let settings = &definition.settings;
+    let target = |path: &Option<String>| path.as_deref().map(queues::index_of);
+    let (topic, dead_letters_failures) = match &definition.what {
+        What::Subscription {
+            topic,
+            dead_letters_failures,
+            ..
+        } => (Some(queues::index_of(topic)), *dead_letters_failures),
+        What::Queue | What::Topic => (None, false),
+    };
+    Queue {
+        path: definition.path,
+        id,
+        lock_duration: settings.lock_duration,
+        max_delivery_count: settings.max_delivery_count,
+        default_ttl: settings.default_message_time_to_live,
+        dead_letters_expired: settings.dead_lettering_on_message_expiration,
+        sessions: settings.requires_session,
+        cloud: settings.expiry == Some(Expiry::Cloud),
+        duplicate_window: settings
+            .requires_duplicate_detection
+            .then_some(settings.duplicate_detection_history_time_window),
+        forwards_to: target(&settings.forward_to),
+        forwards_dead_letters_to: target(&settings.forward_dead_lettered_messages_to),
+        receive_and_delete: definition.path == queues::FAST,
+        is_topic: matches!(definition.what, What::Topic),
+        topic,
+        dead_letters_failures,
+        auto_delete_on_idle: settings.auto_delete_on_idle,
+        status: settings.status,
+        going: false,
+        gone: false,
+        unsteady: false,
+        used: Mono(0),
+    }
+}
+
+/// Everybody who works with the entities.
+pub(super) fn players() -> Vec<Player> {
+    let definitions = queues::definitions();
+    let mut actors: Vec<Actor> = definitions
+        .iter()
+        .enumerate()
+        .flat_map(|(index, definition)| actors_of(index, definition))
+        .collect();
+    for definition in administration::temporary() {
+        let path = definition.path;
+        if definition.is_open(Subqueue::Main) {
+            actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, false)));
+        }
+        if definition.takes_sends() {
+            actors.push(Actor::Sender(Sender::new(path)));
+        }
+    }
+    actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
+    actors
+        .into_iter()
+        .map(|actor| Player {
+            actor,
+            remote: None,
+        })
+        .collect()
+}
+
+/// Those who work with one entity alone.
+fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
+    let path = definition.path;
+    let fast = path == queues::FAST;
+    let receiver = |subqueue, settled| {
+        let open = definition.is_open(subqueue);
+        open.then(|| Actor::Receiver(Receiver::new(path, subqueue, settled)))
+    };
+    let mut actors = Vec::new();
+    if definition.settings.requires_session {
+        actors.extend((0..3).map(|_| Actor::Holder(Holder::new(index, path))));
+    } else {
+        actors.extend(receiver(Subqueue::Main, fast));
+        actors.extend(receiver(Subqueue::Main, fast));
+    }
+    if !fast {
+        let role = Role::of(definition);
+        actors.extend(receiver(Subqueue::DeadLetter, false));
+        actors.push(Actor::Manager(Manager::new(index, path, role)));
+    }
+    if definition.takes_sends() {
+        actors.push(Actor::Sender(Sender::new(path)));
+    }
+    actors
+}

@@ -1,0 +1,49 @@
+//! Asks: what a scripted client says, as the broker is told it.
+
+use amqp::{Value, encode};
+use broker::{Command, Incoming, Outcome, ReceiverId, Wall};
+use bytes::{Bytes, BytesMut};
+
+use crate::ledger::Ask;
+use crate::message::{MessageId, Wish};
+use crate::session::Session;
+
+/// Names a limit.
+pub(super) fn credit(receiver: ReceiverId, limit: u32) -> Command {
+    Command::Credit {
+        receiver,
+        limit,
+        drain: false,
+    }
+}
+
+/// What a settlement asks for.
+pub(super) fn outcome(ask: Ask) -> Outcome {
+    let changes = Vec::new();
+    match ask {
+        Ask::Complete => Outcome::Complete,
+        Ask::Abandon => Outcome::Abandon { changes },
+        Ask::Release => Outcome::Release,
+        Ask::Defer => Outcome::Defer { changes },
+        Ask::DeadLetter => {
+            let mut reason = BytesMut::new();
+            encode::value(&mut reason, &Value::from("script"));
+            let changes = vec![("DeadLetterReason".to_owned(), reason.freeze())];
+            Outcome::DeadLetter { changes }
+        }
+    }
+}
+
+/// A message as the dialect hands it on.
+pub(super) fn incoming(id: MessageId, payload: Bytes, wish: Wish) -> Incoming {
+    let mut message_id = BytesMut::new();
+    encode::value(&mut message_id, &Value::Ulong(wish.key.unwrap_or(id)));
+    Incoming {
+        payload,
+        ttl_ms: wish.ttl.map(u64::from),
+        message_id: Some(message_id.freeze()),
+        session_id: Session::of(id).map(|session| Bytes::from(session.name())),
+        scheduled: wish.due.map(Wall),
+        distribution: None,
+    }
+}
