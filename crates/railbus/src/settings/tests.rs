@@ -1,0 +1,140 @@
+//! Tests of settings.
+
+use super::*;
+
+fn resolve(text: &str, change: impl FnOnce(&mut ServeArguments)) -> Settings {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("railbus.toml");
+    std::fs::write(&file, text).unwrap();
+    let mut arguments = ServeArguments {
+        config: Some(file),
+        ..ServeArguments::default()
+    };
+    change(&mut arguments);
+    Settings::resolve(&arguments).unwrap()
+}
+
+#[test]
+fn a_flag_wins_over_the_file() {
+    let settings = resolve(
+        "listen = ['127.0.0.1:1']\ndurability = 'buffered'\n",
+        |arguments| {
+            arguments.listen = vec!["127.0.0.1:2".parse().unwrap()];
+        },
+    );
+    assert_eq!(settings.server.listen, ["127.0.0.1:2".parse().unwrap()]);
+    assert_eq!(settings.store.durability, rocks::Durability::Buffered);
+}
+
+#[test]
+fn the_emulators_port_stands_beside_the_first_address() {
+    let listen = |text: &str| vec![text.parse::<SocketAddr>().unwrap()];
+    let both = with_port(listen("0.0.0.0:5672"), Some(8_080));
+    assert_eq!(both[1], "0.0.0.0:8080".parse().unwrap());
+    assert_eq!(
+        with_port(listen("0.0.0.0:5672"), Some(5_672)),
+        listen("0.0.0.0:5672")
+    );
+    assert_eq!(with_port(listen("[::1]:1"), None), listen("[::1]:1"));
+}
+
+#[test]
+fn an_ephemeral_broker_is_buffered_unless_told_otherwise() {
+    let settings = resolve("", |arguments| arguments.ephemeral = true);
+    assert_eq!(settings.data, Location::Ephemeral);
+    assert_eq!(settings.store.durability, rocks::Durability::Buffered);
+    let settings = resolve("durability = 'synced'", |arguments| {
+        arguments.ephemeral = true;
+    });
+    assert_eq!(settings.store.durability, rocks::Durability::Synced);
+}
+
+#[test]
+fn paths_in_the_file_are_relative_to_it() {
+    let settings = resolve("data-dir = 'data'\n", |_| {});
+    let Location::Lasting(path) = settings.data else {
+        panic!("not lasting")
+    };
+    assert!(
+        path.is_absolute() && path.ends_with("data"),
+        "{}",
+        path.display()
+    );
+}
+
+#[test]
+fn the_message_limit_reaches_connections() {
+    let settings = resolve("max-message-size = 1048576", |_| {});
+    assert_eq!(settings.server.connections.max_message_size, 1_048_576);
+}
+
+#[test]
+fn limits_of_transactions_and_of_unused_connections_are_taken_over() {
+    let text = "[limits]\nunused-connection-time-out = 'PT5M'\ntransaction-time-out = 'PT30S'\n\
+                operations-per-transaction = 1000\ntransactions-per-connection = 2\n\
+                bytes-per-transaction = '1MiB'\ntransaction-bytes = '2MiB'\n";
+    let server = resolve(text, |_| {}).server;
+    assert_eq!(server.connections.idle_connection, Some(300_000));
+    let expected = TransactionSettings {
+        life: 30_000,
+        operations: 1_000,
+        open: 2,
+        bytes: 1 << 20,
+        all_bytes: 2 << 20,
+    };
+    assert_eq!(server.broker.transactions, expected);
+    let server = resolve("", |_| {}).server;
+    assert_eq!(server.connections.idle_connection, None);
+    assert_eq!(server.broker.transactions, TransactionSettings::default());
+}
+
+#[test]
+fn a_certificate_and_its_key_come_together() {
+    let settings = resolve("tls-certificate = 'c.pem'", |arguments| {
+        arguments.tls_key = Some(PathBuf::from("k.pem"));
+    });
+    let tls::Source::Files(pair) = settings.tls else {
+        panic!("local")
+    };
+    assert!(pair.certificate.is_absolute(), "relative to the file");
+    assert_eq!(pair.key, Path::new("k.pem"));
+    let arguments = ServeArguments {
+        tls_key: Some(PathBuf::from("k.pem")),
+        ..ServeArguments::default()
+    };
+    let refusal = Settings::resolve(&arguments).unwrap_err();
+    assert!(
+        matches!(refusal, Refusal::Tls(tls::Error::Half)),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn a_local_certificate_holds_for_what_is_listened_on_and_what_is_asked_for() {
+    let settings = resolve("tls-name = ['Broker.example']", |arguments| {
+        arguments.listen = vec!["10.1.2.3:0".parse().unwrap(), "[::]:0".parse().unwrap()];
+        arguments.allow_development_key = true;
+    });
+    let tls::Source::Local { directory, names } = settings.tls else {
+        panic!("files")
+    };
+    assert_eq!(directory, None);
+    for name in [
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "10.1.2.3",
+        "broker.example",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+    assert!(!names.iter().any(|known| known == "::"), "{names:?}");
+}
+
+#[test]
+fn two_brokers_have_different_seeds() {
+    assert_ne!(
+        resolve("", |_| {}).server.broker.seed,
+        resolve("", |_| {}).server.broker.seed
+    );
+}
