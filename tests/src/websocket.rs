@@ -1,6 +1,6 @@
 //! WebSocket in the hands of a test: a blocking client whose messages are a stream of bytes.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 
 use tungstenite::client::ClientRequestBuilder;
 use tungstenite::{Error, Message, WebSocket};
@@ -88,6 +88,6 @@ impl<S: Read + Write> Write for Bytes<S> {
 fn other(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
-        error => io::Error::new(ErrorKind::Other, error),
+        error => io::Error::other(error),
     }
 }

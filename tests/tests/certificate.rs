@@ -113,10 +113,10 @@ impl Files {
 
     /// Replaces both as a renewal does, and returns what to trust from then on.
     fn renew(&self) -> Trust {
-        let key = KeyPair::generate().unwrap();
+        let key = KeyPair::generate().expect("chance");
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-        let certificate = CertificateParams::new(names).unwrap();
-        let certificate = certificate.self_signed(&key).unwrap().pem();
+        let certificate = CertificateParams::new(names).expect("names");
+        let certificate = certificate.self_signed(&key).expect("a certificate").pem();
         replace(&self.key, &key.serialize_pem());
         replace(&self.certificate, &certificate);
         Trust::new(&certificate)
@@ -125,8 +125,8 @@ impl Files {
 
 fn replace(path: &Path, text: &str) {
     let beside = path.with_extension("new");
-    fs::write(&beside, text).unwrap();
-    fs::rename(beside, path).unwrap();
+    fs::write(&beside, text).expect("the directory is ours");
+    fs::rename(beside, path).expect("the directory is ours");
 }
 
 fn with_files() -> (Setup, Files) {

@@ -82,7 +82,9 @@ fn check_breach(site: &Site, frames: &[Frame], code: u16) {
     let mut other = Peer::connect(site.address);
     let mut socket = socket(site);
     for frame in frames {
-        socket.write(Message::Frame(frame.clone())).unwrap();
+        socket
+            .write(Message::Frame(frame.clone()))
+            .expect("the socket takes it");
     }
     // The broker may have closed already.
     drop(socket.flush());

@@ -116,6 +116,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
         virtual_clock: false,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits,
+        admin: admin::Settings::default(),
         connections: servicebus::Settings {
             max_message_size: 1 << 20,
             endpoint,

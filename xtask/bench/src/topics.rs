@@ -31,7 +31,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     for count in FAN_OUTS {
         let subscriptions = (0..count).map(|number| subscription(number, &[]));
         let row = format!("publish 1 KiB, {count} subscriptions");
-        let fresh = site.fresh_with(&topic(subscriptions.collect()))?;
+        let fresh = site.fresh_with(&topic(subscriptions))?;
         publish(fresh, scale, &row, 1, count, results)?;
     }
     let row = format!("publish 1 KiB, {SUBSCRIPTIONS} SQL filters, one matches");
@@ -120,7 +120,8 @@ fn bytes(directory: &Path) -> Result<u64> {
 }
 
 /// An entities file with one topic, large enough for a row.
-fn topic(subscriptions: Vec<Value>) -> String {
+fn topic(subscriptions: impl Iterator<Item = Value>) -> String {
+    let subscriptions: Vec<_> = subscriptions.collect();
     let topic = json!({
         "name": TOPIC, "max-size-in-megabytes": 81_920, "subscriptions": subscriptions,
     });
@@ -137,7 +138,7 @@ fn sql() -> String {
         let text = format!("sys.Label LIKE 'order-%' AND region = 'eu' AND n = {number}");
         subscription(number, &[json!({"name": "sql", "filter": {"sql": text}})])
     });
-    topic(subscriptions.collect())
+    topic(subscriptions)
 }
 
 /// A correlation filter for each key, spread over the subscriptions.
@@ -151,5 +152,5 @@ fn correlations(count: u32) -> String {
         let rules: Vec<_> = (number * each..(number + 1) * each).map(rule).collect();
         subscription(number, &rules)
     });
-    topic(subscriptions.collect())
+    topic(subscriptions)
 }
