@@ -203,4 +203,5 @@ fn unmask(bytes: &mut [u8], mask: &mut [u8; 4]) {
 }
 
 #[cfg(test)]
+#[path = "decoder/tests.rs"]
 mod tests;
