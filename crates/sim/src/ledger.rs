@@ -369,7 +369,11 @@ impl Ledger {
         self.books = self.books.after_crash(image)?;
         self.forwarding = Forwarding::default();
         self.sessions = Sessions::default();
-        self.dooms.clear();
+        // Sessions that began to expire go on to do so after a crash.
+        self.dooms.retain(|(entity, _), until| {
+            let head = image.heads.get(entity);
+            head.is_some_and(|head| *until <= head.next_number)
+        });
         self.deletions = Deletions::default();
         self.entities_crashed(image);
         self.transactions = Transactions::default();
