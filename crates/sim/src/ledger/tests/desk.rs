@@ -32,6 +32,16 @@ pub(super) fn check(result: Result<(), Violation>, invariant: &str) {
     assert_eq!(found, Err(invariant));
 }
 
+/// An entity is made.
+pub(super) fn defined(id: EntityId, path: &str) -> Write {
+    Write::PutEntity(EntityRow {
+        id,
+        namespace: NamespaceId(0),
+        path: path.to_owned(),
+        definition: Bytes::new(),
+    })
+}
+
 /// The answer to a send.
 pub(super) fn accepted(request: RequestId, number: SequenceNumber) -> Output {
     Output::Sent {
@@ -96,13 +106,7 @@ impl Desk {
             image: Image::default(),
             requests: 0,
         };
-        let defined = Write::PutEntity(EntityRow {
-            id: QUEUE,
-            namespace: NamespaceId(0),
-            path: "desk".to_owned(),
-            definition: Bytes::new(),
-        });
-        desk.image.apply(&defined).unwrap();
+        desk.image.apply(&defined(QUEUE, "desk")).unwrap();
         desk.attach();
         desk
     }

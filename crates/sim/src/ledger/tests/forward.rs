@@ -4,7 +4,7 @@ use bytes::Bytes;
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write};
 
 use super::super::Queue;
-use super::desk::{Desk, TTL, check};
+use super::desk::{Desk, TTL, check, defined};
 use crate::message::MessageId;
 
 const THERE: EntityId = EntityId(2);
@@ -21,6 +21,7 @@ impl Desk {
         desk.ledger.queues[0].forwards_to = Some(1);
         desk.ledger.queues.push(there);
         desk.ledger.last_enqueued.push(0);
+        desk.turn(&[], vec![defined(THERE, "there")], &[]).unwrap();
         desk
     }
 
