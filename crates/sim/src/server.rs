@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use broker::{
     BrokerSettings, Command, ConnectionId, EntityChange, Now, Output, ReadRequest, RequestId,
-    Shard, SubscriptionSettings,
+    RuleSnapshot, Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
 use endpoint::Mono;
@@ -102,6 +102,17 @@ impl Server {
     pub fn follow(&mut self, change: EntityChange, now: Now) {
         let mut directory = Directory::clone(&self.directory);
         directory.apply(change);
+        self.publish(directory, now);
+    }
+
+    /// The rules of a topic have changed, and every connection hears of it.
+    pub fn follow_rules(&mut self, rules: RuleSnapshot, now: Now) {
+        let mut directory = Directory::clone(&self.directory);
+        directory.set_rules(rules);
+        self.publish(directory, now);
+    }
+
+    fn publish(&mut self, directory: Directory, now: Now) {
         self.directory = Arc::new(directory);
         for served in self.served.values_mut() {
             let directory = Arc::clone(&self.directory);

@@ -151,6 +151,7 @@ impl World {
                 let change: EntityChange = *change;
                 self.server.follow(change, self.now);
             }
+            Output::RulesChanged(rules) => self.server.follow_rules(*rules, self.now),
             Output::Ensured { .. } | Output::Removed { .. } | Output::RuleChanged { .. } => {
                 self.administration.waits = false;
             }
