@@ -117,24 +117,6 @@ fn what_is_neither_amqp_nor_http_is_told_the_protocol_and_left() {
 }
 
 #[test]
-fn tls_is_refused_at_once() {
-    use std::io::Read;
-    let broker = Setup::new().start();
-    let mut stream = std::net::TcpStream::connect(broker.address()).expect("the broker listens");
-    stream
-        .set_read_timeout(Some(e2e::PATIENCE))
-        .expect("the socket is open");
-    stream.write_all(&[0x16]).expect("the broker reads");
-    let mut answer = Vec::new();
-    // Closed with unread input, so it may be a reset.
-    drop(stream.read_to_end(&mut answer));
-    assert_eq!(answer, b"");
-    let mut peer = Peer::connect(broker.address());
-    let _ = peer.sender("orders");
-    assert!(broker.log().contains("TLS"));
-}
-
-#[test]
 fn a_message_larger_than_the_limit_is_refused() {
     let broker = Setup::new().configure("max-message-size = '64KiB'").start();
     let mut peer = Peer::connect(broker.address());

@@ -39,7 +39,10 @@ enum Refusal {
 
 /// Answers a request that has to do with WebSocket; `None` for any other.
 pub fn respond(request: &Request<Incoming>, house: &House, is_loopback: bool) -> Option<Response> {
-    let offer = offer(request.uri().path(), request.headers())?;
+    let Some(offer) = offer(request.uri().path(), request.headers()) else {
+        // There is none elsewhere.
+        return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::nothing_here);
+    };
     let needs_no_key = house.development_key || house.settings.anonymous != Rights::NONE;
     let answer = if *house.stopping.borrow() {
         Err(Refusal::Stopping)
