@@ -20,6 +20,8 @@ use crate::{log, processor, ready, tls};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);
+/// How long the store may take to close when there was no time to stop.
+const CLOSE: Duration = Duration::from_millis(400);
 /// Threads for reading what is not in memory.
 const READERS: usize = 8;
 
@@ -38,7 +40,8 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
         .build()
         .map_err(Refusal::System)?;
     let result = runtime.block_on(serve(settings));
-    runtime.shutdown_background();
+    // A process that ends while the store is still being closed can die of that.
+    runtime.shutdown_timeout(CLOSE);
     result
 }
 
