@@ -12,7 +12,7 @@ use broker::{
     RuleError, Wall,
 };
 use bytes::Bytes;
-use http::Request;
+use http::{Request, StatusCode};
 
 use crate::error::{Error, nothing_to_delete};
 use crate::settings::Settings;
@@ -232,7 +232,10 @@ impl Exchange {
             (Call::DeleteEntity { .. } | Call::DeleteRule { .. }, Answer::Done) => {
                 respond.deleted()
             }
-            (_, other) => unreachable!("the broker answers what it was asked, not {other:?}"),
+            (_, other) => {
+                let text = format!("the broker answered something else: {other:?}");
+                return Err(Error::new(StatusCode::INTERNAL_SERVER_ERROR, None, text));
+            }
         };
         Ok(Step::Respond(response))
     }
