@@ -127,7 +127,7 @@ impl Queue {
     /// The next numbers that the window or a lock knows. The cursor moves behind them.
     fn peek_known(&self, peek: &mut Peek) -> Vec<SequenceNumber> {
         let sub = self.sub(peek.place.subqueue);
-        let end = sub.window.end();
+        let end = self.known_until(peek.place.subqueue);
         let room = peek.count.saturating_sub(peek.found.len());
         let locks = sub.locks.range(peek.cursor..);
         let locked = locks
@@ -155,6 +155,15 @@ impl Queue {
             None => peek.cursor,
         };
         numbers
+    }
+
+    /// Everything below this number is in the window or locked. Locks may know messages behind the
+    /// window's end, which has gone back since, when there is nothing on disk that nobody knows.
+    fn known_until(&self, subqueue: Subqueue) -> SequenceNumber {
+        match self.beyond(subqueue) {
+            0 => SequenceNumber::MAX,
+            _ => self.sub(subqueue).window.end(),
+        }
     }
 
     fn ask_points(&self, peek: Peek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {

@@ -262,6 +262,40 @@ fn a_damaged_message_is_set_aside_and_those_behind_it_are_delivered() {
 }
 
 #[test]
+fn a_peek_shows_what_is_locked_behind_the_windows_end() {
+    check_with(
+        tiny(2, 1 << 20),
+        "
+        0s send a b
+        0s send c ttl=5s
+        0s send d e
+        0s attach r1
+        0s limit r1 5
+        1s abandon r1 #1
+        1s abandon r1 #2
+        1s abandon r1 #3
+        6s peek 3 9
+        6s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #3
+            0s sent from #4
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s r1 gets #3 c expires 5s until 30s
+            0s r1 gets #4 d until 30s
+            0s r1 gets #5 e until 30s
+            1s abandon r1 #1: done
+            1s abandon r1 #2: done
+            1s abandon r1 #3: done
+            6s peek: #4 d, #5 e
+            6s peek: #1 a count 1, #2 b count 1, #4 d, #5 e
+        "#]],
+    );
+}
+
+#[test]
 fn a_peek_or_fetch_that_can_not_be_read_says_so() {
     check(
         "
