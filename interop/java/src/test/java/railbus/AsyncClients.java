@@ -19,12 +19,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import reactor.core.publisher.Mono;
-import reactor.core.scheduler.Schedulers;
 
 /**
  * What the tests of asynchronous clients share: a broker of the test's own, whose clock it moves, and clients that are
@@ -83,11 +81,6 @@ abstract class AsyncClients {
     ServiceBusReceivedMessage next(ServiceBusReceiverAsyncClient receiver) {
         return deliveries.computeIfAbsent(receiver, it -> open(it.receiveMessages().subscribeWith(new Deliveries())))
             .next();
-    }
-
-    /** Steps that block, beside the SDK's own threads. */
-    static <T> Mono<T> meanwhile(Callable<T> steps) {
-        return Mono.fromCallable(steps).subscribeOn(Schedulers.boundedElastic());
     }
 
     static ServiceBusFailureReason reasonOf(Mono<?> refused) {
