@@ -289,7 +289,7 @@ impl Queue {
                 let part = Subqueue::Main.part();
                 let message = Message::available(part, number, &entry, body.patch);
                 self.expire(&message, true, cx);
-            } else if entry.is_some() {
+            } else if entry.is_some() || self.sub(Subqueue::Main).locks.contains(stored.number) {
                 sweep.look_again(cx);
             }
         }

@@ -374,6 +374,42 @@ fn a_message_that_is_settled_while_its_block_is_read_is_left_alone() {
 }
 
 #[test]
+fn a_deadline_is_kept_of_a_message_that_is_locked_while_its_patch_is_read() {
+    check_with(
+        BrokerSettings {
+            body_bytes: 0,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue dead-letter-expired
+        0s send ttl=5s a
+        0s attach r1
+        0s limit r1 1
+        1s abandon r1 #1
+        1s reads late
+        5s asked
+        5s jump -3s
+        5s limit r1 2
+        5s answer last
+        5s answer
+        5s blocks
+        6s reads now
+        6s restart
+        9s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            1s abandon r1 #1: done
+            5s asked for Active #1
+            5s r1 gets #1 a count 1 expires 5s until 35s
+            5s blocks with a deadline: 1
+            9s active 0 dead 1 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
 fn in_cloud_mode_a_message_that_was_locked_when_due_expires_for_the_next_receiver() {
     check(
         "

@@ -504,6 +504,12 @@ impl Stage {
     fn answer(&mut self, args: &[&str]) {
         let mut commands = match args {
             ["first"] => vec![self.waiting.remove(0).1],
+            ["last"] => self
+                .waiting
+                .pop()
+                .map(|waiting| waiting.1)
+                .into_iter()
+                .collect(),
             _ => self.answers(),
         };
         let error = match args {
