@@ -372,7 +372,8 @@ impl Ledger {
         // Sessions that began to expire go on to do so after a crash.
         self.dooms.retain(|(entity, _), until| {
             let head = image.heads.get(entity);
-            head.is_some_and(|head| *until <= head.next_number)
+            *until = head.map_or(SequenceNumber(0), |head| head.next_number.min(*until));
+            head.is_some()
         });
         self.deletions = Deletions::default();
         self.entities_crashed(image);

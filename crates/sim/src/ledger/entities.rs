@@ -168,6 +168,11 @@ impl Ledger {
         for entity in changes.buried.iter().chain(&changes.removed) {
             self.check_removal(*entity)?;
         }
+        Ok(())
+    }
+
+    /// Notes what went with entities, what came in the same write set included.
+    pub(super) fn note_buried(&mut self, changes: &Changes) {
         for entity in &changes.buried {
             for part in Part::ALL {
                 let rows: Vec<_> = self.books.rows(*entity, part).map(|(id, _)| id).collect();
@@ -181,7 +186,6 @@ impl Ledger {
         for id in went.map(|moved| moved.id).collect::<Vec<_>>() {
             self.bury(id);
         }
-        Ok(())
     }
 
     /// Somebody asked for it, or nobody has used it for long enough.

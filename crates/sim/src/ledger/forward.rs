@@ -39,6 +39,13 @@ pub(super) struct Forwarding {
     next: BTreeMap<(EntityId, Part), (MessageId, Mono, u32)>,
 }
 
+impl Forwarding {
+    /// Nothing went on, and nothing should have: the wait begins anew.
+    pub(super) fn suspended(&mut self) {
+        self.next.clear();
+    }
+}
+
 impl Entry {
     /// It goes on to another queue.
     fn go_on(&mut self, to: usize, source: Option<&'static str>, ttl: u64, now: Wall) {
@@ -200,9 +207,6 @@ impl Ledger {
     /// The next message that is to go on goes on.
     pub(super) fn watch_forwarding(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let before = std::mem::take(&mut self.forwarding.next);
-        if rest.nearly_full {
-            return Ok(());
-        }
         let now = self.turn.now.mono;
         let lets_go =
             |queue: &&Queue| self.books.is_live(queue.id) && queue.status.allows_receive();

@@ -128,6 +128,7 @@ impl Ledger {
             for moved in &changes.moves {
                 self.explain(moved, &changes, *commit)?;
             }
+            self.note_buried(&changes);
             for fan_out in &changes.fan_outs {
                 self.explain_fan_out(fan_out, &changes)?;
             }
@@ -149,6 +150,9 @@ impl Ledger {
         self.check_owed(rest.durable)?;
         self.note_durable(rest.durable);
         self.note_deleted(rest.durable);
+        if rest.nearly_full {
+            self.forwarding.suspended();
+        }
         if rest.is_quiet() {
             self.last_quiet = self.turn.now.mono;
             self.turn.quiet = self.turn.index;
