@@ -73,13 +73,16 @@ fn options() -> Options {
     };
     Options {
         certificate: None,
-        development_key: true,
         virtual_clock: false,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),
         admin: admin::Settings::default(),
-        rules: AccessRules { rules: vec![key] },
+        rules: AccessRules {
+            rules: vec![key],
+            is_development: true,
+            ..AccessRules::default()
+        },
         broker: BrokerSettings::default(),
         queues: vec![QueueDefinition {
             path: "orders".to_owned(),

@@ -8,10 +8,10 @@ use store::{EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
 use crate::administration;
 use crate::clients::Place;
 use crate::command::Command;
-use crate::directory::Directory;
+use crate::directory::{Directory, change_of};
 use crate::id::{ReadId, Subqueue};
 use crate::kind::{EntityKind, Kind};
-use crate::output::Output;
+use crate::output::{EntityChange, Output};
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
@@ -140,6 +140,11 @@ impl Broker {
     /// Every queue, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
         self.directory.iter().map(|queue| info(queue, self.now))
+    }
+
+    /// Every entity, for whoever follows changes from here on.
+    pub fn entities(&self) -> impl Iterator<Item = EntityChange> + '_ {
+        self.directory.iter().map(change_of)
     }
 
     /// The rules of every topic.

@@ -377,11 +377,17 @@ fn check_unchanged(old: &QueueSettings, new: &QueueSettings) -> Result<(), Reque
 /// Writes an entity's definition, and tells the server.
 fn publish(queue: &Queue, cx: &mut Context<'_>) {
     cx.write(Write::PutEntity(definition::row_of(queue)));
-    cx.say(Output::EntityChanged(Box::new(EntityChange {
+    cx.say(Output::EntityChanged(Box::new(change_of(queue))));
+}
+
+/// What is to be known of an entity that is there.
+pub(crate) fn change_of(queue: &Queue) -> EntityChange {
+    EntityChange {
         id: queue.id,
         namespace: queue.namespace,
         path: queue.path.clone(),
         kind: queue.kind.seen(),
         settings: Some(queue.settings.clone()),
-    })));
+        authorization_rules: queue.kept.authorization_rules.clone(),
+    }
 }

@@ -10,6 +10,7 @@ use store::{EntityId, NamespaceId, SequenceNumber};
 
 use crate::administration::{Answer, EntityError};
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
+use crate::kept::AuthorizationRule;
 use crate::kind::EntityKind;
 use crate::rules::{RuleDescription, RuleError};
 use crate::settings::QueueSettings;
@@ -88,6 +89,8 @@ pub struct EntityChange {
     pub kind: EntityKind,
     /// `None` when it is gone.
     pub settings: Option<QueueSettings>,
+    /// Of a queue or topic: who may use it besides those that the namespace lets in.
+    pub authorization_rules: Vec<AuthorizationRule>,
 }
 
 /// Why a send was refused.

@@ -87,6 +87,7 @@ impl Queue {
             path: self.path,
             kind: self.kind.seen(),
             settings: None,
+            authorization_rules: Vec::new(),
         })));
     }
 

@@ -19,8 +19,6 @@ pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,
-    /// Whether the only rule is the one that everybody knows.
-    pub is_development: bool,
     pub shown: ShownKey,
 }
 
@@ -42,20 +40,20 @@ impl Keys {
         allow_development_key: bool,
     ) -> Result<Self, Refusal> {
         match auth.rules.iter().max_by_key(|rule| prominence(rule)) {
-            Some(prominent) => Ok(Self::configured(&auth.rules, prominent)),
+            Some(prominent) => Ok(Self::configured(auth, prominent)),
             None => {
                 let public = listen.iter().find(|address| !address.ip().is_loopback());
                 match public {
                     Some(&address) if !allow_development_key => {
                         Err(Refusal::DevelopmentKey(address))
                     }
-                    _ => Ok(Self::development()),
+                    _ => Ok(Self::development(auth)),
                 }
             }
         }
     }
 
-    fn configured(rules: &[AuthRule], prominent: &AuthRule) -> Self {
+    fn configured(auth: &Auth, prominent: &AuthRule) -> Self {
         let shown = ShownKey {
             rule: prominent.name.clone(),
             key: format!("<key of {}>", prominent.name),
@@ -66,14 +64,15 @@ impl Keys {
         };
         Self {
             rules: AccessRules {
-                rules: rules.iter().map(rule).collect(),
+                rules: auth.rules.iter().map(rule).collect(),
+                anonymous: Right::all(&auth.anonymous),
+                is_development: false,
             },
-            is_development: false,
             shown,
         }
     }
 
-    fn development() -> Self {
+    fn development(auth: &Auth) -> Self {
         let rule = AccessRule {
             name: DEVELOPMENT_RULE.to_owned(),
             primary: Secret::new(DEVELOPMENT_KEY.to_owned()),
@@ -87,8 +86,11 @@ impl Keys {
             entity: None,
         };
         Self {
-            rules: AccessRules { rules: vec![rule] },
-            is_development: true,
+            rules: AccessRules {
+                rules: vec![rule],
+                anonymous: Right::all(&auth.anonymous),
+                is_development: true,
+            },
             shown,
         }
     }

@@ -11,8 +11,8 @@ use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::config::{
-    self, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Right, Size,
-    Sku, read_entities, read_railbus_toml,
+    self, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, Sku,
+    read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
@@ -78,7 +78,6 @@ impl Settings {
                 connections,
                 rules: keys.rules,
                 certificate: None,
-                development_key: keys.is_development,
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
@@ -274,7 +273,6 @@ fn connections(
         batch_delete: batch_delete.map_or(default.batch_delete, |count| {
             usize::try_from(count.0).unwrap_or(usize::MAX)
         }),
-        anonymous: Right::all(&config.auth.anonymous),
         idle_connection: config
             .limits
             .unused_connection_time_out

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId};
 use bytes::{Bytes, BytesMut};
-use servicebus::{AccessRules, Client, Moment};
+use servicebus::{Client, Directory, Moment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -48,16 +48,20 @@ pub struct House {
     pub settings: Arc<servicebus::Settings>,
     pub admin: admin::Settings,
     pub directories: Directories,
-    pub rules: Arc<AccessRules>,
     pub certificate: Option<Certificate>,
-    /// Whether the rules are the well-known one.
-    pub development_key: bool,
     pub inbox: Inbox,
     pub next_connection: AtomicU64,
     /// Whether the server stops.
     pub stopping: watch::Receiver<bool>,
     /// Dropped by the last one who leaves.
     pub inside: mpsc::Sender<()>,
+}
+
+impl House {
+    /// Which entities there are and who may do what, now.
+    pub fn directory(&self) -> Arc<Directory> {
+        Arc::clone(&self.directories.borrow())
+    }
 }
 
 /// What a connection's first byte says that it speaks.
@@ -266,13 +270,7 @@ impl Visitor {
         }
         let mut directories = house.directories.clone();
         let directory = Arc::clone(&directories.borrow_and_update());
-        let client = Client::new(
-            id,
-            Arc::clone(&house.settings),
-            directory,
-            Arc::clone(&house.rules),
-            since,
-        );
+        let client = Client::new(id, Arc::clone(&house.settings), directory, since);
         let share = Share::new(Arc::clone(&house.budget));
         let connection = Connection::new(
             stream,

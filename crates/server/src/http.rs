@@ -29,7 +29,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use servicebus::Unauthorized;
+use servicebus::{Need, Unauthorized};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::door::House;
@@ -60,7 +60,6 @@ where
 {
     let mut stopping = house.stopping.clone();
     let handshake = house.limits.handshake;
-    let is_trusted = is_loopback && house.development_key;
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
     let service = service_fn(move |request| {
@@ -68,7 +67,7 @@ where
         Box::pin(async move {
             let response = match upgrade::respond(&request, &house, is_loopback) {
                 Some(response) => response,
-                None => respond(request, &house, is_trusted).await,
+                None => respond(request, &house, is_loopback).await,
             };
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
@@ -111,7 +110,7 @@ fn log(result: &hyper::Result<()>) {
     }
 }
 
-async fn respond(request: Request<Incoming>, house: &Arc<House>, is_trusted: bool) -> Response {
+async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bool) -> Response {
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
@@ -122,7 +121,7 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_trusted: boo
     if path == "/" {
         return answer::nothing_here();
     }
-    let allowed = authorize(request.headers(), &path, house, is_trusted);
+    let allowed = authorize(request.headers(), &path, house, is_loopback);
     if is_management || !(is_own || path == METRICS) {
         return admin::respond(request, allowed, house).await;
     }
@@ -138,21 +137,25 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_trusted: boo
 }
 
 /// Whether the request may manage. Credentials that are shown are always checked. A browser that
-/// asks for a page from elsewhere says so by `Origin`; no page may move a developer's clock.
+/// asks for a page from elsewhere says so by `Origin`; no page may move a developer's clock, nor do
+/// anything else without credentials.
 fn authorize(
     headers: &HeaderMap,
     path: &str,
     house: &House,
-    is_trusted: bool,
+    is_loopback: bool,
 ) -> Result<(), Unauthorized> {
+    let need = Need::Manage;
+    let directory = house.directory();
+    let access = directory.access();
     let authorization = headers.get(AUTHORIZATION);
-    if is_trusted && authorization.is_none() && !headers.contains_key(ORIGIN) {
-        return Ok(());
-    }
-    let text = authorization.map(|value| value.to_str().unwrap_or_default());
-    house
-        .rules
-        .check_manage(text, path, house.clock.moment().wall)
+    let text = match authorization {
+        None if headers.contains_key(ORIGIN) => return Err(Unauthorized::Missing(need)),
+        None if is_loopback && access.is_development() => return Ok(()),
+        None => None,
+        Some(value) => Some(value.to_str().unwrap_or_default()),
+    };
+    access.check(text, need, path, house.clock.moment().wall)
 }
 
 fn health(method: &Method, healthy: bool) -> Response {

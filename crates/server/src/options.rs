@@ -23,10 +23,8 @@ pub struct Options {
     pub connections: servicebus::Settings,
     /// What management over HTTP says of the namespace.
     pub admin: admin::Settings,
-    /// Who may do what.
+    /// Who may do what in the namespace, until it is [replaced](crate::Server::replace_access_rules).
     pub rules: AccessRules,
-    /// Whether the rules are the well-known one, so that a listener on loopback asks nobody for it.
-    pub development_key: bool,
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
     /// Whether broker time is virtual and can be moved over HTTP.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use broker::Shard;
+use servicebus::{AccessRules, Directory};
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
@@ -21,7 +22,7 @@ use crate::door::{self, House};
 use crate::entrance::Entrance;
 use crate::options::Options;
 use crate::setup;
-use crate::shard::{Inbox, Message, ShardTask};
+use crate::shard::{Inbox, Message, ShardTask, directory_of};
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,7 @@ pub struct Prepared {
 
 /// A server at work.
 pub struct Server {
+    directory: watch::Sender<Arc<Directory>>,
     inbox: Inbox,
     shard: JoinHandle<Result<(), StoreError>>,
     stop: watch::Sender<bool>,
@@ -78,12 +80,10 @@ impl Prepared {
     ) -> Result<Self, StartError> {
         let clock = Clock::start();
         let shard = Shard::open(options.broker.clone(), store, clock.now())?;
-        let (task, inbox) = ShardTask::new(
-            shard,
-            BrokerClock::new(clock, options.virtual_clock),
-            progress,
-        );
-        let directories = task.directories();
+        let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
+        let directories = directory.subscribe();
+        let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
+        let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
         let shard = tokio::spawn(task.run());
         match setup::prepare(&inbox, options.queues.clone(), options.topics.clone()).await {
             Ok(()) => {}
@@ -109,8 +109,6 @@ impl Prepared {
             settings: Arc::new(options.connections),
             admin: options.admin,
             directories,
-            rules: Arc::new(options.rules),
-            development_key: options.development_key,
             certificate: options.certificate,
             inbox: inbox.clone(),
             next_connection: AtomicU64::new(1),
@@ -120,6 +118,7 @@ impl Prepared {
         };
         let farewell = house.limits.farewell;
         let server = Server {
+            directory,
             inbox,
             shard,
             stop,
@@ -151,6 +150,18 @@ impl Prepared {
 }
 
 impl Server {
+    /// Replaces the rules of the namespace, as after a change of the configuration. What everyone
+    /// may do and whether the development key is in use go with them; the rules of queues and topics
+    /// stay as they are.
+    ///
+    /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
+    /// the next one on, and links that rest on a key that is gone, or on a right that it does not
+    /// give any more, are detached.
+    pub fn replace_access_rules(&self, rules: AccessRules) {
+        self.directory
+            .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
+    }
+
     /// Waits until the store fails, which is final, and says why. Never returns otherwise.
     pub async fn failed(&mut self) -> StoreError {
         failure((&mut self.shard).await)

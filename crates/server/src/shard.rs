@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
-use servicebus::{Directory, Entity};
+use servicebus::{AccessRules, Directory};
 use store::{Reader, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -67,6 +67,7 @@ pub struct ShardTask {
     /// For what comes back from reads.
     own_inbox: Inbox,
     listeners: HashMap<ConnectionId, Listener>,
+    /// Others may change other parts of it.
     directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
     said: Vec<Output>,
@@ -76,10 +77,15 @@ pub struct ShardTask {
 }
 
 impl ShardTask {
-    /// A task for `shard`, whose store tells of progress by `progress`.
-    pub fn new(shard: Shard, clock: BrokerClock, progress: Arc<Notify>) -> (Self, Inbox) {
+    /// A task for `shard`, whose store tells of progress by `progress`. It keeps the entities of
+    /// `directory`.
+    pub fn new(
+        shard: Shard,
+        clock: BrokerClock,
+        progress: Arc<Notify>,
+        directory: watch::Sender<Arc<Directory>>,
+    ) -> (Self, Inbox) {
         let (own_inbox, inbox) = mpsc::channel(INBOX);
-        let (directory, _) = watch::channel(Arc::new(directory_of(&shard)));
         let task = Self {
             reader: shard.store().reader(),
             shard,
@@ -95,11 +101,6 @@ impl ShardTask {
             reads_under_way: 0,
         };
         (task, own_inbox)
-    }
-
-    /// What connections watch to know which entities there are.
-    pub fn directories(&self) -> Directories {
-        self.directory.subscribe()
     }
 
     /// Runs until told to stop; everything decided by then is durable when this returns.
@@ -291,23 +292,11 @@ impl ShardTask {
     }
 }
 
-/// The entities that a shard begins with.
-fn directory_of(shard: &Shard) -> Directory {
-    let mut directory = Directory::default();
-    for QueueInfo {
-        id,
-        path,
-        kind,
-        settings,
-        ..
-    } in shard.broker.queues()
-    {
-        directory.insert(Entity {
-            id,
-            path,
-            kind,
-            settings,
-        });
+/// The entities that a shard begins with, and the rules of the namespace.
+pub fn directory_of(shard: &Shard, rules: AccessRules) -> Directory {
+    let mut directory = Directory::new(rules);
+    for entity in shard.broker.entities() {
+        directory.apply(entity);
     }
     for rules in shard.broker.rules() {
         directory.set_rules(rules);
@@ -336,7 +325,8 @@ mod tests {
             let clock = BrokerClock::new(Clock::start(), false);
             let store = Box::new(MemoryStore::new());
             let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
-            let (task, inbox) = ShardTask::new(shard, clock, Arc::default());
+            let (task, inbox) =
+                ShardTask::new(shard, clock, Arc::default(), watch::Sender::default());
             inbox.send(Message::Stop).await.unwrap();
             // As reads do whose answers come back faster than they are taken.
             let waiting = tokio::task::spawn_blocking(move || {
@@ -374,8 +364,9 @@ mod tests {
             let clock = BrokerClock::new(Clock::start(), false);
             let store = Box::new(MemoryStore::new());
             let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
-            let (task, inbox) = ShardTask::new(shard, clock, Arc::default());
-            let directories = task.directories();
+            let directory = watch::Sender::default();
+            let directories: Directories = directory.subscribe();
+            let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);
             let running = tokio::spawn(task.run());
             let known = || directories.borrow().get("orders").map(|entity| entity.id);
             let (ear, mut outputs) = mpsc::unbounded_channel();

@@ -46,6 +46,13 @@ pub(crate) struct Accepting {
     pub(crate) receiver: Receiver,
 }
 
+impl Accepting {
+    /// The link's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.wanted.attach.name
+    }
+}
+
 impl Wish {
     /// The session filter of an attach, if there is one.
     pub(crate) fn of(attach: &Attach) -> Option<Self> {
@@ -155,11 +162,7 @@ impl Client {
             path,
             mut receiver,
         } = *accepting;
-        if !self
-            .claims
-            .lasting_rights(&path.to_lowercase())
-            .meet(Need::Listen)
-        {
+        if !self.lasting_rights(&path.to_lowercase()).meet(Need::Listen) {
             let resource = self.resource(&path);
             self.command(Command::Detach {
                 receiver: self.receiver_id(link),

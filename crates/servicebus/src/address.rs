@@ -98,6 +98,12 @@ pub(crate) fn scope(uri: &str) -> String {
     }
 }
 
+/// The same of a request's path, which is no URI: nothing of it is taken for a scheme or a host.
+pub(crate) fn request_scope(path: &str) -> String {
+    let path = percent_decode_str(path.trim_matches('/')).decode_utf8_lossy();
+    path.to_lowercase()
+}
+
 /// Whether `ancestor` is `path` or stands above it, by whole segments; both normalised and in one case.
 /// `orders` does not cover `orders2`.
 pub(crate) fn covers(ancestor: &str, path: &str) -> bool {

@@ -39,7 +39,7 @@ const MAX_LIMIT: u64 = i64::MAX as u64;
 pub(crate) struct Wanted {
     pub(crate) link: LinkId,
     session: SessionId,
-    attach: Box<Attach>,
+    pub(crate) attach: Box<Attach>,
     node: Node,
 }
 
@@ -275,11 +275,11 @@ impl Client {
     }
 
     fn authorize(&self, need: Need, path: &str) -> Result<(), Error> {
-        if self
+        let access = self.directory.access();
+        let rights = self
             .claims
-            .rights(&path.to_lowercase(), self.now.wall)
-            .meet(need)
-        {
+            .rights(access, &path.to_lowercase(), self.now.wall);
+        if rights.meet(need) {
             return Ok(());
         }
         Err(refusal::unauthorized(need, &self.resource(path)))

@@ -7,8 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
 
+use crate::access::{Access, Credential};
 use crate::address;
-use crate::rights::{AccessRule, AccessRules, Rights};
+use crate::rights::Need;
 use crate::token::{self, Refused};
 
 const BASIC: &str = "Basic ";
@@ -18,10 +19,10 @@ const BASIC: &str = "Basic ";
 pub enum Unauthorized {
     /// There is no header.
     #[error(
-        "MissingToken: The request needs the Manage right: an Authorization header with a shared access signature, \
-         or Basic with a rule's name and key."
+        "MissingToken: The request needs the {} right: an Authorization header with a shared access signature, \
+         or Basic with a rule's name and key.", .0.claim()
     )]
-    Missing,
+    Missing(Need),
     /// Another scheme, or not decodable.
     #[error(
         "MalformedToken: The Authorization header is neither a shared access signature nor Basic."
@@ -34,8 +35,8 @@ pub enum Unauthorized {
     #[error("{0}")]
     Token(#[from] TokenRefused),
     /// Known, but not allowed.
-    #[error("UnauthorizedAccess: The Manage claim is required.")]
-    Manage,
+    #[error("UnauthorizedAccess: The {} claim is required.", .0.claim())]
+    Claim(Need),
 }
 
 /// Why a shared access signature is not accepted.
@@ -48,8 +49,8 @@ impl Unauthorized {
     #[must_use]
     pub const fn sub_code(&self) -> u32 {
         match self {
-            Self::Manage => 40_100,
-            Self::Missing => 40_102,
+            Self::Claim(_) => 40_100,
+            Self::Missing(_) => 40_102,
             Self::Key | Self::Token(TokenRefused(Refused::Signature)) => 40_103,
             Self::Token(TokenRefused(Refused::Audience)) => 40_104,
             Self::Malformed | Self::Token(TokenRefused(Refused::Malformed)) => 40_105,
@@ -58,71 +59,71 @@ impl Unauthorized {
     }
 }
 
-impl AccessRules {
-    /// Whether `authorization`, a header's value, allows managing what is at `path`.
+impl Access {
+    /// Whether `authorization`, a header's value, allows what a request for `path` needs. Who shows
+    /// nothing has the rights of everyone.
     ///
     /// # Errors
     /// When it does not.
-    pub fn check_manage(
+    pub fn check(
         &self,
         authorization: Option<&str>,
+        need: Need,
         path: &str,
         now: Wall,
     ) -> Result<(), Unauthorized> {
-        let authorization = authorization.ok_or(Unauthorized::Missing)?;
-        let path = address::scope(path);
-        let rights = match authorization.split_at_checked(BASIC.len()) {
-            Some((scheme, credentials)) if scheme.eq_ignore_ascii_case(BASIC) => {
-                self.rights_of_key(credentials, &path)?
-            }
-            _ if token::is_signature(authorization) => {
-                token::verify(authorization, &path, self, now)
-                    .map_err(TokenRefused)?
-                    .rights
-            }
-            _ => return Err(Unauthorized::Malformed),
+        let path = address::request_scope(path);
+        let rights = match authorization {
+            None if self.anonymous().meet(need) => return Ok(()),
+            None => return Err(Unauthorized::Missing(need)),
+            Some(text) => self.rights(&self.credential(text, &path, now)?, &path),
         };
-        if rights.manage {
+        if rights.union(self.anonymous()).meet(need) {
             Ok(())
         } else {
-            Err(Unauthorized::Manage)
+            Err(Unauthorized::Claim(need))
         }
     }
 
-    /// The rights of whoever shows a rule's name and key, encoded as Basic has it.
-    fn rights_of_key(&self, credentials: &str, path: &str) -> Result<Rights, Unauthorized> {
+    /// What a header's value shows for `path`.
+    fn credential(
+        &self,
+        authorization: &str,
+        path: &str,
+        now: Wall,
+    ) -> Result<Credential, Unauthorized> {
+        match authorization.split_at_checked(BASIC.len()) {
+            Some((scheme, credentials)) if scheme.eq_ignore_ascii_case(BASIC) => {
+                self.credential_of_key(credentials)
+            }
+            _ if token::is_signature(authorization) => {
+                let granted = token::verify(authorization, path, self, now);
+                Ok(granted.map_err(TokenRefused)?.credential)
+            }
+            _ => Err(Unauthorized::Malformed),
+        }
+    }
+
+    /// Of whoever shows a rule's name and key, encoded as Basic has it.
+    fn credential_of_key(&self, credentials: &str) -> Result<Credential, Unauthorized> {
         let decoded = STANDARD
             .decode(credentials.trim())
             .map_err(|_| Unauthorized::Malformed)?;
         let decoded = String::from_utf8(decoded).map_err(|_| Unauthorized::Malformed)?;
         let (name, key) = decoded.split_once(':').ok_or(Unauthorized::Malformed)?;
-        let fits = |rule: &AccessRule| rule.either_key(|secret| secret.matches(key.as_bytes()));
-        if self.named(name).next().is_none() {
-            // An unknown name costs a comparison too, so that time tells nothing about names.
-            fits(&AccessRule::nobody());
-        }
-        let mut found = None;
-        for rule in self.named(name).filter(|rule| fits(rule)) {
-            let rights = if rule.reaches(path) {
-                rule.rights
-            } else {
-                Rights::NONE
-            };
-            found = Some(rights.union(found.unwrap_or(Rights::NONE)));
-        }
-        found.ok_or(Unauthorized::Key)
+        self.log_in(name, key.as_bytes()).ok_or(Unauthorized::Key)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Secret;
+    use crate::{AccessRule, AccessRules, Rights, Secret};
 
     const NOW: Wall = Wall(1_700_000_000_000);
     const PATH: &str = "/$railbus/clock";
 
-    fn rules() -> AccessRules {
+    fn access() -> Access {
         let rule = |name: &str, rights, entity: Option<&str>| AccessRule {
             name: name.to_owned(),
             primary: Secret::new(format!("{name}-key")),
@@ -134,13 +135,14 @@ mod tests {
             send: true,
             ..Rights::NONE
         };
-        AccessRules {
+        Access::new(AccessRules {
             rules: vec![
                 rule("root", Rights::ALL, None),
                 rule("sender", send, None),
                 rule("owner", Rights::ALL, Some("orders")),
             ],
-        }
+            ..AccessRules::default()
+        })
     }
 
     fn basic(text: &str) -> String {
@@ -148,7 +150,7 @@ mod tests {
     }
 
     fn check(authorization: Option<&str>) -> Result<(), Unauthorized> {
-        rules().check_manage(authorization, PATH, NOW)
+        access().check(authorization, Need::Manage, PATH, NOW)
     }
 
     #[test]
@@ -162,7 +164,7 @@ mod tests {
         let key = Secret::new("root-key".to_owned());
         let token = token::sign("http://localhost:5672/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(check(Some(&token)), Ok(()));
-        let late = rules().check_manage(Some(&token), PATH, Wall(NOW.0 + 60_000));
+        let late = access().check(Some(&token), Need::Manage, PATH, Wall(NOW.0 + 60_000));
         assert_eq!(
             late,
             Err(Unauthorized::Token(TokenRefused(Refused::Expired)))
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn wrong_credentials_are_refused() {
-        assert_eq!(check(None), Err(Unauthorized::Missing));
+        assert_eq!(check(None), Err(Unauthorized::Missing(Need::Manage)));
         assert_eq!(check(Some("Bearer x.y.z")), Err(Unauthorized::Malformed));
         assert_eq!(check(Some("Basic %%%")), Err(Unauthorized::Malformed));
         assert_eq!(
@@ -209,11 +211,11 @@ mod tests {
     fn rights_that_are_less_or_elsewhere_are_not_enough() {
         assert_eq!(
             check(Some(&basic("sender:sender-key"))),
-            Err(Unauthorized::Manage)
+            Err(Unauthorized::Claim(Need::Manage))
         );
         assert_eq!(
             check(Some(&basic("owner:owner-key"))),
-            Err(Unauthorized::Manage)
+            Err(Unauthorized::Claim(Need::Manage))
         );
     }
 }

@@ -49,15 +49,22 @@ impl Client {
             .and_then(text)
             .ok_or_else(|| bad_request("The token is missing."))?;
         check_type(request.text("type"), token)?;
-        let granted = token::verify(token, &scope, &self.rules, self.now.wall).map_err(refused)?;
+        let granted = token::verify(token, &scope, self.directory.access(), self.now.wall)
+            .map_err(refused)?;
         self.check_audience_exists(&scope)?;
         let weaker = self
             .claims
-            .put(scope, granted, self.settings.token_grace, self.now)
+            .put(
+                self.directory.access(),
+                scope,
+                granted,
+                self.settings.token_grace,
+                self.now,
+            )
             .map_err(|error| Status::new(403, error.to_string()))?;
         self.become_known();
         if weaker {
-            self.check_links_again(|link| refusal::unauthorized(link.need, &link.resource));
+            self.check_links_again(|_, need, resource| refusal::unauthorized(need, resource));
         }
         Ok(())
     }

@@ -1,17 +1,18 @@
-//! Claims: what a connection has shown that it may do, and until when. (Wire contract 2.2-2.7)
+//! Claims: what a connection has shown, and until when it counts. (Wire contract 2.2-2.7)
 //!
-//! Rights come from SASL PLAIN for the connection's whole life, from the configuration for
-//! everyone, and from tokens, one per audience; a token covers its audience and all below it.
-//! Invariant: a new token for an audience replaces the old one, weaker or not.
+//! SASL PLAIN shows a key for the connection's whole life; a token shows one for its audience and
+//! all below it. What they allow is up to the rules of the moment, not of the moment when they were
+//! shown. Invariant: a new token for an audience replaces the old one, weaker or not.
 
 use std::collections::HashMap;
 
 use broker::Wall;
 use endpoint::Mono;
 
+use crate::access::{Access, Credential};
 use crate::address;
 use crate::moment::Moment;
-use crate::rights::{AccessRules, Rights};
+use crate::rights::Rights;
 use crate::token::Granted;
 
 /// Most audiences one connection may hold tokens for.
@@ -23,52 +24,38 @@ const MAX_TOKENS: usize = 4_096;
 pub(crate) struct TooMany;
 
 /// One token that was accepted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Claim {
-    rights: Rights,
+    credential: Credential,
     expires: Wall,
     /// When links that live by it are detached.
     until: Mono,
 }
 
-/// What a connection may do.
+/// What a connection has shown.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// Of everyone, by configuration.
-    everyone: Rights,
-    /// From SASL: rights at a path and below it.
-    plain: Vec<(String, Rights)>,
+    /// From SASL.
+    plain: Option<Credential>,
     /// From tokens, by audience.
     tokens: HashMap<String, Claim>,
 }
 
 impl Claims {
-    pub(crate) fn new(everyone: Rights) -> Self {
-        Self {
-            everyone,
-            ..Self::default()
-        }
+    /// The connection has shown a key at its beginning.
+    pub(crate) fn log_in(&mut self, credential: Credential) {
+        self.plain = Some(credential);
     }
 
-    /// Takes over the rights of the rules called `name` whose key is `password`; false if there are none.
-    pub(crate) fn log_in(&mut self, rules: &AccessRules, name: &str, password: &[u8]) -> bool {
-        for rule in rules.named(name) {
-            if rule.either_key(|key| key.matches(password)) {
-                let scope = rule.entity.as_deref().unwrap_or_default().to_lowercase();
-                self.plain.push((scope, rule.rights));
-            }
-        }
-        !self.plain.is_empty()
-    }
-
-    /// Whether the connection has any right at all.
+    /// Whether the connection has shown anything that counts.
     pub(crate) fn has_any(&self) -> bool {
-        self.everyone != Rights::NONE || !self.plain.is_empty() || !self.tokens.is_empty()
+        self.plain.is_some() || !self.tokens.is_empty()
     }
 
     /// Keeps a token; true if it allows less than the one it replaces.
     pub(crate) fn put(
         &mut self,
+        access: &Access,
         audience: String,
         granted: Granted,
         grace: u32,
@@ -84,31 +71,37 @@ impl Claims {
             .saturating_add(grace.into());
         let until = Mono(now.mono.0.saturating_add(left));
         let claim = Claim {
-            rights: granted.rights,
+            credential: granted.credential,
             expires: granted.expires,
             until,
         };
-        let replaced = self.tokens.insert(audience, claim);
-        Ok(replaced.is_some_and(|old| granted.rights.union(old.rights) != granted.rights))
+        let new = access.rights(&claim.credential, &audience);
+        let old = self.tokens.get(&audience);
+        let old = old.map_or(Rights::NONE, |old| {
+            access.rights(&old.credential, &audience)
+        });
+        self.tokens.insert(audience, claim);
+        Ok(new.union(old) != new)
     }
 
     /// What may be begun now at `path`, which is normalised and in lower case.
-    pub(crate) fn rights(&self, path: &str, now: Wall) -> Rights {
-        self.rights_of(path, |claim| now < claim.expires)
+    pub(crate) fn rights(&self, access: &Access, path: &str, now: Wall) -> Rights {
+        self.rights_of(access, path, |claim| now < claim.expires)
     }
 
     /// What may go on at `path`: tokens count until their grace is over.
-    pub(crate) fn lasting_rights(&self, path: &str) -> Rights {
-        self.rights_of(path, |_| true)
+    pub(crate) fn lasting_rights(&self, access: &Access, path: &str) -> Rights {
+        self.rights_of(access, path, |_| true)
     }
 
-    fn rights_of(&self, path: &str, counts: impl Fn(&Claim) -> bool) -> Rights {
-        let plain = self.plain.iter().map(|(scope, rights)| (scope, *rights));
-        let tokens = self.tokens.iter().filter(|(_, claim)| counts(claim));
-        plain
-            .chain(tokens.map(|(scope, claim)| (scope, claim.rights)))
-            .filter(|(scope, _)| address::covers(scope, path))
-            .fold(self.everyone, |sum, (_, rights)| sum.union(rights))
+    fn rights_of(&self, access: &Access, path: &str, counts: impl Fn(&Claim) -> bool) -> Rights {
+        let plain = self.plain.iter();
+        let plain = plain.map(|credential| access.rights(credential, path));
+        let tokens = self.tokens.iter();
+        let tokens = tokens
+            .filter(|(audience, claim)| counts(claim) && address::covers(audience, path))
+            .map(|(audience, claim)| access.rights(&claim.credential, audience));
+        plain.chain(tokens).fold(access.anonymous(), Rights::union)
     }
 
     /// Forgets tokens whose grace is over; true if there was one.

@@ -22,7 +22,6 @@ use crate::moment::Moment;
 use crate::pending::{Pending, Question};
 use crate::receiver::{Departed, Disposed};
 use crate::refusal;
-use crate::rights::AccessRules;
 use crate::sender::Arrival;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
@@ -35,7 +34,6 @@ pub struct Client {
     pub(crate) id: ConnectionId,
     pub(crate) settings: Arc<Settings>,
     pub(crate) directory: Arc<Directory>,
-    pub(crate) rules: Arc<AccessRules>,
     pub(crate) connection: Connection,
     pub(crate) claims: Claims,
     pub(crate) links: Links,
@@ -72,16 +70,14 @@ impl Client {
         id: ConnectionId,
         settings: Arc<Settings>,
         directory: Arc<Directory>,
-        rules: Arc<AccessRules>,
         now: Moment,
     ) -> Self {
         let mut client = Self {
             id,
             connection: Connection::new(Side::Server, settings.endpoint.clone(), now.mono),
-            claims: Claims::new(settings.anonymous),
+            claims: Claims::default(),
             settings,
             directory,
-            rules,
             links: Links::default(),
             pending: Pending::default(),
             accepting: BTreeMap::new(),
@@ -175,9 +171,7 @@ impl Client {
         self.connection.handle_timeout(now.mono);
         self.handle_events();
         if self.claims.expire(now.mono) {
-            self.check_links_again(|link| {
-                refusal::token_expired(&link.name, link.need, &link.resource)
-            });
+            self.check_links_again(Self::renew_token);
         }
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
             let allowed = self.settings.idle_connection.unwrap_or_default();
@@ -270,13 +264,16 @@ impl Client {
         self.connection.is_finished()
     }
 
-    /// Entities changed: links of those that are gone, or that do not let them in any more, are
-    /// detached.
+    /// Entities or rules of access changed: links of entities that are gone, or that do not let them
+    /// in any more, are detached, and so are those whose right is gone.
     pub fn set_directory(&mut self, now: Moment, directory: Arc<Directory>) {
         self.now = now;
         let before = std::mem::replace(&mut self.directory, directory);
         if !self.directory.has_same_entities(&before) {
             self.check_entities();
+        }
+        if !self.directory.access().is_same(before.access()) {
+            self.check_links_again(Self::renew_token);
         }
         self.handle_events();
     }

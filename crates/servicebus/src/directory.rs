@@ -1,10 +1,13 @@
-//! Directory: which entities exist, as connections see them. An immutable snapshot.
+//! Directory: which entities exist and who may do what, as connections see it. An immutable snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use broker::{EntityChange, EntityKind, QueueSettings, RuleSnapshot};
 use store::EntityId;
+
+use crate::access::Access;
+use crate::rights::AccessRules;
 
 /// An entity as an attach needs to know it.
 #[derive(Clone, Debug)]
@@ -19,15 +22,25 @@ pub struct Entity {
     pub settings: QueueSettings,
 }
 
-/// Entities by path, without regard to case, and the rules of topics.
+/// Entities by path, without regard to case, the rules of topics, and those of access.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     entities: Arc<HashMap<String, Arc<Entity>>>,
     /// Of topics whose rules take some time to evaluate.
     rules: Arc<HashMap<EntityId, RuleSnapshot>>,
+    access: Access,
 }
 
 impl Directory {
+    /// A directory without entities, where the namespace has these rules.
+    #[must_use]
+    pub fn new(rules: AccessRules) -> Self {
+        Self {
+            access: Access::new(rules),
+            ..Self::default()
+        }
+    }
+
     /// Adds an entity or replaces the one of its path.
     pub fn insert(&mut self, entity: Entity) {
         let entities = Arc::make_mut(&mut self.entities);
@@ -41,15 +54,19 @@ impl Directory {
             path,
             kind,
             settings,
+            authorization_rules,
             ..
         } = change;
         match settings {
-            Some(settings) => self.insert(Entity {
-                id,
-                path,
-                kind,
-                settings,
-            }),
+            Some(settings) => {
+                self.access.set_entity(&path, &authorization_rules);
+                self.insert(Entity {
+                    id,
+                    path,
+                    kind,
+                    settings,
+                });
+            }
             None => self.remove(id, &path),
         }
     }
@@ -57,6 +74,7 @@ impl Directory {
     fn remove(&mut self, id: EntityId, path: &str) {
         if self.get(path).is_some_and(|entity| entity.id == id) {
             Arc::make_mut(&mut self.entities).remove(&path.to_lowercase());
+            self.access.set_entity(path, &[]);
         }
         if self.rules.contains_key(&id) {
             Arc::make_mut(&mut self.rules).remove(&id);
@@ -70,6 +88,17 @@ impl Directory {
         } else if self.rules.contains_key(&rules.topic) {
             Arc::make_mut(&mut self.rules).remove(&rules.topic);
         }
+    }
+
+    /// Replaces the namespace's rules of access; those of entities stay.
+    pub fn set_access_rules(&mut self, rules: AccessRules) {
+        self.access.replace(rules);
+    }
+
+    /// Who may do what.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        &self.access
     }
 
     /// The entity at `path`, in any case.

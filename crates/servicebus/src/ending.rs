@@ -10,16 +10,41 @@ use endpoint::{LinkId, Mono};
 use crate::client::Client;
 use crate::link::{Kind, Link};
 use crate::links::Links;
+use crate::refusal;
+use crate::rights::{Need, Rights};
 
 impl Client {
-    /// Detaches links whose right is gone, each with the error that `why` gives.
-    pub(crate) fn check_links_again(&mut self, why: impl Fn(&Link) -> Error) {
-        let lost = |link: &Link| !self.claims.lasting_rights(&link.path).meet(link.need);
+    /// Detaches links whose right is gone, and refuses those that wait for a session. `why` gives the
+    /// error by the link's name, what it needs and what it is for.
+    pub(crate) fn check_links_again(&mut self, why: impl Fn(&str, Need, &str) -> Error) {
+        let lost = |link: &Link| !self.lasting_rights(&link.path).meet(link.need);
         let lost = self.links.iter().filter(|(_, link)| lost(link));
-        let lost: Vec<(LinkId, Error)> = lost.map(|(id, link)| (id, why(link))).collect();
-        for (link, error) in lost {
+        let lost = lost.map(|(id, link)| (id, why(&link.name, link.need, &link.resource)));
+        for (link, error) in lost.collect::<Vec<_>>() {
             self.detach(link, error);
         }
+        let waiting = self.accepting.iter();
+        let lost = waiting.filter_map(|(link, accepting)| {
+            let path = accepting.path.to_lowercase();
+            let resource = self.resource(&accepting.path);
+            let is_lost = !self.lasting_rights(&path).meet(Need::Listen);
+            is_lost.then(|| (*link, why(accepting.name(), Need::Listen, &resource)))
+        });
+        for (link, error) in lost.collect::<Vec<_>>() {
+            self.stop_waiting(link);
+            self.refuse_waiting(link, error);
+        }
+    }
+
+    /// Why a link goes whose token has run out, or whose key was replaced: a client that has another
+    /// comes back by itself. (Wire contract 2.7)
+    pub(crate) fn renew_token(name: &str, need: Need, resource: &str) -> Error {
+        refusal::token_expired(name, need, resource)
+    }
+
+    /// What may go on at `path`, which is in lower case.
+    pub(crate) fn lasting_rights(&self, path: &str) -> Rights {
+        self.claims.lasting_rights(self.directory.access(), path)
     }
 
     pub(crate) fn detach(&mut self, link: LinkId, error: Error) {

@@ -3,6 +3,7 @@
 //! The only place where AMQP links and broker entities meet. A [`Client`] is one connection:
 //! bytes and broker outputs go in, broker commands and bytes come out.
 
+pub mod access;
 pub mod authorization;
 pub mod client;
 pub mod directory;
@@ -41,10 +42,12 @@ mod token;
 mod transactions;
 
 use amqp::items as fields;
+
+pub use access::Access;
 pub use authorization::Unauthorized;
 pub use client::Client;
 pub use directory::{Directory, Entity};
 pub use moment::Moment;
-pub use rights::{AccessRule, AccessRules, Rights, Secret};
+pub use rights::{AccessRule, AccessRules, Need, Rights, Secret};
 pub use settings::Settings;
 pub use token::sign;

@@ -105,7 +105,7 @@ impl Client {
         };
         // Some are a receiver's, some a sender's. (Entities contract 2.6)
         // The link outlives its token for a while, and so does what it is for.
-        if !self.claims.lasting_rights(&link.path).meet(need) {
+        if !self.lasting_rights(&link.path).meet(need) {
             return Err(refusal::unauthorized(need, &link.resource));
         }
         let body = Body::decode(request)?;

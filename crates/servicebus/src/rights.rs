@@ -48,25 +48,30 @@ impl Rights {
 
     /// Whether `need` is met. Manage implies the other two.
     #[must_use]
-    pub(crate) const fn meet(self, need: Need) -> bool {
+    pub const fn meet(self, need: Need) -> bool {
         match need {
             Need::Nothing => true,
             Need::Send => self.send || self.manage,
             Need::Listen => self.listen || self.manage,
             Need::SendOrListen => self.send || self.listen || self.manage,
+            Need::Manage => self.manage,
         }
     }
 }
 
-/// What a link or an operation asks of its connection's rights. (Wire contract 2.6)
+/// What a link, an operation or a request asks of somebody's rights. (Wire contract 2.6)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Need {
-    /// `$cbs` is open to all: it is where rights come from.
+pub enum Need {
+    /// Open to all, as `$cbs` is: it is where rights come from.
     Nothing,
+    /// To put messages in.
     Send,
+    /// To see messages, take them and settle them.
     Listen,
     /// A management node may be attached with either; its operations ask for more.
     SendOrListen,
+    /// To see and change entities.
+    Manage,
 }
 
 impl Need {
@@ -77,27 +82,55 @@ impl Need {
             Self::Send => "Send",
             Self::Listen => "Listen",
             Self::SendOrListen => "Send,Listen",
+            Self::Manage => "Manage",
         }
+    }
+}
+
+/// What a key is known by without being kept. Digests are of equal length, so comparing them shows
+/// not even the length of a key.
+#[derive(Clone)]
+pub(crate) struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Of the text of a key.
+    pub(crate) fn of(key: &[u8]) -> Self {
+        Self(Sha256::digest(key).into())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint(..)")
     }
 }
 
 /// A key. Its text is never shown by `Debug` and has no `Display`.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct Secret {
+    text: String,
+    fingerprint: Fingerprint,
+}
 
 impl Secret {
     /// Wraps the text of a key.
     #[must_use]
     pub fn new(text: String) -> Self {
-        Self(text)
+        let fingerprint = Fingerprint::of(text.as_bytes());
+        Self { text, fingerprint }
     }
 
-    /// Whether `candidate` is this key. Takes as long whatever it is; an empty key fits nothing.
-    #[must_use]
-    pub fn matches(&self, candidate: &[u8]) -> bool {
-        // Digests are of equal length, so not even the key's length shows.
-        let equal = Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(candidate));
-        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// Whether `candidate` is of this key. Takes as long whatever it is; an empty key fits nothing.
+    pub(crate) fn matches(&self, candidate: &Fingerprint) -> bool {
+        bool::from(self.fingerprint.0.ct_eq(&candidate.0) & self.is_usable())
+    }
+
+    fn is_usable(&self) -> Choice {
+        Choice::from(u8::from(!self.text.is_empty()))
     }
 
     /// Whether `signature` is the HMAC-SHA256 of `text` under this key, in constant time. The key
@@ -105,12 +138,12 @@ impl Secret {
     #[must_use]
     pub fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
         let equal = self.sign(text).as_slice().ct_eq(signature);
-        bool::from(equal & Choice::from(u8::from(!self.0.is_empty())))
+        bool::from(equal & self.is_usable())
     }
 
     /// The HMAC-SHA256 of `text` under this key.
     pub(crate) fn sign(&self, text: &[u8]) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes())
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.text.as_bytes())
             .expect("HMAC takes keys of every length");
         mac.update(text);
         mac.finalize().into_bytes().into()
@@ -166,16 +199,14 @@ impl AccessRule {
     }
 }
 
-/// Every rule there is.
+/// The rules of the namespace, from its configuration.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     /// In no particular order; names are unique per entity.
     pub rules: Vec<AccessRule>,
-}
-
-impl AccessRules {
-    /// The rules of that name at any level.
-    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a AccessRule> {
-        self.rules.iter().filter(move |rule| rule.name == name)
-    }
+    /// What everyone may do who shows nothing.
+    pub anonymous: Rights,
+    /// Whether the only rule is the one that everybody knows, so that a listener on loopback asks
+    /// no request of HTTP for it.
+    pub is_development: bool,
 }

@@ -32,9 +32,14 @@ impl Client {
         else {
             return false;
         };
-        match std::str::from_utf8(name) {
-            Ok(name) => self.claims.log_in(&self.rules, name, password),
-            Err(_) => false,
-        }
+        let Ok(name) = std::str::from_utf8(name) else {
+            return false;
+        };
+        let credential = self.directory.access().log_in(name, password);
+        let is_right = credential.is_some();
+        credential
+            .into_iter()
+            .for_each(|credential| self.claims.log_in(credential));
+        is_right
     }
 }

@@ -1,7 +1,5 @@
 //! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
 
-use crate::rights::Rights;
-
 /// What holds for every connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -11,8 +9,6 @@ pub struct Settings {
     pub sender_credit: u32,
     /// Most messages that one request may delete. (Entities contract 4)
     pub batch_delete: usize,
-    /// What a connection may do that did not authenticate. Empty by default.
-    pub anonymous: Rights,
     /// How long a link outlives its token.
     pub token_grace: u32,
     /// Close a connection without links after this long; `None` keeps it. (Wire contract 1.5)
@@ -27,7 +23,6 @@ impl Default for Settings {
             max_message_size: 262_144,
             sender_credit: 1_000,
             batch_delete: 4_000,
-            anonymous: Rights::NONE,
             token_grace: 60_000,
             idle_connection: None,
             endpoint: endpoint::Config::default(),

@@ -7,6 +7,7 @@
 use endpoint::Bounds;
 
 use crate::client::Client;
+use crate::rights::Rights;
 
 /// What a stranger may have.
 const BOUNDS: Bounds = Bounds {
@@ -18,7 +19,8 @@ const BOUNDS: Bounds = Bounds {
 impl Client {
     /// Narrows the connection down unless everyone has rights.
     pub(crate) fn begin_as_stranger(&mut self) {
-        self.is_stranger = !self.claims.has_any();
+        let everyone = self.directory.access().anonymous();
+        self.is_stranger = !self.claims.has_any() && everyone == Rights::NONE;
         if self.is_stranger {
             self.connection.confine(Some(BOUNDS));
         }

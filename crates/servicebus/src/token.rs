@@ -9,8 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::access::{Access, Credential};
 use crate::address;
-use crate::rights::{AccessRule, AccessRules, Rights, Secret};
+use crate::rights::Secret;
 
 pub(crate) const PREFIX: &str = "SharedAccessSignature ";
 /// Longest token that is looked at: the work of checking grows with its length.
@@ -28,10 +29,10 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// What a sound token allows, and until when.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// What a sound token shows, and until when.
+#[derive(Clone, Debug)]
 pub(crate) struct Granted {
-    pub(crate) rights: Rights,
+    pub(crate) credential: Credential,
     pub(crate) expires: Wall,
 }
 
@@ -68,19 +69,22 @@ pub fn sign(resource: &str, rule: &str, key: &Secret, expires: Wall) -> String {
 pub(crate) fn verify(
     token: &str,
     audience: &str,
-    rules: &AccessRules,
+    access: &Access,
     now: Wall,
 ) -> Result<Granted, Refused> {
     let fields = Fields::split(token).ok_or(Refused::Malformed)?;
     let expires = fields.expires().ok_or(Refused::Malformed)?;
-    let rights = signer(&fields, audience, rules).ok_or(Refused::Signature)?;
+    let credential = signer(&fields, audience, access).ok_or(Refused::Signature)?;
     if expires <= now {
         return Err(Refused::Expired);
     }
     if !address::covers(&address::scope(&decoded(fields.resource)), audience) {
         return Err(Refused::Audience);
     }
-    Ok(Granted { rights, expires })
+    Ok(Granted {
+        credential,
+        expires,
+    })
 }
 
 /// A token's parts, still encoded.
@@ -127,37 +131,25 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The rights of the rule whose key signed the token, among those at the audience or above it.
-fn signer(fields: &Fields<'_>, audience: &str, rules: &AccessRules) -> Option<Rights> {
+/// The credential of whoever signed the token, by a rule at the audience or above it. A name with a
+/// plus sign may be one with a space.
+fn signer(fields: &Fields<'_>, audience: &str, access: &Access) -> Option<Credential> {
     let signature = STANDARD
         .decode(percent_decode_str(fields.signature).collect::<Vec<u8>>())
         .unwrap_or_default();
     let texts = signed_texts(fields);
+    let signs = |key: &Secret| {
+        texts.iter().fold(false, |signed, text| {
+            signed | key.signed(text.as_bytes(), &signature)
+        })
+    };
     let name = decoded(fields.key_name);
     let spaced = decoded(&fields.key_name.replace('+', " "));
-    let mut known = false;
-    let mut found = None;
-    for rule in rules
-        .named(&name)
-        .chain(rules.named(&spaced).filter(|_| spaced != name))
-    {
-        known = true;
-        if signed_by(rule, &texts, &signature) & rule.reaches(audience) {
-            found = Some(rule.rights);
-        }
+    let found = access.signer(&name, audience, signs);
+    if spaced == name {
+        return found;
     }
-    if !known {
-        signed_by(&AccessRule::nobody(), &texts, &signature);
-    }
-    found
-}
-
-fn signed_by(rule: &AccessRule, texts: &[String], signature: &[u8]) -> bool {
-    rule.either_key(|key| {
-        texts.iter().fold(false, |signed, text| {
-            signed | key.signed(text.as_bytes(), signature)
-        })
-    })
+    found.or(access.signer(&spaced, audience, signs))
 }
 
 /// What may have been signed: the resource as received, then as other encoders would have written it.

@@ -47,7 +47,6 @@ pub struct Server {
     pub tape: Tape,
     reader: Arc<dyn Reader>,
     directory: Arc<Directory>,
-    rules: Arc<AccessRules>,
     settings: Arc<Settings>,
 }
 
@@ -77,7 +76,7 @@ impl Server {
         let tape = Tape::default();
         let store = Box::new(TapedStore::new(store, tape.clone()));
         let mut shard = Shard::open(settings, store, now).expect("a memory store recovers");
-        let (directory, reads) = ensure_all(&mut shard, disk, queues, now);
+        let (mut directory, reads) = ensure_all(&mut shard, disk, queues, now);
         let rule = AccessRule {
             name: "sim".to_owned(),
             primary: Secret::new("simkey".to_owned()),
@@ -85,6 +84,10 @@ impl Server {
             rights: Rights::ALL,
             entity: None,
         };
+        directory.set_access_rules(AccessRules {
+            rules: vec![rule],
+            ..AccessRules::default()
+        });
         Self {
             shard,
             inbox: Vec::new(),
@@ -93,7 +96,6 @@ impl Server {
             tape,
             reader,
             directory: Arc::new(directory),
-            rules: Arc::new(AccessRules { rules: vec![rule] }),
             settings: Arc::new(Settings::default()),
         }
     }
@@ -127,7 +129,6 @@ impl Server {
             id,
             Arc::clone(&self.settings),
             Arc::clone(&self.directory),
-            Arc::clone(&self.rules),
             moment(now),
         );
         self.served.insert(

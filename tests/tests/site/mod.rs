@@ -112,7 +112,6 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
     };
     Options {
         certificate: Some(certificate),
-        development_key: true,
         virtual_clock: false,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits,
@@ -122,7 +121,11 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
             endpoint,
             ..servicebus::Settings::default()
         },
-        rules: AccessRules { rules: vec![key] },
+        rules: AccessRules {
+            rules: vec![key],
+            is_development: true,
+            ..AccessRules::default()
+        },
         broker: BrokerSettings::default(),
         queues: vec![QueueDefinition {
             path: "orders".to_owned(),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use servicebus::Unauthorized;
+use servicebus::{Need, Unauthorized};
 
 use super::answer::Response;
 use super::body::{self, BodyError};
@@ -77,7 +77,11 @@ async fn manage(request: &Request<Bytes>, tracking: u128, house: &House) -> Answ
         Err(response) => return *response,
     };
     for (token, target) in exchange.supplements() {
-        if let Err(reason) = house.rules.check_manage(Some(token), target, now) {
+        let directory = house.directory();
+        let checked = directory
+            .access()
+            .check(Some(token), Need::Manage, target, now);
+        if let Err(reason) = checked {
             return exchange.refuse(&unauthorized(&reason));
         }
     }

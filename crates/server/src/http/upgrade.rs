@@ -43,7 +43,11 @@ pub fn respond(request: &Request<Incoming>, house: &House, is_loopback: bool) ->
         // There is none elsewhere.
         return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::nothing_here);
     };
-    let needs_no_key = house.development_key || house.settings.anonymous != Rights::NONE;
+    let needs_no_key = {
+        let directory = house.directory();
+        let access = directory.access();
+        access.is_development() || access.anonymous() != Rights::NONE
+    };
     let answer = if *house.stopping.borrow() {
         Err(Refusal::Stopping)
     } else if needs_no_key && !may_come(request.headers(), is_loopback) {

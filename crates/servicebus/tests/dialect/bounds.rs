@@ -4,9 +4,9 @@ use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Performative, Transfer, Value, frame};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId, SessionId};
-use servicebus::Rights;
+use servicebus::{AccessRules, Rights};
 
-use crate::world::{KEY, Login, Request, World, message, receiver, sender, token};
+use crate::world::{KEY, Login, Request, World, message, receiver, rules, sender, token};
 
 const STRANGER: Login = Login::Mechanism("ANONYMOUS");
 const ROOT: Login = Login::Plain("root", KEY);
@@ -84,7 +84,11 @@ fn who_has_logged_in_gets_more_sessions() {
 
 #[test]
 fn nobody_is_a_stranger_where_everyone_has_rights() {
-    let mut world = World::with(STRANGER, |settings| settings.anonymous = Rights::ALL);
+    let rules = AccessRules {
+        anonymous: Rights::ALL,
+        ..rules()
+    };
+    let mut world = World::under(rules, STRANGER);
     assert!(!world.server.is_stranger());
     assert!(begin_sessions(&mut world, 100));
 }

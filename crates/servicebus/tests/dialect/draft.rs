@@ -162,6 +162,8 @@ pub fn rules() -> AccessRules {
         entity: None,
     };
     AccessRules {
+        anonymous: Rights::NONE,
+        is_development: false,
         rules: vec![
             rule("root", KEY, Rights::ALL),
             rule(

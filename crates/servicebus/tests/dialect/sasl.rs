@@ -3,9 +3,9 @@
 use amqp::performative::SenderSettleMode;
 use amqp::sasl::Code;
 use endpoint::Event;
-use servicebus::Rights;
+use servicebus::{AccessRules, Rights};
 
-use crate::world::{KEY, LISTEN_KEY, Login, World, receiver, sender};
+use crate::world::{KEY, LISTEN_KEY, Login, World, receiver, rules, sender};
 
 fn code(world: &World) -> Code {
     let outcome = world.events.iter().find_map(|event| match event {
@@ -99,9 +99,11 @@ fn the_configuration_can_grant_rights_to_everyone() {
         listen: true,
         ..Rights::NONE
     };
-    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |settings| {
-        settings.anonymous = listen;
-    });
+    let rules = AccessRules {
+        anonymous: listen,
+        ..rules()
+    };
+    let mut world = World::under(rules, Login::Mechanism("ANONYMOUS"));
     world.receiver("orders", SenderSettleMode::Unsettled, 1);
     assert_eq!(
         world.refusal(sender("orders")).condition,

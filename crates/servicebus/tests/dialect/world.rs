@@ -8,7 +8,7 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{Client, Directory, Moment, Settings};
+use servicebus::{AccessRules, Client, Directory, Moment, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::draft::{Pair, Request, message, receiver, rules, sender, target, token};
@@ -62,6 +62,25 @@ impl World {
 
     /// Before the first byte.
     pub fn offline(login: Login, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::offline_under(rules(), login, change)
+    }
+
+    /// Where other rules hold than usual.
+    pub fn under(rules: AccessRules, login: Login) -> Self {
+        let mut world = Self::offline_under(rules, login, |_| {});
+        world.pump();
+        world
+    }
+
+    /// The namespace's rules are replaced.
+    pub fn replace_rules(&mut self, rules: AccessRules) {
+        self.directory.set_access_rules(rules);
+        let directory = Arc::new(self.directory.clone());
+        self.server.set_directory(self.moment(), directory);
+        self.pump();
+    }
+
+    fn offline_under(rules: AccessRules, login: Login, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::default();
         change(&mut settings);
         let now = Now {
@@ -75,8 +94,7 @@ impl World {
             server: Client::new(
                 ConnectionId(7),
                 Arc::new(settings),
-                Arc::default(),
-                Arc::new(rules()),
+                Arc::new(Directory::new(rules.clone())),
                 Moment {
                     mono: Mono(0),
                     wall: Wall(START),
@@ -87,7 +105,7 @@ impl World {
             commands: Vec::new(),
             broker_stalls: false,
             client_stalls: false,
-            directory: Directory::default(),
+            directory: Directory::new(rules),
             elapsed: 0,
             names: 0,
             waiting: Vec::new(),
@@ -138,9 +156,33 @@ impl World {
         id
     }
 
+    /// The id of an entity that is there.
+    pub fn id(&self, path: &str) -> EntityId {
+        self.directory.get(path).expect("there is one").id
+    }
+
+    /// Has an order of an administrator carried out.
+    pub fn administer(&mut self, order: broker::Order) {
+        let request = RequestId {
+            connection: ConnectionId::SERVER,
+            token: 0,
+        };
+        let said = self.turn(vec![Command::Administer {
+            request,
+            namespace: NamespaceId::default(),
+            order: Box::new(order),
+        }]);
+        let is_done = said
+            .iter()
+            .any(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
+        assert!(is_done, "{said:?}");
+        self.hear(said);
+        self.pump();
+    }
+
     /// Deletes a queue.
     pub fn remove(&mut self, path: &str) {
-        let entity = self.directory.get(path).expect("there is one").id;
+        let entity = self.id(path);
         let request = RequestId {
             connection: ConnectionId::SERVER,
             token: 0,

@@ -1,0 +1,179 @@
+//! Access: who may do what, at one moment. (Entities contract 2.6)
+//!
+//! The rules of the namespace come from its configuration, those of queues and topics live with
+//! them. Rights rest on a [`Credential`] and are looked up each time that they are asked for, so a
+//! key that is replaced, or a rule that goes, is felt by whoever came in with it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use broker::AuthorizationRule;
+
+use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
+
+/// Longest path that an entity can have, in bytes. (Entities contract 4)
+const MAX_PATH: usize = 260 * 4;
+
+/// What somebody has shown: the name of a rule, and that one of its keys is known.
+#[derive(Clone)]
+pub(crate) struct Credential {
+    rule: String,
+    key: Fingerprint,
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential")
+            .field("rule", &self.rule)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All rules as of one moment. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    namespace: Arc<AccessRules>,
+    /// By path in lower case; of entities that have some.
+    entities: Arc<HashMap<String, Arc<[AccessRule]>>>,
+}
+
+impl Access {
+    /// The rules of the namespace alone.
+    #[must_use]
+    pub fn new(rules: AccessRules) -> Self {
+        Self {
+            namespace: Arc::new(rules),
+            entities: Arc::default(),
+        }
+    }
+
+    /// Replaces the rules of the namespace; those of entities stay.
+    pub fn replace(&mut self, rules: AccessRules) {
+        self.namespace = Arc::new(rules);
+    }
+
+    /// Replaces the rules of an entity.
+    pub(crate) fn set_entity(&mut self, path: &str, rules: &[AuthorizationRule]) {
+        let key = path.to_lowercase();
+        if rules.is_empty() {
+            if self.entities.contains_key(&key) {
+                Arc::make_mut(&mut self.entities).remove(&key);
+            }
+        } else {
+            let rules = rules.iter().map(|rule| of_entity(path, rule)).collect();
+            Arc::make_mut(&mut self.entities).insert(key, rules);
+        }
+    }
+
+    /// Whether nothing has changed between two snapshots of one broker.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.namespace, &other.namespace)
+            && Arc::ptr_eq(&self.entities, &other.entities)
+    }
+
+    /// Whether the only rule of the namespace is the one that everybody knows.
+    #[must_use]
+    pub fn is_development(&self) -> bool {
+        self.namespace.is_development
+    }
+
+    /// What everyone may do who shows nothing.
+    #[must_use]
+    pub fn anonymous(&self) -> Rights {
+        self.namespace.anonymous
+    }
+
+    /// The credential of whoever knows the name and a key of a rule, at whatever level. Each rule
+    /// of that name is tried, and an unknown name costs a comparison too.
+    pub(crate) fn log_in(&self, name: &str, key: &[u8]) -> Option<Credential> {
+        let key = Fingerprint::of(key);
+        let fits = |rule: &AccessRule| rule.either_key(|secret| secret.matches(&key));
+        let of_entities = self.entities.values().flat_map(|rules| rules.iter());
+        let rules = self.namespace.rules.iter().chain(of_entities);
+        let (mut is_known, mut is_right) = (false, false);
+        for rule in rules.filter(|rule| rule.name == name) {
+            is_known = true;
+            is_right |= fits(rule);
+        }
+        if !is_known {
+            fits(&AccessRule::nobody());
+        }
+        is_right.then(|| Credential {
+            rule: name.to_owned(),
+            key,
+        })
+    }
+
+    /// The credential of whoever made a signature for `path` with a key of the rule called `name`,
+    /// if there is such a rule at the path or above it. `signs` tells for each key.
+    pub(crate) fn signer(
+        &self,
+        name: &str,
+        path: &str,
+        signs: impl Fn(&Secret) -> bool,
+    ) -> Option<Credential> {
+        let mut found = None;
+        let mut try_rule = |rule: &AccessRule| {
+            rule.either_key(|key| {
+                let signs = signs(key);
+                if signs {
+                    found = Some(key.fingerprint().clone());
+                }
+                signs
+            })
+        };
+        let mut is_known = false;
+        for rule in self.reaching(path).filter(|rule| rule.name == name) {
+            is_known = true;
+            try_rule(rule);
+        }
+        if !is_known {
+            try_rule(&AccessRule::nobody());
+            return None;
+        }
+        found.map(|key| Credential {
+            rule: name.to_owned(),
+            key,
+        })
+    }
+
+    /// What a credential allows at `path` now; a path is normalised and in lower case.
+    pub(crate) fn rights(&self, credential: &Credential, path: &str) -> Rights {
+        self.reaching(path)
+            .filter(|rule| rule.name == credential.rule)
+            .filter(|rule| rule.either_key(|key| key.matches(&credential.key)))
+            .fold(Rights::NONE, |sum, rule| sum.union(rule.rights))
+    }
+
+    /// The rules at `path` and above it.
+    fn reaching<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
+        let namespace = self.namespace.rules.iter();
+        let entities = self_and_ancestors(path)
+            .filter_map(|ancestor| self.entities.get(ancestor))
+            .flat_map(|rules| rules.iter());
+        namespace.filter(|rule| rule.reaches(path)).chain(entities)
+    }
+}
+
+/// `path` and the paths above it by whole segments, as far as they can be an entity's.
+fn self_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(index, _)| index);
+    ends.chain([path.len()])
+        .take_while(|end| *end <= MAX_PATH)
+        .filter_map(|end| path.get(..end))
+}
+
+fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {
+    AccessRule {
+        name: rule.key_name.clone(),
+        primary: Secret::new(rule.primary_key.clone()),
+        secondary: Some(Secret::new(rule.secondary_key.clone())),
+        rights: Rights {
+            send: rule.send,
+            listen: rule.listen,
+            manage: rule.manage,
+        },
+        entity: Some(path.to_owned()),
+    }
+}
