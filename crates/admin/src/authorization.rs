@@ -14,22 +14,52 @@ const MAX_RULES: usize = 12;
 const MAX_NAME: usize = 256;
 const PROPERTY: &str = "AuthorizationRules";
 
+/// A rule of a description, with both keys whether they were given or not.
+pub(crate) struct Given {
+    rule: AuthorizationRule,
+    has_primary: bool,
+    has_secondary: bool,
+}
+
+impl Given {
+    /// The rule as it is to be. A key that was not given stays what it is: some clients leave out
+    /// what they were shown. Where there is none yet, a new one was made.
+    pub(crate) fn settled(&self, current: &[AuthorizationRule]) -> AuthorizationRule {
+        let mut rule = self.rule.clone();
+        let mut current = current.iter();
+        if let Some(known) = current.find(|known| known.key_name == rule.key_name) {
+            if !self.has_primary {
+                rule.primary_key.clone_from(&known.primary_key);
+            }
+            if !self.has_secondary {
+                rule.secondary_key.clone_from(&known.secondary_key);
+            }
+        }
+        rule
+    }
+}
+
 /// The rules of a description. Keys that are not given are made of `chance`.
 pub(crate) fn read(
     description: &Element,
     chance: &mut dyn FnMut() -> [u8; 32],
-) -> Result<Vec<AuthorizationRule>, Error> {
+) -> Result<Vec<Given>, Error> {
     let list = description.child(PROPERTY);
     let elements = list.into_iter().flat_map(|list| &list.children);
-    let mut rules: Vec<AuthorizationRule> = Vec::new();
+    let mut rules: Vec<Given> = Vec::new();
     for element in elements.filter(|element| element.name == "AuthorizationRule") {
-        let rule = read_one(element, chance)?;
+        let given = Given {
+            rule: read_one(element, chance)?,
+            has_primary: element.value("PrimaryKey").is_some(),
+            has_secondary: element.value("SecondaryKey").is_some(),
+        };
+        let name = &given.rule.key_name;
         if rules.len() == MAX_RULES {
             return Err(wrong(format!("there can be {MAX_RULES}")));
-        } else if rules.iter().any(|known| known.key_name == rule.key_name) {
-            return Err(wrong(format!("there are two called '{}'", rule.key_name)));
+        } else if rules.iter().any(|known| known.rule.key_name == *name) {
+            return Err(wrong(format!("there are two called '{name}'")));
         }
-        rules.push(rule);
+        rules.push(given);
     }
     Ok(rules)
 }

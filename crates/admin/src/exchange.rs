@@ -18,7 +18,7 @@ use crate::error::{Error, nothing_to_delete};
 use crate::settings::Settings;
 use crate::{description, rule};
 
-use call::{Call, Put};
+use call::{Call, Destination, Put};
 use respond::Correspondence;
 
 /// A response with its whole body.
@@ -49,7 +49,7 @@ pub struct Exchange {
     settings: Settings,
     correspondence: Correspondence,
     call: Call,
-    supplements: Vec<(String, String)>,
+    destinations: Vec<Destination>,
     /// Whether an update knows what is there, and has been ordered.
     is_ordered: bool,
 }
@@ -74,12 +74,12 @@ impl Exchange {
             Ok(call) => call,
             Err(error) => return Err(Box::new(correspondence.error(&error))),
         };
-        let supplements = call.supplements(request.headers());
+        let destinations = call.destinations(request.headers());
         let exchange = Self {
             settings: settings.clone(),
             correspondence,
             call,
-            supplements,
+            destinations,
             is_ordered: false,
         };
         match exchange.first_order() {
@@ -88,11 +88,11 @@ impl Exchange {
         }
     }
 
-    /// Tokens that came with the request, each for a destination of messages: both have to fit.
-    /// (Admin contract 2.2)
-    pub fn supplements(&self) -> impl Iterator<Item = (&str, &str)> {
-        let supplements = self.supplements.iter();
-        supplements.map(|(token, target)| (token.as_str(), target.as_str()))
+    /// Where messages are to go on to, each with the token that came for it: the right to manage it
+    /// is needed too. Without one the request's own has to do. (Admin contract 2.2)
+    pub fn destinations(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let destinations = self.destinations.iter();
+        destinations.map(|destination| (&*destination.path, destination.token.as_deref()))
     }
 
     /// The response when somebody else refuses the request.
@@ -178,7 +178,9 @@ impl Exchange {
         current: Option<&EntityInfo>,
     ) -> Result<EntityDescription, Error> {
         let mut described = description::read(put.kind, &put.element, &self.settings, current)?;
-        described.kept.authorization_rules = put.authorization_rules.clone();
+        let known = current.map_or(&[][..], |current| &current.kept.authorization_rules);
+        let rules = put.authorization_rules.iter();
+        described.kept.authorization_rules = rules.map(|rule| rule.settled(known)).collect();
         Ok(described)
     }
 

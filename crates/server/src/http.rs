@@ -8,6 +8,7 @@
 mod admin;
 mod answer;
 mod body;
+mod caller;
 mod clock;
 mod desk;
 mod metrics;
@@ -19,25 +20,29 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, ORIGIN};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use servicebus::{Need, Unauthorized};
+use servicebus::Operation;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::door::House;
 use answer::Response;
+use caller::Caller;
 
 /// A request's line and headers together.
 const HEADER_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
+
+/// Most requests in a row on one connection that are refused for what they show.
+const FAILURES: u32 = 32;
 
 /// Where the counters are.
 const METRICS: &str = "/metrics";
@@ -62,16 +67,19 @@ where
     let handshake = house.limits.handshake;
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
+    let failures = Arc::new(AtomicU32::new(0));
     let service = service_fn(move |request| {
         let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
+        let failures = Arc::clone(&failures);
         Box::pin(async move {
-            let response = match upgrade::respond(&request, &house, is_loopback) {
+            let mut response = match upgrade::respond(&request, &house, is_loopback) {
                 Some(response) => response,
                 None => respond(request, &house, is_loopback).await,
             };
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
             }
+            note_failure(&mut response, &failures);
             Ok::<_, Infallible>(response)
         })
     });
@@ -104,6 +112,16 @@ where
     None
 }
 
+/// Lets a connection go on which one request after the other is refused for what it shows.
+fn note_failure(response: &mut Response, failures: &AtomicU32) {
+    if response.status() != StatusCode::UNAUTHORIZED {
+        failures.store(0, Ordering::Relaxed);
+    } else if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+}
+
 fn log(result: &hyper::Result<()>) {
     if let Err(error) = result {
         tracing::debug!(%error, "an HTTP connection ended early");
@@ -121,11 +139,17 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bo
     if path == "/" {
         return answer::nothing_here();
     }
-    let allowed = authorize(request.headers(), &path, house, is_loopback);
-    if is_management || !(is_own || path == METRICS) {
-        return admin::respond(request, allowed, house).await;
+    let is_metrics = path == METRICS && !is_management;
+    let operation = match (is_own, is_metrics) {
+        (true, _) => Operation::Operate,
+        (_, true) => Operation::ReadMetrics,
+        _ => Operation::Administer,
+    };
+    let caller = Caller::of(request.headers(), is_loopback);
+    if operation == Operation::Administer {
+        return admin::respond(request, caller, house).await;
     }
-    if let Err(reason) = allowed {
+    if let Err(reason) = caller.check(house, operation, &path) {
         return answer::unauthorized(&reason);
     }
     match &*path {
@@ -134,28 +158,6 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bo
         "/$railbus/rules/test" => rules::respond(request, house).await,
         _ => answer::nothing_here(),
     }
-}
-
-/// Whether the request may manage. Credentials that are shown are always checked. A browser that
-/// asks for a page from elsewhere says so by `Origin`; no page may move a developer's clock, nor do
-/// anything else without credentials.
-fn authorize(
-    headers: &HeaderMap,
-    path: &str,
-    house: &House,
-    is_loopback: bool,
-) -> Result<(), Unauthorized> {
-    let need = Need::Manage;
-    let directory = house.directory();
-    let access = directory.access();
-    let authorization = headers.get(AUTHORIZATION);
-    let text = match authorization {
-        None if headers.contains_key(ORIGIN) => return Err(Unauthorized::Missing(need)),
-        None if is_loopback && access.is_development() => return Ok(()),
-        None => None,
-        Some(value) => Some(value.to_str().unwrap_or_default()),
-    };
-    access.check(text, need, path, house.clock.moment().wall)
 }
 
 fn health(method: &Method, healthy: bool) -> Response {

@@ -13,9 +13,9 @@ use endpoint::LinkId;
 use crate::attach::Wanted;
 use crate::client::Client;
 use crate::link::{Kind, Standing};
+use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::refusal;
-use crate::rights::Need;
 
 const FILTER: &str = "com.microsoft:session-filter";
 const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
@@ -162,12 +162,18 @@ impl Client {
             path,
             mut receiver,
         } = *accepting;
-        if !self.lasting_rights(&path.to_lowercase()).meet(Need::Listen) {
+        if !self
+            .lasting_rights(&path.to_lowercase())
+            .meet(Operation::Receive.need())
+        {
             let resource = self.resource(&path);
             self.command(Command::Detach {
                 receiver: self.receiver_id(link),
             });
-            return self.refuse_waiting(link, refusal::unauthorized(Need::Listen, &resource));
+            return self.refuse_waiting(
+                link,
+                refusal::unauthorized(Operation::Receive.need(), &resource),
+            );
         }
         if let Some(source) = reply.source.as_deref_mut() {
             source.filter = Some(wish.granted(session_id));
@@ -176,7 +182,14 @@ impl Client {
         announce_lock(reply.properties.get_or_insert_default(), until);
         receiver.lent = Some(session_id.clone());
         let kind = Kind::Receiver(receiver);
-        self.accept(wanted, reply, Need::Listen, &path, Some(standing), kind);
+        self.accept(
+            wanted,
+            reply,
+            Operation::Receive.need(),
+            &path,
+            Some(standing),
+            kind,
+        );
     }
 
     /// There is no session for a link.

@@ -21,6 +21,7 @@ use crate::credit::Credit;
 use crate::directory::Entity;
 use crate::echo;
 use crate::link::{Intake, Kind, Link, Standing};
+use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::refusal;
 use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
@@ -65,7 +66,13 @@ impl Client {
     fn join(&mut self, wanted: Wanted) -> Result<(), Error> {
         match (wanted.node.clone(), wanted.attach.role) {
             (Node::Cbs, _) => {
-                self.join_node(wanted, Need::Nothing, "", None, MAX_CBS_REQUEST);
+                self.join_node(
+                    wanted,
+                    Operation::PutToken.need(),
+                    "",
+                    None,
+                    MAX_CBS_REQUEST,
+                );
                 Ok(())
             }
             (Node::Management(place), _) => self.join_management(wanted, place),
@@ -76,17 +83,17 @@ impl Client {
 
     fn join_management(&mut self, wanted: Wanted, place: Option<Place>) -> Result<(), Error> {
         let Some(place) = place else {
-            self.authorize(Need::SendOrListen, "")?;
+            self.authorize(Operation::AttachManagement.need(), "")?;
             let limit = self.settings.max_message_size;
-            self.join_node(wanted, Need::SendOrListen, "", None, limit);
+            self.join_node(wanted, Operation::AttachManagement.need(), "", None, limit);
             return Ok(());
         };
-        let (standing, entity) = self.enter(Need::SendOrListen, &place)?;
+        let (standing, entity) = self.enter(Operation::AttachManagement.need(), &place)?;
         let limit = self.max_message_size(&entity);
         let limit = limit.saturating_add(ENVELOPE).min(MAX_LIMIT);
         self.join_node(
             wanted,
-            Need::SendOrListen,
+            Operation::AttachManagement.need(),
             &place.path(),
             Some(standing),
             limit,
@@ -119,7 +126,7 @@ impl Client {
     }
 
     fn join_sender(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
-        let (standing, entity) = self.enter(Need::Send, place)?;
+        let (standing, entity) = self.enter(Operation::Send.need(), place)?;
         if place.subqueue != Subqueue::Main {
             return Err(refusal::no_sends_to_subqueue(&self.resource(&place.path())));
         }
@@ -139,7 +146,7 @@ impl Client {
         self.accept(
             wanted,
             reply,
-            Need::Send,
+            Operation::Send.need(),
             &place.path(),
             Some(standing),
             kind,
@@ -148,7 +155,7 @@ impl Client {
     }
 
     fn join_receiver(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
-        let (standing, entity) = self.enter(Need::Listen, place)?;
+        let (standing, entity) = self.enter(Operation::Receive.need(), place)?;
         let resource = self.resource(&place.path());
         let objection = admission::objection_to_receiver(&entity, place.subqueue, &resource);
         if let Some(error) = objection {
@@ -209,7 +216,7 @@ impl Client {
         self.accept(
             wanted,
             reply,
-            Need::Listen,
+            Operation::Receive.need(),
             &place.path(),
             Some(standing),
             kind,

@@ -9,6 +9,7 @@ use broker::Wall;
 
 use crate::access::{Access, Credential};
 use crate::address;
+use crate::operation::Operation;
 use crate::rights::Need;
 use crate::token::{self, Refused};
 
@@ -60,18 +61,19 @@ impl Unauthorized {
 }
 
 impl Access {
-    /// Whether `authorization`, a header's value, allows what a request for `path` needs. Who shows
-    /// nothing has the rights of everyone.
+    /// Whether `authorization`, a header's value, allows an operation at `path`. Who shows nothing has
+    /// the rights of everyone.
     ///
     /// # Errors
     /// When it does not.
     pub fn check(
         &self,
         authorization: Option<&str>,
-        need: Need,
+        operation: Operation,
         path: &str,
         now: Wall,
     ) -> Result<(), Unauthorized> {
+        let need = operation.need();
         let path = address::request_scope(path);
         let rights = match authorization {
             None if self.anonymous().meet(need) => return Ok(()),
@@ -150,7 +152,7 @@ mod tests {
     }
 
     fn check(authorization: Option<&str>) -> Result<(), Unauthorized> {
-        access().check(authorization, Need::Manage, PATH, NOW)
+        access().check(authorization, Operation::Operate, PATH, NOW)
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
         let key = Secret::new("root-key".to_owned());
         let token = token::sign("http://localhost:5672/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(check(Some(&token)), Ok(()));
-        let late = access().check(Some(&token), Need::Manage, PATH, Wall(NOW.0 + 60_000));
+        let late = access().check(Some(&token), Operation::Operate, PATH, Wall(NOW.0 + 60_000));
         assert_eq!(
             late,
             Err(Unauthorized::Token(TokenRefused(Refused::Expired)))

@@ -13,6 +13,9 @@ use crate::request_response::{Request, text};
 use crate::response::{self, Dialect, Status};
 use crate::token::{self, Refused};
 
+/// Most tokens in a row that are refused, each of which costs several signatures: whoever goes on
+/// has to connect anew.
+const MAX_FAILURES: u32 = 32;
 const SHARED_ACCESS_SIGNATURE: &str = "servicebus.windows.net:sastoken";
 
 impl Client {
@@ -22,6 +25,9 @@ impl Client {
             Some("put-token") => self.put_token(request),
             _ => Status::new(501, "The only operation is put-token.".to_owned()),
         };
+        if self.failures >= MAX_FAILURES {
+            return self.close(refusal::too_many_failures(MAX_FAILURES));
+        }
         let correlation = request.correlation.clone();
         let payload = response::encode(Dialect::Cbs, correlation, status, encode::null);
         self.respond(request.request_link, request.response_link, payload);
@@ -29,8 +35,11 @@ impl Client {
 
     fn put_token(&mut self, request: &Request) -> Status {
         match self.accept_token(request) {
-            // Exactly 202: one client library takes nothing else (rule 9).
-            Ok(()) => Status::new(202, "Accepted".to_owned()),
+            Ok(()) => {
+                self.failures = 0;
+                // Exactly 202: one client library takes nothing else (rule 9).
+                Status::new(202, "Accepted".to_owned())
+            }
             Err(status) => status,
         }
     }
@@ -49,8 +58,11 @@ impl Client {
             .and_then(text)
             .ok_or_else(|| bad_request("The token is missing."))?;
         check_type(request.text("type"), token)?;
-        let granted = token::verify(token, &scope, self.directory.access(), self.now.wall)
-            .map_err(refused)?;
+        let granted = token::verify(token, &scope, self.directory.access(), self.now.wall);
+        let granted = granted.map_err(|reason| {
+            self.failures += 1;
+            refused(reason)
+        })?;
         self.check_audience_exists(&scope)?;
         let weaker = self
             .claims

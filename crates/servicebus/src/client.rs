@@ -53,6 +53,8 @@ pub struct Client {
     pub(crate) is_slow: bool,
     /// Whether the client has shown no right yet.
     pub(crate) is_stranger: bool,
+    /// Tokens that were refused since the last that was not.
+    pub(crate) failures: u32,
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
@@ -88,6 +90,7 @@ impl Client {
             outlet: 0,
             is_slow: false,
             is_stranger: true,
+            failures: 0,
             waiting_bytes: 0,
             commands: Vec::new(),
             host: "localhost".to_owned(),

@@ -15,9 +15,9 @@ use crate::client::Client;
 use crate::echo;
 use crate::fields;
 use crate::link::{Answer, Intake, Kind, Link};
+use crate::operation::Operation;
 use crate::pending::Question;
 use crate::refusal;
-use crate::rights::Need;
 use crate::sender::Arrival;
 use crate::transactions;
 
@@ -77,7 +77,7 @@ impl Client {
             name: attach.name.clone(),
             path: String::new(),
             resource: self.resource(""),
-            need: Need::Nothing,
+            need: Operation::Transact.need(),
             entity: None,
             kind,
         };

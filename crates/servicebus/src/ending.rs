@@ -10,6 +10,7 @@ use endpoint::{LinkId, Mono};
 use crate::client::Client;
 use crate::link::{Kind, Link};
 use crate::links::Links;
+use crate::operation::Operation;
 use crate::refusal;
 use crate::rights::{Need, Rights};
 
@@ -27,8 +28,13 @@ impl Client {
         let lost = waiting.filter_map(|(link, accepting)| {
             let path = accepting.path.to_lowercase();
             let resource = self.resource(&accepting.path);
-            let is_lost = !self.lasting_rights(&path).meet(Need::Listen);
-            is_lost.then(|| (*link, why(accepting.name(), Need::Listen, &resource)))
+            let is_lost = !self.lasting_rights(&path).meet(Operation::Receive.need());
+            is_lost.then(|| {
+                (
+                    *link,
+                    why(accepting.name(), Operation::Receive.need(), &resource),
+                )
+            })
         });
         for (link, error) in lost.collect::<Vec<_>>() {
             self.stop_waiting(link);

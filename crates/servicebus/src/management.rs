@@ -10,11 +10,11 @@ use broker::RequestError;
 use crate::accepting;
 use crate::client::Client;
 use crate::link::{Asked, Link, Standing};
+use crate::operation::Operation;
 use crate::pending::Question;
 use crate::refusal;
 use crate::request_response::Request;
 use crate::response::{self, Dialect, Status};
-use crate::rights::Need;
 use crate::transactions;
 
 mod batch_delete;
@@ -36,7 +36,7 @@ const OVERHEAD: usize = 1_024;
 type Build = Box<dyn FnOnce(broker::RequestId) -> broker::Command>;
 
 /// An operation whose request was sound.
-struct Operation {
+struct Prepared {
     command: Build,
     /// How many things were asked for.
     count: usize,
@@ -47,7 +47,7 @@ struct Operation {
 }
 
 /// Reads an operation's arguments.
-type Read = fn(&Standing, &Body) -> Result<Operation, Error>;
+type Read = fn(&Standing, &Body) -> Result<Prepared, Error>;
 
 impl Client {
     /// Has the broker do what a request asks for, or refuses it.
@@ -81,25 +81,11 @@ impl Client {
         }
     }
 
-    fn prepare(&self, link: &Link, request: &Request) -> Result<Operation, Error> {
+    fn prepare(&self, link: &Link, request: &Request) -> Result<Prepared, Error> {
         let name = request.text("operation").unwrap_or_default();
-        let (need, read): (Need, Read) = match name {
-            "com.microsoft:peek-message" => (Need::Listen, peek::read),
-            "com.microsoft:renew-lock" => (Need::Listen, renew_lock::read),
-            "com.microsoft:receive-by-sequence-number" => (Need::Listen, receive_deferred::read),
-            "com.microsoft:update-disposition" => (Need::Listen, update_disposition::read),
-            "com.microsoft:schedule-message" => (Need::Send, schedule::read),
-            "com.microsoft:cancel-scheduled-message" => (Need::Send, cancel_scheduled::read),
-            batch_delete::NAME => (Need::Listen, batch_delete::read),
-            "com.microsoft:renew-session-lock" => (Need::Listen, renew_session_lock::read),
-            "com.microsoft:get-session-state" => (Need::Listen, session_state::read_get),
-            "com.microsoft:set-session-state" => (Need::Listen, session_state::read_set),
-            "com.microsoft:get-message-sessions" => (Need::Listen, message_sessions::read),
-            "com.microsoft:add-rule" => (Need::Listen, rules::read_add),
-            "com.microsoft:remove-rule" => (Need::Listen, rules::read_remove),
-            "com.microsoft:enumerate-rules" => (Need::Listen, rules::read_list),
-            unknown => return Err(refusal::unknown_operation(unknown)),
-        };
+        let operation = Operation::of_request(name);
+        let operation = operation.ok_or_else(|| refusal::unknown_operation(name))?;
+        let need = operation.need();
         let Some(standing) = &link.entity else {
             return Err(refusal::unknown_operation(name));
         };
@@ -110,8 +96,8 @@ impl Client {
         }
         let body = Body::decode(request)?;
         let of_holder = matches!(
-            name,
-            "com.microsoft:receive-by-sequence-number" | "com.microsoft:update-disposition"
+            operation,
+            Operation::ReceiveDeferred | Operation::UpdateDisposition
         );
         if let Some(session) = body.session()?
             && of_holder
@@ -119,11 +105,12 @@ impl Client {
         {
             self.check_session(standing, session)?;
         }
-        let operation = read(standing, &body)?;
-        if name == batch_delete::NAME {
-            batch_delete::check_count(operation.count, self.settings.batch_delete)?;
+        let prepared = reader(operation).ok_or_else(|| refusal::unknown_operation(name))?;
+        let prepared = prepared(standing, &body)?;
+        if operation == Operation::DeleteBatch {
+            batch_delete::check_count(prepared.count, self.settings.batch_delete)?;
         }
-        Ok(operation)
+        Ok(prepared)
     }
 
     /// Takes the request that the broker has answered.
@@ -152,6 +139,27 @@ impl Client {
     fn refuse_by_broker(&mut self, asked: &Asked, error: &RequestError) {
         self.refuse_request(asked, refusal::request(error, &asked.resource));
     }
+}
+
+/// What reads an operation's arguments, if it is one of these nodes.
+fn reader(operation: Operation) -> Option<Read> {
+    Some(match operation {
+        Operation::Peek => peek::read,
+        Operation::RenewLock => renew_lock::read,
+        Operation::ReceiveDeferred => receive_deferred::read,
+        Operation::UpdateDisposition => update_disposition::read,
+        Operation::Schedule => schedule::read,
+        Operation::CancelScheduled => cancel_scheduled::read,
+        Operation::DeleteBatch => batch_delete::read,
+        Operation::RenewSessionLock => renew_session_lock::read,
+        Operation::GetSessionState => session_state::read_get,
+        Operation::SetSessionState => session_state::read_set,
+        Operation::ListSessions => message_sessions::read,
+        Operation::AddRule => rules::read_add,
+        Operation::RemoveRule => rules::read_remove,
+        Operation::ListRules => rules::read_list,
+        _ => return None,
+    })
 }
 
 /// Some operations are about sessions, so their entity must have them.

@@ -361,6 +361,14 @@ pub(crate) fn idle_connection(allowed_ms: u32) -> Error {
     )
 }
 
+/// A connection on which one token after the other was refused.
+pub(crate) fn too_many_failures(count: u32) -> Error {
+    Error::new(
+        condition::UNAUTHORIZED_ACCESS,
+        format!("{count} tokens in a row were refused on this connection."),
+    )
+}
+
 /// The broker stops.
 pub(crate) fn shut_down() -> Error {
     Error::new(condition::CONNECTION_FORCED, "The broker is shutting down.")

@@ -1,6 +1,8 @@
 //! Call: what a request asks for, understood and checked as far as that needs no broker.
 
-use broker::{AuthorizationRule, EntityKind, EntityPath, Listing, RuleDescription};
+use std::fmt;
+
+use broker::{EntityKind, EntityPath, Listing, RuleDescription};
 use bytes::Bytes;
 use http::header::IF_MATCH;
 use http::{HeaderMap, Method, Request};
@@ -58,15 +60,37 @@ pub(super) enum Call {
     },
 }
 
-/// An entity that is to be made or changed.
-#[derive(Debug)]
+/// Where messages go on to.
+pub(super) struct Destination {
+    pub path: String,
+    /// What came for it. One that is no text fits nothing.
+    pub token: Option<String>,
+}
+
+// Written by hand, so that no token can be printed by mistake.
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Destination");
+        shown.field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// An entity that is to be made or changed. Its element may hold keys.
 pub(super) struct Put {
     pub path: EntityPath,
     pub kind: EntityKind,
     pub element: Element,
-    pub authorization_rules: Vec<AuthorizationRule>,
+    pub authorization_rules: Vec<authorization::Given>,
     /// Whether it has to be there already, rather than not yet.
     pub update: bool,
+}
+
+impl fmt::Debug for Put {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Put");
+        shown.field("path", &self.path).field("kind", &self.kind);
+        shown.field("update", &self.update).finish_non_exhaustive()
+    }
 }
 
 impl Put {
@@ -187,18 +211,20 @@ impl Call {
         }
     }
 
-    /// Tokens for where messages go on to, each with that place.
-    pub(super) fn supplements(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+    /// Where messages are to go on to.
+    pub(super) fn destinations(&self, headers: &HeaderMap) -> Vec<Destination> {
         let Self::PutEntity(put) = self else {
             return Vec::new();
         };
-        let supplements = SUPPLEMENTS.into_iter().filter_map(|(header, property)| {
-            // A token that is no text fits nothing.
-            let token = headers.get(header)?.to_str().unwrap_or_default();
+        let destinations = SUPPLEMENTS.into_iter().filter_map(|(header, property)| {
             let target = put.element.value(property)?;
-            Some((token.to_owned(), path_of(target).to_owned()))
+            let token = headers.get(header);
+            Some(Destination {
+                path: path_of(target).to_owned(),
+                token: token.map(|token| token.to_str().unwrap_or_default().to_owned()),
+            })
         });
-        supplements.collect()
+        destinations.collect()
     }
 }
 

@@ -358,6 +358,28 @@ fn authorization_rules_come_back_with_their_keys() {
 }
 
 #[test]
+fn a_key_that_an_update_leaves_out_stays_what_it_is() {
+    let mut world = World::new();
+    let rule = |inner: &str| {
+        let rule = format!("<AuthorizationRule><KeyName>app</KeyName>{inner}</AuthorizationRule>");
+        format!("<AuthorizationRules>{rule}</AuthorizationRules>")
+    };
+    let keys = "<PrimaryKey>first</PrimaryKey><SecondaryKey>second</SecondaryKey>";
+    world.make("/q", "QueueDescription", &rule(keys));
+    // Some clients are shown keys as empty texts and send those back.
+    for (given, expected) in [
+        ("<PrimaryKey/><SecondaryKey/>", keys),
+        (
+            "<PrimaryKey>third</PrimaryKey>",
+            "<PrimaryKey>third</PrimaryKey><SecondaryKey>second</SecondaryKey>",
+        ),
+    ] {
+        let updated = world.update("/q", &queue(&rule(given)));
+        assert!(updated.body.contains(expected), "{updated:?}");
+    }
+}
+
+#[test]
 fn the_namespace_says_what_it_is() {
     let mut world = World::new();
     world.make("/q", "QueueDescription", "");

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use servicebus::{Need, Unauthorized};
+use servicebus::{Operation, Unauthorized};
 
 use super::answer::Response;
 use super::body::{self, BodyError};
+use super::caller::Caller;
 use super::desk::Desk;
 use crate::door::House;
 
@@ -28,12 +29,8 @@ pub fn is_meant<T>(request: &Request<T>) -> bool {
         .is_some_and(|query| query.contains(VERSION))
 }
 
-/// Answers a request. `allowed` is whether it may manage what its path names.
-pub async fn respond(
-    request: Request<Incoming>,
-    allowed: Result<(), Unauthorized>,
-    house: &Arc<House>,
-) -> Response {
+/// Answers a request, if its caller may manage what its path names.
+pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<House>) -> Response {
     let tracking = u128::from_be_bytes(random());
     let refuse = |request: &Request<()>, error: &Error| {
         let now = house.clock.moment().wall;
@@ -41,6 +38,7 @@ pub async fn respond(
     };
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
+    let allowed = caller.check(house, Operation::Administer, head.uri().path());
     if let Err(reason) = allowed {
         return refuse(&head, &unauthorized(&reason));
     }
@@ -53,7 +51,7 @@ pub async fn respond(
     let request = head.map(|()| body);
     // A task of its own, so that a client that goes does not stop what it has begun.
     let house = Arc::clone(house);
-    let managing = tokio::spawn(async move { manage(&request, tracking, &house).await });
+    let managing = tokio::spawn(async move { manage(&request, &caller, tracking, &house).await });
     match managing.await {
         Ok(response) => whole(response),
         Err(error) => {
@@ -65,7 +63,12 @@ pub async fn respond(
     }
 }
 
-async fn manage(request: &Request<Bytes>, tracking: u128, house: &House) -> Answered {
+async fn manage(
+    request: &Request<Bytes>,
+    caller: &Caller,
+    tracking: u128,
+    house: &House,
+) -> Answered {
     let now = house.clock.moment().wall;
     let circumstances = Circumstances {
         now,
@@ -76,12 +79,10 @@ async fn manage(request: &Request<Bytes>, tracking: u128, house: &House) -> Answ
         Ok(begun) => begun,
         Err(response) => return *response,
     };
-    for (token, target) in exchange.supplements() {
-        let directory = house.directory();
-        let checked = directory
-            .access()
-            .check(Some(token), Need::Manage, target, now);
-        if let Err(reason) = checked {
+    // Who lets messages go on to somewhere else has to be allowed to manage that too.
+    for (target, token) in exchange.destinations() {
+        let allowed = caller.check_with(token, house, Operation::Administer, target);
+        if let Err(reason) = allowed {
             return exchange.refuse(&unauthorized(&reason));
         }
     }

@@ -7,18 +7,17 @@ use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, Wall};
 use bytes::Bytes;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::refusal;
 use crate::response::{self, Status};
 
 /// The operation.
-pub(super) const NAME: &str = "com.microsoft:batch-delete-messages";
 const COUNT: &str = "message-count";
 const BEFORE: &str = "enqueued-time-utc";
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let count = body.integer(COUNT)?.ok_or_else(|| missing(COUNT))?;
     let before = body.time(BEFORE)?.ok_or_else(|| missing(BEFORE))?;
     let session = body.session()?;
@@ -35,7 +34,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         enqueued_before,
         count,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: 0,

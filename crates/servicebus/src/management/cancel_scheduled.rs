@@ -4,7 +4,7 @@ use amqp::{Error, Value};
 use broker::{Command, RequestError, RequestId};
 use store::SequenceNumber;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::incoming::MAX_BATCH;
 use crate::link::Standing;
@@ -14,7 +14,7 @@ use crate::response::{self, Status};
 /// What every number costs until it is answered.
 const OVERHEAD: usize = 64;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
     let numbers = body.elements("sequence-numbers", number)?;
     if numbers.len() > MAX_BATCH {
@@ -27,7 +27,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         entity,
         numbers,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: count * OVERHEAD,

@@ -3,7 +3,7 @@
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, SessionPage, Wall};
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::refusal;
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// A page without a size.
 const DEFAULT_TOP: i64 = 100;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(standing)?;
     let updated_after = match body.integer("last-updated-time")? {
         Some(since) if since < ALL_SINCE => Some(Wall(u64::try_from(since).unwrap_or_default())),
@@ -38,7 +38,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         skip,
         top,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count: top,
         answer: MAX_BYTES,

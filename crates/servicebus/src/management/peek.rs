@@ -5,7 +5,7 @@ use broker::{Browsed, Command, RequestError, RequestId};
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::delivery;
 use crate::embedded::{self, Embedded};
@@ -17,7 +17,7 @@ use crate::response::{self, Status};
 const MAX_MESSAGES: usize = 250;
 const MAX_BYTES: usize = 256 << 10;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let from = body.integer("from-sequence-number")?.unwrap_or_default();
     let from = SequenceNumber(u64::try_from(from).unwrap_or_default());
     let count = match usize::try_from(body.integer("message-count")?.unwrap_or(1)) {
@@ -50,7 +50,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
             max_bytes,
         }),
     };
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: MAX_BYTES,

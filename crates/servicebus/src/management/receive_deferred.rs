@@ -4,7 +4,7 @@ use amqp::{Error, Value};
 use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId};
 use store::SequenceNumber;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::delivery::Lock;
 use crate::embedded::{self, Embedded};
@@ -20,7 +20,7 @@ const USUAL_BYTES: usize = 256 << 10;
 /// Most bytes of the messages of one answer, unless it is a single one.
 const MAX_BYTES: usize = 32 << 20;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
     let numbers = body.elements("sequence-numbers", number)?;
     if numbers.len() > MAX_NUMBERS {
@@ -48,7 +48,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         mode,
         max_bytes: MAX_BYTES,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: count * USUAL_BYTES,

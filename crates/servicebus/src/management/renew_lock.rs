@@ -3,12 +3,12 @@
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::response::Status;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;
     let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
     let command = Box::new(move |request| Command::Renew {
@@ -17,7 +17,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         subqueue,
         tokens,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: 0,

@@ -3,12 +3,12 @@
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::response::Status;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(standing)?;
     let (entity, session) = (standing.id, body.needed_session()?);
     let command = Box::new(move |request| Command::RenewSession {
@@ -16,7 +16,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         entity,
         session,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count: 1,
         answer: 0,

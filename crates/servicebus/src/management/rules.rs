@@ -3,7 +3,7 @@
 use amqp::{Error, Map, Value, encode, value};
 use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription, RuleError};
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::refusal;
@@ -24,7 +24,7 @@ const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
 /// What SDKs tell as the level of the language.
 const COMPATIBILITY: i32 = 20;
 
-pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let name = needed_name(body)?;
     let Some(description) = body.get("rule-description").and_then(Value::as_map) else {
         let text = "The argument 'rule-description' must be a map.";
@@ -44,7 +44,7 @@ pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Operation, Er
     })))
 }
 
-pub(super) fn read_remove(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read_remove(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let (entity, name) = (standing.id, needed_name(body)?.to_owned());
     Ok(operation(Box::new(move |request| Command::RemoveRule {
         request,
@@ -53,7 +53,7 @@ pub(super) fn read_remove(standing: &Standing, body: &Body) -> Result<Operation,
     })))
 }
 
-pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let count = |key: &str, default: i64| {
         let count = body.integer(key)?.unwrap_or(default);
         let text = format!("The argument '{key}' must not be negative.");
@@ -67,7 +67,7 @@ pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Operation, E
         skip,
         top,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count: top,
         answer: MAX_BYTES,
@@ -75,8 +75,8 @@ pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Operation, E
     })
 }
 
-fn operation(command: super::Build) -> Operation {
-    Operation {
+fn operation(command: super::Build) -> Prepared {
+    Prepared {
         command,
         count: 1,
         answer: 0,

@@ -8,7 +8,7 @@ use broker::{Command, Incoming, SendError, Subqueue};
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::incoming::{self, MAX_BATCH};
 use crate::link::{Asked, Standing};
@@ -18,7 +18,7 @@ use crate::response::Status;
 /// What every message costs beside its bytes until it is answered, its number included.
 const OVERHEAD: usize = 256;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     if standing.subqueue != Subqueue::Main {
         return Err(refusal::no_sends_to_subqueue(&standing.path));
     }
@@ -37,7 +37,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         entity,
         messages,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: count * OVERHEAD,

@@ -5,13 +5,13 @@ use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};
 use bytes::Bytes;
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::link::Standing;
 use crate::refusal;
 use crate::response::{self, Status};
 
-pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(standing)?;
     let (entity, session) = (standing.id, body.needed_session()?);
     let command = Box::new(move |request| Command::GetSessionState {
@@ -19,7 +19,7 @@ pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Operation, Er
         entity,
         session,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count: 1,
         answer: usize::try_from(standing.max_message_size).unwrap_or(usize::MAX),
@@ -28,7 +28,7 @@ pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Operation, Er
 }
 
 /// A state is as large as one message at most. (Entities contract 4)
-pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(standing)?;
     let (entity, session) = (standing.id, body.needed_session()?);
     let state = match body.get("session-state") {
@@ -51,7 +51,7 @@ pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Operation, Er
         session,
         state,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count: 1,
         answer: 0,

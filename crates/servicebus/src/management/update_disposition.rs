@@ -3,14 +3,14 @@
 use amqp::Error;
 use broker::{Command, Outcome, SettleError};
 
-use super::{Body, Operation};
+use super::{Body, Prepared};
 use crate::client::Client;
 use crate::disposition;
 use crate::link::{Asked, Standing};
 use crate::refusal;
 use crate::response::{self, Status};
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error> {
+pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;
     let outcome = outcome(body)?;
     let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
@@ -21,7 +21,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Operation, Error>
         tokens,
         outcome,
     });
-    Ok(Operation {
+    Ok(Prepared {
         command,
         count,
         answer: 0,

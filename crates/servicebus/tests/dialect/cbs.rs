@@ -427,9 +427,10 @@ fn a_refused_token_changes_nothing() {
 fn request_credit_does_not_run_out() {
     let (mut world, pair) = anonymous();
     world.credit(pair.response, 1_000, false);
+    let token = token(ORDERS, "root", KEY, 3_600);
     for _ in 0..350 {
         world
-            .call(&pair, &Request::put_token(ORDERS, ""))
+            .call(&pair, &Request::put_token(ORDERS, &token))
             .expect("an answer");
     }
 }
@@ -465,5 +466,30 @@ fn rule_12_an_answer_never_goes_to_another_nodes_link() {
     assert_eq!(
         world.call(&orders, &request).expect("an answer").code(),
         501
+    );
+}
+
+#[test]
+fn a_connection_on_which_one_token_after_the_other_is_refused_is_closed() {
+    let (mut world, pair) = anonymous();
+    world.credit(pair.response, 1_000, false);
+    let good = token(ORDERS, "root", KEY, 3_600);
+    let bad = token(ORDERS, "root", "wrong", 3_600);
+    // One that is accepted counts for all before it.
+    for token in [&bad, &good].repeat(40) {
+        put(&mut world, &pair, ORDERS, token);
+    }
+    for _ in 0..31 {
+        assert_eq!(put(&mut world, &pair, ORDERS, &bad).0, 401);
+    }
+    let last = world.call(&pair, &Request::put_token(ORDERS, &bad));
+    assert!(last.is_none(), "there is nobody left to answer");
+    let error = world.events.iter().find_map(|event| match event {
+        endpoint::Event::Closed { error } => error.clone(),
+        _ => None,
+    });
+    assert_eq!(
+        error.expect("with a reason").condition,
+        "amqp:unauthorized-access"
     );
 }

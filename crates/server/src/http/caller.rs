@@ -1,0 +1,67 @@
+//! Caller: who sends a request, as far as that is shown, and what they may do.
+//!
+//! Credentials that are shown are always checked. On a listener that only this machine can reach
+//! nobody is asked for the development key. A browser that asks for a page from elsewhere says so by
+//! `Origin`, and may do nothing without credentials: no page may move a developer's clock.
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, ORIGIN};
+use servicebus::{Operation, Unauthorized};
+
+use crate::door::House;
+
+/// Who sends a request. It holds what nobody else may see, so it has no `Debug`.
+pub struct Caller {
+    /// What is no text fits nothing.
+    authorization: Option<String>,
+    has_origin: bool,
+    is_loopback: bool,
+}
+
+impl Caller {
+    /// The caller of a request that came through a listener on loopback, or another.
+    pub fn of(headers: &HeaderMap, is_loopback: bool) -> Self {
+        let authorization = headers.get(AUTHORIZATION);
+        Self {
+            authorization: authorization.map(|value| value.to_str().unwrap_or_default().to_owned()),
+            has_origin: headers.contains_key(ORIGIN),
+            is_loopback,
+        }
+    }
+
+    /// Whether the caller may do that at `path` now.
+    pub fn check(
+        &self,
+        house: &House,
+        operation: Operation,
+        path: &str,
+    ) -> Result<(), Unauthorized> {
+        let directory = house.directory();
+        let access = directory.access();
+        match &self.authorization {
+            None if self.has_origin => Err(Unauthorized::Missing(operation.need())),
+            None if self.is_loopback && access.is_development() => Ok(()),
+            shown => {
+                let now = house.clock.moment().wall;
+                access.check(shown.as_deref(), operation, path, now)
+            }
+        }
+    }
+
+    /// Whether the caller, or whoever made `token` for them, may do that at `path` now.
+    pub fn check_with(
+        &self,
+        token: Option<&str>,
+        house: &House,
+        operation: Operation,
+        path: &str,
+    ) -> Result<(), Unauthorized> {
+        let Some(token) = token else {
+            return self.check(house, operation, path);
+        };
+        let now = house.clock.moment().wall;
+        let directory = house.directory();
+        let access = directory.access();
+        access.check(Some(token), operation, path, now)
+    }
+}

@@ -1,0 +1,90 @@
+//! Operation: everything that somebody can ask for, and the right that it takes. (Entities contract
+//! 2.6; wire contract 2.6)
+//!
+//! This table is the only place that says so: every check, of whatever protocol, takes its right
+//! from here, and a test goes through all of it with every combination of rights.
+
+use crate::rights::Need;
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $operation:ident: $need:ident $(, $name:literal)?;)*) => {
+        /// What somebody can ask for.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum Operation { $($(#[$doc])* $operation,)* }
+
+        impl Operation {
+            /// The whole table.
+            pub const ALL: &[Self] = &[$(Self::$operation,)*];
+
+            /// The right that it takes.
+            #[must_use]
+            pub const fn need(self) -> Need {
+                match self { $(Self::$operation => Need::$need,)* }
+            }
+
+            /// What a request to a management node calls it, if it is asked for there. (Wire
+            /// contract 7.3)
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self { $(Self::$operation => [$($name)?].first().copied(),)* }
+            }
+        }
+    };
+}
+
+operations! {
+    /// Showing a token to `$cbs`.
+    PutToken: Nothing;
+    /// A coordinator link; what is done within a transaction takes its own right.
+    Transact: Nothing;
+    /// A link on which the client sends messages.
+    Send: Send;
+    /// A link on which it receives and settles them, or only looks at them.
+    Receive: Listen;
+    /// Links to a management node, of an entity or the namespace.
+    AttachManagement: SendOrListen;
+    /// Looking at messages.
+    Peek: Listen, "com.microsoft:peek-message";
+    /// Renewing the locks of messages.
+    RenewLock: Listen, "com.microsoft:renew-lock";
+    /// Deferred messages by number.
+    ReceiveDeferred: Listen, "com.microsoft:receive-by-sequence-number";
+    /// Settling by lock token.
+    UpdateDisposition: Listen, "com.microsoft:update-disposition";
+    /// Sending for later.
+    Schedule: Send, "com.microsoft:schedule-message";
+    /// Taking that back.
+    CancelScheduled: Send, "com.microsoft:cancel-scheduled-message";
+    /// Deleting what is oldest.
+    DeleteBatch: Listen, "com.microsoft:batch-delete-messages";
+    /// Renewing the lock of a session.
+    RenewSessionLock: Listen, "com.microsoft:renew-session-lock";
+    /// The state of a session.
+    GetSessionState: Listen, "com.microsoft:get-session-state";
+    /// Another one in its place.
+    SetSessionState: Listen, "com.microsoft:set-session-state";
+    /// The sessions that there are.
+    ListSessions: Listen, "com.microsoft:get-message-sessions";
+    /// A rule of a subscription, as the SDKs' rule managers make them.
+    AddRule: Listen, "com.microsoft:add-rule";
+    /// The same, removed.
+    RemoveRule: Listen, "com.microsoft:remove-rule";
+    /// The rules of a subscription.
+    ListRules: Listen, "com.microsoft:enumerate-rules";
+    /// Management over HTTP: whatever is shown or changed there.
+    Administer: Manage;
+    /// The broker's own interface, under `/$railbus/`.
+    Operate: Manage;
+    /// `/metrics`.
+    ReadMetrics: Manage;
+    /// `/health`.
+    CheckHealth: Nothing;
+}
+
+impl Operation {
+    /// The operation that a request to a management node names.
+    pub(crate) fn of_request(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|operation| operation.name() == Some(name))
+    }
+}
