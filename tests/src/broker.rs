@@ -11,6 +11,8 @@ use std::sync::Arc;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::secrets;
+
 /// How a broker is started.
 #[derive(Debug)]
 pub struct Setup {
@@ -57,6 +59,7 @@ impl Setup {
     /// Adds top-level keys or tables to `railbus.toml`.
     #[must_use]
     pub fn configure(mut self, toml: &str) -> Self {
+        secrets::note_keys(toml);
         self.configuration.push_str(toml);
         self.configuration.push('\n');
         self
@@ -131,6 +134,8 @@ impl Setup {
         let file = self.directory.path().join("railbus.toml");
         fs::write(&file, format!("{}{QUEUES}", self.configuration)).expect("the directory is ours");
         let mut command = Command::new(program());
+        // So that whatever could be logged is looked at when the broker ends.
+        command.env("RUST_LOG", "trace");
         command.current_dir(self.directory.path()).arg("serve");
         command.arg("--config").arg(&file);
         if !self
@@ -302,5 +307,9 @@ impl Drop for Broker {
         // It may have ended already.
         drop(self.process.kill());
         drop(self.process.wait());
+        if !std::thread::panicking() {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            secrets::look_for_in(&log);
+        }
     }
 }

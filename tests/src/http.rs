@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::PATIENCE;
+use crate::{PATIENCE, secrets};
 
 /// Sends `request` as it stands and returns all that comes back until the connection is closed.
 ///
@@ -45,6 +45,7 @@ pub fn request(
     headers: &[&str],
     body: &str,
 ) -> (u16, String) {
+    headers.iter().for_each(|line| secrets::note_header(line));
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let length = body.len();
     let answer = exchange(

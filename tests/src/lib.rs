@@ -8,6 +8,7 @@ pub mod broker;
 pub mod http;
 pub mod message;
 pub mod peer;
+pub mod secrets;
 pub mod small_disk;
 pub mod tls;
 pub mod websocket;

@@ -13,7 +13,7 @@ use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTer
 use bytes::{Buf, Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 
-use crate::{PATIENCE, message};
+use crate::{PATIENCE, message, secrets};
 
 /// A rule's name and key for SASL PLAIN.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,18 @@ impl Peer<TcpStream> {
         Self::over(connect(address), credentials)
     }
 
+    /// Connects without showing anything, and waits until the connection is open.
+    ///
+    /// # Panics
+    /// When it does not open.
+    #[must_use]
+    pub fn anonymous(address: SocketAddr) -> Self {
+        let sasl = (Symbol::new("ANONYMOUS"), Vec::new());
+        let mut peer = Self::with(connect(address), sasl);
+        assert!(peer.try_open(), "everybody may connect");
+        peer
+    }
+
     /// The socket, for those who break rules.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
@@ -106,11 +118,16 @@ impl<S: Read + Write> Peer<S> {
     /// Says on `stream` what a client says first, without waiting for an answer.
     #[must_use]
     pub fn over(stream: S, credentials: Credentials) -> Self {
+        secrets::note(credentials.key);
         let response = format!("\0{}\0{}", credentials.rule, credentials.key).into_bytes();
+        Self::with(stream, (Symbol::new("PLAIN"), response))
+    }
+
+    fn with(stream: S, sasl: (Symbol, Vec<u8>)) -> Self {
         let config = Config {
             container_id: "e2e".to_owned(),
             hostname: Some("localhost".to_owned()),
-            client_sasl: Some((Symbol::new("PLAIN"), response)),
+            client_sasl: Some(sasl),
             ..Config::default()
         };
         let mut peer = Self {
@@ -150,6 +167,36 @@ impl<S: Read + Write> Peer<S> {
     pub fn credit(&mut self, link: LinkId, credit: u32) {
         self.connection.set_credit(link, credit, false);
         self.flush();
+    }
+
+    /// Asks for a link to a transaction coordinator; true if it is granted.
+    #[must_use]
+    pub fn coordinates(&mut self) -> bool {
+        let target = TargetTerminus::Coordinator(Vec::new());
+        let link = self.ask_for(Role::Sender, None, target);
+        self.answer(link).is_ok()
+    }
+
+    /// Asks for a link and returns it, or why it is refused.
+    ///
+    /// # Errors
+    /// When the broker refuses it.
+    pub fn try_attach(&mut self, role: Role, node: &str) -> Result<LinkId, Error> {
+        let link = self.ask(role, node);
+        self.answer(link).map(|()| link)
+    }
+
+    /// Waits for the answer to an attach.
+    fn answer(&mut self, link: LinkId) -> Result<(), Error> {
+        let refused = self.wait("attach or refusal", |event| match event {
+            Event::Attached { link: l, attach } if *l == link => match attach.role {
+                Role::Sender => attach.source.is_some().then_some(Ok(())),
+                Role::Receiver => attach.target.is_some().then_some(Ok(())),
+            },
+            Event::Detached { link: l, error, .. } if *l == link => Some(Err(error.clone())),
+            _ => None,
+        });
+        refused.map_err(|error| error.expect("a refusal says why"))
     }
 
     /// Asks for a link, waits for the answer and expects it to be a refusal.
@@ -352,12 +399,20 @@ impl<S: Read + Write> Peer<S> {
     }
 
     fn ask(&mut self, role: Role, queue: &str) -> LinkId {
-        self.links += 1;
         let address = Some(Value::String(queue.into()));
-        let (source, target) = match role {
+        let (source, address) = match role {
             Role::Sender => (None, address),
             Role::Receiver => (address, None),
         };
+        let target = Target {
+            address,
+            ..Target::default()
+        };
+        self.ask_for(role, source, TargetTerminus::Node(target))
+    }
+
+    fn ask_for(&mut self, role: Role, source: Option<Value>, target: TargetTerminus) -> LinkId {
+        self.links += 1;
         let attach = Attach {
             name: format!("link-{}", self.links),
             handle: 0,
@@ -371,10 +426,7 @@ impl<S: Read + Write> Peer<S> {
                 address: source,
                 ..Source::default()
             })),
-            target: Some(Box::new(TargetTerminus::Node(Target {
-                address: target,
-                ..Target::default()
-            }))),
+            target: Some(Box::new(target)),
             unsettled: None,
             incomplete_unsettled: false,
             initial_delivery_count: (role == Role::Sender).then_some(0),

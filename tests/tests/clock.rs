@@ -209,19 +209,19 @@ fn a_real_clock_can_not_be_moved() {
 }
 
 /// `Basic` for a rule's name and key.
-const OWNER: &str = "authorization: Basic b3duZXI6aHVzaA==";
+const OWNER: &str = "authorization: Basic b3duZXI6aHVzaC1odXNo";
 const OWNER_WRONG_KEY: &str = "authorization: Basic b3duZXI6bG91ZA==";
-const SENDER: &str = "authorization: Basic c2VuZGVyOmh1c2g=";
+const SENDER: &str = "authorization: Basic c2VuZGVyOmh1c2gtaHVzaA==";
 
 const RULES: &str = "
 [[auth.rules]]
 name = 'owner'
-primary-key = 'hush'
+primary-key = 'hush-hush'
 rights = ['manage']
 
 [[auth.rules]]
 name = 'sender'
-primary-key = 'hush'
+primary-key = 'hush-hush'
 rights = ['send', 'listen']
 ";
 
@@ -295,7 +295,7 @@ fn the_command_line_shows_and_moves_the_clock() {
         .configure(RULES)
         .arguments(&["--virtual-clock"])
         .start();
-    let owner = connection_string(&broker, "owner", "hush");
+    let owner = connection_string(&broker, "owner", "hush-hush");
     let check = |arguments: &[&str], parts: [&str; 2]| {
         let output = clock(arguments, &owner);
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -318,11 +318,11 @@ fn the_command_line_says_what_is_wrong() {
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains(part), "{stderr}");
     };
-    let owner = connection_string(&broker, "owner", "hush");
+    let owner = connection_string(&broker, "owner", "hush-hush");
     check(&["show"], &owner, 1, "--virtual-clock");
     let wrong = connection_string(&broker, "owner", "loud");
     check(&["show"], &wrong, 1, "refused with 401");
-    let sender = connection_string(&broker, "sender", "hush");
+    let sender = connection_string(&broker, "sender", "hush-hush");
     check(&["advance", "1h"], &sender, 1, "Manage");
     check(&["advance", "soon"], &owner, 2, "`soon` is not a duration");
     check(&["show"], "hello", 2, "there is no Endpoint in it");

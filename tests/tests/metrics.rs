@@ -23,7 +23,7 @@ fn with_keys_of_ones_own_only_manage_may_see_them() {
     let rules = "
 [[auth.rules]]
 name = 'owner'
-primary-key = 'hush'
+primary-key = 'hush-hush'
 rights = ['manage']
 ";
     let broker = Setup::new().configure(rules).start();

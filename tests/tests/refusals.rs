@@ -21,7 +21,7 @@ fn a_wrong_key_is_refused() {
         broker.address(),
         Credentials {
             rule: "RootManageSharedAccessKey",
-            key: "wrong",
+            key: "not-the-key",
         },
     );
     assert_eq!(peer.sasl_outcome(), Code::Auth);
@@ -33,7 +33,7 @@ fn a_wrong_key_is_refused() {
         },
     );
     assert_eq!(peer.sasl_outcome(), Code::Auth);
-    assert!(!broker.log().contains("wrong"));
+    assert!(!broker.log().contains("not-the-key"));
 }
 
 #[test]
@@ -52,13 +52,13 @@ fn a_missing_queue_is_refused_and_the_connection_goes_on() {
 
 #[test]
 fn a_right_that_is_missing_is_refused() {
-    let rules = "[[auth.rules]]\nname = 'sender'\nprimary-key = 'k'\nrights = ['send']";
+    let rules = "[[auth.rules]]\nname = 'sender'\nprimary-key = 'key-of-sender'\nrights = ['send']";
     let broker = Setup::new().configure(rules).start();
     let mut peer = Peer::begin(
         broker.address(),
         Credentials {
             rule: "sender",
-            key: "k",
+            key: "key-of-sender",
         },
     );
     let sender = peer.sender("orders");

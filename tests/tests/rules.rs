@@ -94,21 +94,21 @@ fn only_manage_may_test_a_rule() {
     let rules = "
         [[auth.rules]]
         name = 'owner'
-        primary-key = 'hush'
+        primary-key = 'hush-hush'
         rights = ['manage']
         [[auth.rules]]
         name = 'sender'
-        primary-key = 'hush'
+        primary-key = 'hush-hush'
         rights = ['send', 'listen']
     ";
     let broker = Setup::new().configure(rules).start();
     let body = json!({"message": {}}).to_string();
-    // sender:hush
-    for headers in [&[][..], &["authorization: Basic c2VuZGVyOmh1c2g="]] {
+    // sender:hush-hush
+    for headers in [&[][..], &["authorization: Basic c2VuZGVyOmh1c2gtaHVzaA=="]] {
         assert_eq!(ask(&broker, headers, &body).0, 401, "{headers:?}");
     }
-    // owner:hush
-    let owner = ["authorization: Basic b3duZXI6aHVzaA=="];
+    // owner:hush-hush
+    let owner = ["authorization: Basic b3duZXI6aHVzaC1odXNo"];
     assert_eq!(ask(&broker, &owner, &body).0, 200);
 }
 

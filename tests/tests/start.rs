@@ -157,7 +157,8 @@ fn the_development_key_is_for_loopback_only() {
         .arguments(&["--allow-development-key"])
         .start();
     assert!(broker.ready_line().contains("Endpoint=sb://localhost:"));
-    let configured = "[[auth.rules]]\nname = 'owner'\nprimary-key = 'k'\nrights = ['manage']";
+    let configured =
+        "[[auth.rules]]\nname = 'owner'\nprimary-key = 'key-of-sender'\nrights = ['manage']";
     let _ = Setup::new()
         .only_arguments(&public)
         .configure(configured)

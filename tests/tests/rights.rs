@@ -1,0 +1,304 @@
+//! Rights: every operation of the table, tried by everyone there is, over AMQP and HTTP.
+//!
+//! What is expected of a cell comes from the table and the claims alone: an operation is refused for
+//! want of a right exactly if the claims at its place do not meet its need. What becomes of an
+//! operation that is not refused is for other tests.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
+use amqp::{Role, Value};
+use broker::Wall;
+use bytes::BytesMut;
+use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
+use endpoint::LinkId;
+use servicebus::{Need, Operation, Rights, Secret};
+
+const RULES: &str = "
+[[auth.rules]]
+name = 'owner'
+primary-key = 'key-of-owner'
+rights = ['send', 'listen', 'manage']
+
+[[auth.rules]]
+name = 'sender'
+primary-key = 'key-of-sender'
+rights = ['send']
+
+[[auth.rules]]
+name = 'listener'
+primary-key = 'first-key-of-listener'
+secondary-key = 'key-of-listener'
+rights = ['listen']
+
+[[auth.rules]]
+name = 'both'
+primary-key = 'key-of-both'
+rights = ['send', 'listen']
+
+[[auth.rules]]
+name = 'elsewhere'
+primary-key = 'key-of-elsewhere'
+rights = ['send', 'listen', 'manage']
+entity = 'others'
+
+[[auth.rules]]
+name = 'here'
+primary-key = 'key-of-here'
+rights = ['listen']
+entity = 'orders'
+";
+
+/// Rules that are made over HTTP and live with `orders`.
+const OF_ORDERS: &str = r#"<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml">
+<QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"><AuthorizationRules>
+<AuthorizationRule><Rights><AccessRights>Send</AccessRights></Rights>
+<KeyName>inner-sender</KeyName><PrimaryKey>key-of-inner-sender</PrimaryKey></AuthorizationRule>
+<AuthorizationRule><Rights><AccessRights>Send</AccessRights><AccessRights>Listen</AccessRights>
+<AccessRights>Manage</AccessRights></Rights>
+<KeyName>inner-owner</KeyName><PrimaryKey>key-of-inner-owner</PrimaryKey></AuthorizationRule>
+</AuthorizationRules></QueueDescription></content></entry>"#;
+
+/// Somebody, and what they may do.
+#[derive(Clone, Copy, Debug)]
+struct Claimant {
+    /// Nobody shows nothing.
+    shows: Option<Credentials>,
+    rights: Rights,
+    /// Where, and below it.
+    place: &'static str,
+}
+
+impl Claimant {
+    /// `rights` are the first letters of Send, Listen and Manage.
+    fn new(rule: &'static str, key: &'static str, rights: &str, place: &'static str) -> Self {
+        Self {
+            shows: Some(Credentials { rule, key }),
+            rights: Rights {
+                send: rights.contains('s'),
+                listen: rights.contains('l'),
+                manage: rights.contains('m'),
+            },
+            place,
+        }
+    }
+
+    /// Whether they may do what needs this at a path.
+    fn may(&self, need: Need, path: &str) -> bool {
+        let reaches = path.starts_with(self.place);
+        let rights = if reaches { self.rights } else { Rights::NONE };
+        rights.meet(need)
+    }
+
+    fn connect(&self, broker: &Broker) -> Peer {
+        match self.shows {
+            None => Peer::anonymous(broker.address()),
+            Some(credentials) => {
+                let mut peer = Peer::begin(broker.address(), credentials);
+                assert!(peer.try_open(), "{self:?} knows a key");
+                peer
+            }
+        }
+    }
+
+    /// The header of a request, if they have something to show.
+    fn header(&self) -> Option<String> {
+        let Credentials { rule, key } = self.shows?;
+        let key = Secret::new(key.to_owned());
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970");
+        let expires = Wall(u64::try_from(now.as_millis()).expect("before 500,000,000") + 600_000);
+        let token = servicebus::sign("http://localhost/", rule, &key, expires);
+        Some(format!("authorization: {token}"))
+    }
+}
+
+fn everyone() -> Vec<Claimant> {
+    let nobody = Claimant {
+        shows: None,
+        rights: Rights::NONE,
+        place: "/",
+    };
+    vec![
+        nobody,
+        Claimant::new("owner", "key-of-owner", "slm", "/"),
+        Claimant::new("sender", "key-of-sender", "s", "/"),
+        Claimant::new("listener", "key-of-listener", "l", "/"),
+        Claimant::new("both", "key-of-both", "sl", "/"),
+        Claimant::new("elsewhere", "key-of-elsewhere", "slm", "/others"),
+        Claimant::new("here", "key-of-here", "l", "/orders"),
+        Claimant::new("inner-sender", "key-of-inner-sender", "s", "/orders"),
+        Claimant::new("inner-owner", "key-of-inner-owner", "slm", "/orders"),
+    ]
+}
+
+fn start() -> Broker {
+    let broker = Setup::new().configure(RULES).start();
+    secrets::note("key-of-inner-sender");
+    secrets::note("key-of-inner-owner");
+    let owner = everyone()[1].header().expect("it has a key");
+    let headers = [&*owner, "if-match: *"];
+    let (status, body) = http::request(broker.address(), "PUT", "/orders", &headers, OF_ORDERS);
+    assert_eq!(status, 200, "{body}");
+    broker
+}
+
+/// One way to ask for an operation: where, and what comes of it: whether it was let in.
+type Attempt = (&'static str, Box<dyn Fn(&Claimant, &Broker) -> bool>);
+
+fn over_amqp(path: &'static str, attempt: fn(&mut Peer, &str) -> bool) -> Attempt {
+    let node = path.trim_start_matches('/');
+    (
+        path,
+        Box::new(move |claimant, broker| attempt(&mut claimant.connect(broker), node)),
+    )
+}
+
+fn over_http(method: &'static str, path: &'static str, body: &'static str) -> Attempt {
+    (
+        path,
+        Box::new(move |claimant, broker| {
+            let header = claimant.header();
+            let headers: Vec<&str> = header.iter().map(String::as_str).collect();
+            let (status, _) = http::request(broker.address(), method, path, &headers, body);
+            status != 401
+        }),
+    )
+}
+
+/// Every way to ask for an operation.
+fn attempts(operation: Operation) -> Vec<Attempt> {
+    match operation {
+        Operation::PutToken => vec![over_amqp("/$cbs", |peer, node| {
+            is_granted(peer.try_attach(Role::Sender, node))
+        })],
+        Operation::Transact => vec![over_amqp("/", |peer, _| peer.coordinates())],
+        Operation::Send => vec![
+            over_amqp("/orders", |peer, node| {
+                is_granted(peer.try_attach(Role::Sender, node))
+            }),
+            over_amqp("/others", |peer, node| {
+                is_granted(peer.try_attach(Role::Sender, node))
+            }),
+        ],
+        Operation::Receive => vec![
+            over_amqp("/orders", |peer, node| {
+                is_granted(peer.try_attach(Role::Receiver, node))
+            }),
+            over_amqp("/orders/$DeadLetterQueue", |peer, node| {
+                is_granted(peer.try_attach(Role::Receiver, node))
+            }),
+        ],
+        Operation::AttachManagement => vec![
+            over_amqp("/orders/$management", |peer, node| {
+                is_granted(peer.try_attach(Role::Sender, node))
+            }),
+            over_amqp("/$management", |peer, node| {
+                is_granted(peer.try_attach(Role::Receiver, node))
+            }),
+        ],
+        Operation::Administer => {
+            let mut all = Vec::new();
+            for path in [
+                "/orders",
+                "/orders/nothing",
+                "/others",
+                "/$namespaceinfo",
+                "/$Resources/queues",
+                "/orders/Subscriptions",
+                "/orders/Subscriptions/a/Rules/b",
+            ] {
+                all.push(over_http("GET", path, ""));
+            }
+            for path in [
+                "/orders/nothing",
+                "/others/nothing",
+                "/orders/Subscriptions/a",
+                "/orders/Subscriptions/a/Rules/b",
+            ] {
+                all.push(over_http("PUT", path, "no description"));
+                all.push(over_http("DELETE", path, ""));
+            }
+            all
+        }
+        Operation::Operate => vec![
+            over_http("GET", "/$railbus/clock", ""),
+            over_http("POST", "/$railbus/clock", "{}"),
+            over_http("POST", "/$railbus/rules/test", "{}"),
+            over_http("GET", "/$railbus/nothing", ""),
+        ],
+        Operation::ReadMetrics => vec![over_http("GET", "/metrics", "")],
+        Operation::CheckHealth => vec![over_http("GET", "/health", "")],
+        request => {
+            let name = request.name().expect("it is asked for by its name");
+            let attempt = move |claimant: &Claimant, broker: &Broker| {
+                may_request(&mut claimant.connect(broker), name)
+            };
+            vec![("/orders/$management", Box::new(attempt))]
+        }
+    }
+}
+
+/// Whether a link is granted. One that is not is refused for want of a right and nothing else.
+fn is_granted(attached: Result<LinkId, amqp::Error>) -> bool {
+    match attached {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.condition.as_str(), "amqp:unauthorized-access");
+            false
+        }
+    }
+}
+
+/// Whether a request to the management node of `orders` is looked at.
+fn may_request(peer: &mut Peer, operation: &str) -> bool {
+    let node = "orders/$management";
+    let Ok(answers) = peer.try_attach(Role::Receiver, node) else {
+        return false;
+    };
+    peer.credit(answers, 1);
+    let requests = peer.sender(node);
+    peer.send_encoded(requests, &request(operation));
+    status(&peer.receive(answers).payload) != 401
+}
+
+fn request(operation: &str) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    let properties = Properties {
+        message_id: Some(Value::Ulong(1)),
+        ..Properties::default()
+    };
+    properties.encode(&mut out);
+    let named = [(Value::from("operation"), Value::from(operation))];
+    encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &named);
+    amqp::encode::descriptor(&mut out, 0x77);
+    amqp::encode::value(&mut out, &Value::Map(Vec::new()));
+    out.to_vec()
+}
+
+fn status(answer: &bytes::Bytes) -> i64 {
+    let sections = Sections::scan(answer).expect("a message");
+    let properties = answer.slice(sections.application_properties);
+    let properties = decode_map_section(&properties).expect("a map");
+    let status = amqp::value::lookup(&properties, "statusCode");
+    let status = status.or_else(|| amqp::value::lookup(&properties, "status-code"));
+    status.and_then(Value::as_integer).expect("a number")
+}
+
+#[test]
+fn every_operation_is_open_to_those_who_have_its_right_and_to_nobody_else() {
+    let broker = start();
+    let mut wrong = Vec::new();
+    for &operation in Operation::ALL {
+        for claimant in everyone() {
+            for (path, attempt) in attempts(operation) {
+                let expected = claimant.may(operation.need(), path);
+                if attempt(&claimant, &broker) != expected {
+                    wrong.push(format!("{operation:?} at {path} by {:?}", claimant.shows));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
