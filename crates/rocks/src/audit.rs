@@ -144,7 +144,7 @@ impl Pieces {
 type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
 
 /// Every row of a family of its own.
-fn each(
+pub(crate) fn each(
     database: &Database,
     family: &ColumnFamily,
     mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
@@ -156,7 +156,7 @@ fn each(
 }
 
 /// Every row of a kind.
-fn each_of(
+pub(crate) fn each_of(
     database: &Database,
     kind: Kind,
     mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,

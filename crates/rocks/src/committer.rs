@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use store::{CommitId, StoreError, Write, WriteSet};
 
+use crate::backup;
 use crate::database::refused;
 use crate::log::{CommitLog, Sync};
 use crate::merge::{GiveBack, Merger};
@@ -29,8 +30,13 @@ const GROUP_SETS: usize = 16_384;
 /// How often the witness is synced and the file system asked.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
-/// A write set on its way.
-pub(crate) type Submission = (CommitId, WriteSet);
+/// What is asked of the committer.
+pub(crate) enum Submission {
+    /// To make a write set durable.
+    Writes(CommitId, WriteSet),
+    /// To make a copy of all that was submitted before.
+    Backup(backup::Order),
+}
 
 /// Called whenever there is something new to see at the store.
 pub(crate) type Wake = Arc<dyn Fn() + Send + std::marker::Sync>;
@@ -64,7 +70,7 @@ struct Group {
 }
 
 impl Group {
-    fn add(&mut self, (id, set): Submission) {
+    fn add(&mut self, id: CommitId, set: WriteSet) {
         self.writes += set.as_slice().len();
         for body in set.as_slice().iter().filter_map(body_bytes) {
             self.messages += 1;
@@ -115,15 +121,7 @@ impl Committer {
         let mut kept_at = Instant::now();
         loop {
             match submissions.recv_timeout(HOUSEKEEPING) {
-                Ok(submission) => {
-                    group.add(submission);
-                    while !group.is_full()
-                        && let Ok(submission) = submissions.try_recv()
-                    {
-                        group.add(submission);
-                    }
-                    self.commit(&mut group)?;
-                }
+                Ok(submission) => self.take(submission, &mut group, submissions)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.keep_house(),
             }
@@ -132,6 +130,48 @@ impl Committer {
                 kept_at = Instant::now();
             }
         }
+    }
+
+    /// Commits `first` and what waits behind it as one group. A backup ends the group.
+    fn take(
+        &mut self,
+        first: Submission,
+        group: &mut Group,
+        submissions: &Receiver<Submission>,
+    ) -> Result<(), StoreError> {
+        let mut next = Some(first);
+        while let Some(submission) = next {
+            match submission {
+                Submission::Writes(id, set) => group.add(id, set),
+                Submission::Backup(order) => {
+                    self.commit_if_any(group)?;
+                    return self.back_up(order);
+                }
+            }
+            next = if group.is_full() {
+                None
+            } else {
+                submissions.try_recv().ok()
+            };
+        }
+        self.commit_if_any(group)
+    }
+
+    fn commit_if_any(&mut self, group: &mut Group) -> Result<(), StoreError> {
+        if group.sets.is_empty() {
+            return Ok(());
+        }
+        self.commit(group)
+    }
+
+    /// Makes a copy. That it can not be made is for whoever asked; the store itself only has to be
+    /// durable as far as it is acknowledged.
+    fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
+        let started = Instant::now();
+        self.sync_all()?;
+        order.carry_out(self.position, |path| self.log.database().checkpoint(path));
+        tracing::info!(waited = ?started.elapsed(), position = self.position, "commits waited for a backup");
+        Ok(())
     }
 
     fn commit(&mut self, group: &mut Group) -> Result<(), StoreError> {
@@ -194,18 +234,24 @@ impl Committer {
 
     /// About once a second, and at the end.
     fn keep_house(&mut self) -> Result<(), StoreError> {
-        if self.witness.position() < self.position {
-            self.log.sync()?;
-            self.witness
-                .record(self.position)
-                .map_err(|error| witness_error(&error))?;
-        }
+        self.sync_all()?;
         self.witness.sync().map_err(|error| witness_error(&error))?;
         let asked = self.space.ask();
         if self.publish_space(asked) {
             (self.wake)();
         }
         self.tell();
+        Ok(())
+    }
+
+    /// Makes durable what is buffered.
+    fn sync_all(&mut self) -> Result<(), StoreError> {
+        if self.witness.position() < self.position {
+            self.log.sync()?;
+            self.witness
+                .record(self.position)
+                .map_err(|error| witness_error(&error))?;
+        }
         Ok(())
     }
 

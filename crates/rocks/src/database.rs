@@ -7,9 +7,10 @@
 use std::path::Path;
 use std::sync::RwLock;
 
+use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
-    DBCompressionType, DBRecoveryMode, ErrorKind, LogLevel, WriteBufferManager,
+    DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, WriteBufferManager,
 };
 use store::StoreError;
 
@@ -25,6 +26,8 @@ const TABLE_FILE: u64 = 16 << 20;
 const OPEN_FILES: i32 = 512;
 /// What flushes and compactions may write per second at most; tuned down by RocksDB itself.
 const BACKGROUND_BYTES_PER_SECOND: i64 = 1 << 30;
+/// The size of the log from which a checkpoint would flush memtables rather than copy it.
+const NEVER_FLUSH: u64 = u64::MAX;
 const MIB: u64 = 1 << 20;
 
 /// The column families by name. Each costs a sync when a store is made and a table when one is
@@ -75,6 +78,22 @@ impl Database {
             message: handle(family::MESSAGE),
             body: handle(family::BODY),
         }
+    }
+
+    /// Writes all memtables to tables.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let families = self.families();
+        let families = [families.state, families.message, families.body];
+        self.db
+            .flush_cfs_opt(&families, &FlushOptions::default())
+            .map_err(refused)
+    }
+
+    /// Makes a copy of what is in the log, at `path`. Nothing may be written meanwhile.
+    pub fn checkpoint(&self, path: &Path) -> Result<(), StoreError> {
+        let checkpoint = Checkpoint::new(&self.db).map_err(refused)?;
+        let made = checkpoint.create_checkpoint_with_log_size(path, NEVER_FLUSH);
+        made.map_err(refused)
     }
 
     /// A value of which there is one.

@@ -6,6 +6,7 @@
 //! witness   the newest acknowledged position in the log
 //! reserve   space to let go of when the disk is full
 //! rescue/   the log files of an opening that has not been checked yet
+//! staging/  a backup that is being made
 //! db/       RocksDB
 //! ```
 
@@ -19,9 +20,60 @@ use crate::value::{FORMAT, damaged};
 
 const FORMAT_PREFIX: &str = "railbus-store ";
 
+/// Where things are in a directory, be it a store's or a backup's.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout(PathBuf);
+
+impl Layout {
+    pub fn new(root: &Path) -> Self {
+        Self(root.to_path_buf())
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.0.join("db")
+    }
+
+    pub fn witness(&self) -> PathBuf {
+        self.0.join("witness")
+    }
+
+    pub fn reserve(&self) -> PathBuf {
+        self.0.join("reserve")
+    }
+
+    pub fn rescue(&self) -> PathBuf {
+        self.0.join("rescue")
+    }
+
+    pub fn format(&self) -> PathBuf {
+        self.0.join("format")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// Where a backup is put together.
+    pub fn staging(&self) -> Self {
+        Self(self.0.join("staging"))
+    }
+
+    /// Removes the whole, if it is there.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A locked data directory.
 pub(crate) struct Directory {
-    root: PathBuf,
+    layout: Layout,
     /// Unlocked by closing it, also when the process dies.
     _lock: File,
 }
@@ -30,7 +82,8 @@ impl Directory {
     /// Creates the directory if there is none, and locks it.
     pub fn acquire(root: &Path) -> Result<Self, StoreError> {
         create_directory(root).map_err(|error| io_error("creating", root, &error))?;
-        let path = root.join("lock");
+        let layout = Layout::new(root);
+        let path = layout.lock();
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -39,7 +92,7 @@ impl Directory {
         let lock = lock.map_err(|error| io_error("opening", &path, &error))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
-                root: root.to_path_buf(),
+                layout,
                 _lock: lock,
             }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
@@ -49,33 +102,13 @@ impl Directory {
         }
     }
 
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    pub fn database(&self) -> PathBuf {
-        self.root.join("db")
-    }
-
-    pub fn witness(&self) -> PathBuf {
-        self.root.join("witness")
-    }
-
-    pub fn reserve(&self) -> PathBuf {
-        self.root.join("reserve")
-    }
-
-    pub fn rescue(&self) -> PathBuf {
-        self.root.join("rescue")
-    }
-
-    fn format(&self) -> PathBuf {
-        self.root.join("format")
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// Refuses what a newer program wrote. A directory without the file is new.
     pub fn check_format(&self) -> Result<(), StoreError> {
-        let path = self.format();
+        let path = self.layout.format();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -90,7 +123,7 @@ impl Directory {
 
     /// Writes the format file if there is none.
     pub fn write_format(&self) -> Result<(), StoreError> {
-        let path = self.format();
+        let path = self.layout.format();
         if path.exists() {
             return Ok(());
         }

@@ -5,6 +5,7 @@
 //! acknowledged is ever lost silently: a log that ends too early is refused at opening.
 
 mod audit;
+mod backup;
 mod chunk;
 mod committer;
 mod database;
@@ -21,6 +22,7 @@ mod progress;
 mod reader;
 mod removal;
 mod rescue;
+mod restore;
 mod rocks_store;
 mod scan;
 mod settled;
@@ -28,8 +30,11 @@ mod shares;
 mod space;
 pub mod statistics;
 mod value;
+mod verify;
 mod witness;
 
 pub use options::{Durability, Options};
+pub use restore::{RestoreError, restore};
 pub use rocks_store::RocksStore;
 pub use statistics::Statistics;
+pub use verify::Contents;

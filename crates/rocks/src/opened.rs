@@ -11,7 +11,7 @@ use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::directory::{Directory, check_version, io_error};
+use crate::directory::{Directory, Layout, check_version, io_error};
 use crate::key::{self, Kind, single};
 use crate::log::{CommitLog, Sync};
 use crate::options::Options;
@@ -37,14 +37,18 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, StoreError> {
     let directory = Directory::acquire(path)?;
     directory.check_format()?;
+    let layout = directory.layout();
+    let unfinished = layout.staging();
+    let removing = |error| io_error("removing", unfinished.root(), &error);
+    unfinished.remove().map_err(removing)?;
     let asking = |error| io_error("asking for free space at", path, &error);
-    let reserve = Reserve::new(directory.reserve(), options.memtables());
+    let reserve = Reserve::new(layout.reserve(), options.memtables());
     let free = space::free_bytes(path).map_err(asking)?;
     reserve.release_if_needed(free).map_err(asking)?;
-    let rescue = Rescue::link(&directory.database(), directory.rescue());
-    let database = Arc::new(Database::open(&directory.database(), options)?);
+    let rescue = Rescue::link(&layout.database(), layout.rescue());
+    let database = Arc::new(Database::open(&layout.database(), options)?);
     let position = recovered_position(&database)?;
-    examine(&directory, position, options, rescue)?;
+    examine(layout, position, options, rescue)?;
     let mut log = CommitLog::new(database.clone());
     settle_format(&database, &mut log)?;
     directory.write_format()?;
@@ -63,15 +67,15 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, StoreError>
 
 /// Compares what was recovered with what the witness saw acknowledged.
 fn examine(
-    directory: &Directory,
+    layout: &Layout,
     recovered: u64,
     options: &Options,
     rescue: Rescue,
 ) -> Result<(), StoreError> {
-    let letting_go = |error| io_error("removing", &directory.rescue(), &error);
-    let lost = match Witness::read(&directory.witness())? {
+    let letting_go = |error| io_error("removing", &layout.rescue(), &error);
+    let lost = match Witness::read(&layout.witness())? {
         Testimony::Position(witnessed) if witnessed > recovered => {
-            let rescue = directory.rescue();
+            let rescue = layout.rescue();
             let hint = format!("damaged log files are kept in {}", rescue.display());
             StoreError::LostCommits {
                 recovered,
@@ -80,7 +84,7 @@ fn examine(
             }
         }
         Testimony::Unreadable => {
-            let detail = format!("{}: neither slot", directory.witness().display());
+            let detail = format!("{}: neither slot", layout.witness().display());
             value::damaged("the witness of the log", detail)
         }
         Testimony::Nothing | Testimony::Position(_) => return rescue.release().map_err(letting_go),

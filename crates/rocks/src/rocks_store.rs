@@ -6,11 +6,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use store::{
-    CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader, Recovery, Store,
-    StoreError, WriteSet,
+    Backup, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader, Recovery,
+    Store, StoreError, WriteSet,
 };
 
 use crate::audit;
+use crate::backup::RocksBackup;
 use crate::committer::{Committer, Submission, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
@@ -38,7 +39,7 @@ pub struct RocksStore {
     progress: Arc<Progress>,
     statistics: Arc<Statistics>,
     /// None once the store is being closed.
-    submissions: Option<Sender<Submission>>,
+    submissions: Option<Arc<Sender<Submission>>>,
     committer: Option<JoinHandle<()>>,
     last: CommitId,
     #[cfg(test)]
@@ -54,9 +55,10 @@ impl RocksStore {
     /// commits that had been acknowledged.
     pub fn open(path: &Path, options: Options, wake: Wake) -> Result<Self, StoreError> {
         let opened = Arc::new(opened::open(path, &options)?);
-        let witness = Witness::open(&opened.directory.witness(), opened.position)?;
+        let layout = opened.directory.layout();
+        let witness = Witness::open(&layout.witness(), opened.position)?;
         let asking = |error| io_error("asking for free space at", path, &error);
-        let space = Space::new(opened.directory.root(), options.reserve()).map_err(asking)?;
+        let space = Space::new(layout.root(), options.reserve()).map_err(asking)?;
         let progress = Arc::new(Progress::default());
         progress.set_nearly_full(space.is_nearly_full());
         let statistics = Arc::new(Statistics::default());
@@ -85,7 +87,7 @@ impl RocksStore {
             opened,
             progress,
             statistics,
-            submissions: Some(submissions),
+            submissions: Some(Arc::new(submissions)),
             committer: Some(thread),
             last: CommitId::default(),
             #[cfg(test)]
@@ -114,20 +116,8 @@ impl RocksStore {
     /// When something is damaged, or chunks and their index disagree.
     pub fn image(&self) -> Result<Image, StoreError> {
         self.progress.wait_for(self.last)?;
-        let recovery = self.load_recovery()?;
+        let recovery = load_recovery(&self.opened.database)?;
         audit::image(&self.opened.database, recovery)
-    }
-
-    fn load_recovery(&self) -> Result<Recovery, StoreError> {
-        let database = &self.opened.database;
-        let entities = load_entities(database)?;
-        Ok(Recovery {
-            rules: load_rules(database, &entities)?,
-            entities,
-            heads: load_heads(database)?,
-            expiries: load_expiries(database)?,
-            last_entity: opened::last_entity(database)?,
-        })
     }
 
     fn finish(&mut self) {
@@ -144,7 +134,7 @@ impl Store for RocksStore {
         self.last = self.last.next();
         if let Some(submissions) = &self.submissions {
             // Fails only when the committer panicked, which is reported as a failure.
-            drop(submissions.send((self.last, writes)));
+            drop(submissions.send(Submission::Writes(self.last, writes)));
         }
         self.last
     }
@@ -166,9 +156,15 @@ impl Store for RocksStore {
         Arc::new(RocksReader { opened, progress })
     }
 
+    fn backup(&self) -> Option<Arc<dyn Backup>> {
+        let submissions = self.submissions.as_ref()?;
+        let backup = RocksBackup::new(&self.opened, submissions, self.progress.clone());
+        Some(Arc::new(backup))
+    }
+
     fn recover(&mut self) -> Result<Recovery, StoreError> {
         self.progress.wait_for(self.last)?;
-        self.load_recovery()
+        load_recovery(&self.opened.database)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
@@ -180,6 +176,18 @@ impl Drop for RocksStore {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// What a broker starts from.
+pub(crate) fn load_recovery(database: &Database) -> Result<Recovery, StoreError> {
+    let entities = load_entities(database)?;
+    Ok(Recovery {
+        rules: load_rules(database, &entities)?,
+        entities,
+        heads: load_heads(database)?,
+        expiries: load_expiries(database)?,
+        last_entity: opened::last_entity(database)?,
+    })
 }
 
 fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {

@@ -6,6 +6,7 @@
 //! as one set becomes durable as one, and sets become durable in the order of their ids.
 
 pub mod audit;
+pub mod backup;
 pub mod conformance;
 pub mod entry;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod query;
 pub mod record;
 pub mod write;
 
+pub use backup::{Backup, BackupError};
 pub use entry::{Entry, EntryKey, Index};
 pub use error::StoreError;
 pub use id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
@@ -43,6 +45,11 @@ pub trait Store: Send {
 
     /// For what was dropped from memory. Reading blocks, so it happens off the shard.
     fn reader(&self) -> Arc<dyn Reader>;
+
+    /// For copies of the store; none of a store that has no files.
+    fn backup(&self) -> Option<Arc<dyn Backup>> {
+        None
+    }
 
     /// What a broker starts from: one row per entity, whatever the backlog.
     ///

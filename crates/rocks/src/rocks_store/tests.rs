@@ -13,6 +13,7 @@ use super::*;
 use crate::log::Sync;
 use crate::options::Durability;
 
+mod backup;
 mod damage;
 mod shares;
 

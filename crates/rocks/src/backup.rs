@@ -1,0 +1,196 @@
+//! Backup: a copy of an open store that shares its files, made between two commits.
+//!
+//! Memtables are flushed first, while commits go on, so that little is left in the log. Then the
+//! committer itself, between two groups, links tables and blobs, copies the end of the log, writes
+//! a witness of its own position and moves the whole to its place. So the copy ends at an exact
+//! position, everything in it is on stable storage in either durability, and nothing that is not in
+//! it is acknowledged before the copy is there. What commits wait for is a few syncs and as many
+//! links as there are files.
+//!
+//! A copy is put together inside the data directory: what a crash leaves of one goes at the next
+//! opening.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
+
+use store::backup::Made;
+use store::{Backup, BackupError, StoreError};
+
+use crate::committer::Submission;
+use crate::directory::{Layout, sync_directory};
+use crate::opened::Opened;
+use crate::progress::Progress;
+use crate::witness::Witness;
+
+/// Makes backups of one store as long as it is open.
+pub(crate) struct RocksBackup {
+    /// Neither keeps the store open.
+    opened: Weak<Opened>,
+    submissions: Weak<Sender<Submission>>,
+    progress: Arc<Progress>,
+    /// Held by the one backup that may be made at a time.
+    one: Mutex<()>,
+}
+
+/// What the committer is asked for.
+pub(crate) struct Order {
+    /// Where the copy is put together; `format` is in it already.
+    staging: Layout,
+    /// Where it is moved to.
+    target: PathBuf,
+    /// The position it ends with.
+    answer: SyncSender<io::Result<u64>>,
+}
+
+impl RocksBackup {
+    pub fn new(
+        opened: &Arc<Opened>,
+        submissions: &Arc<Sender<Submission>>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self {
+            opened: Arc::downgrade(opened),
+            submissions: Arc::downgrade(submissions),
+            progress,
+            one: Mutex::default(),
+        }
+    }
+
+    /// Has the committer make the copy and waits for it.
+    fn order(&self, staging: Layout, target: &Path) -> Result<u64, BackupError> {
+        let (answer, made) = mpsc::sync_channel(1);
+        let order = Order {
+            staging,
+            target: target.to_path_buf(),
+            answer,
+        };
+        let submissions = self.submissions.upgrade().ok_or_else(closed)?;
+        // Fails only when the committer has panicked, and then no answer comes either.
+        drop(submissions.send(Submission::Backup(order)));
+        drop(submissions);
+        match made.recv() {
+            Ok(made) => made.map_err(|error| refused(&error, target)),
+            Err(_) => Err(self
+                .progress
+                .failure()
+                .map_or_else(closed, BackupError::Store)),
+        }
+    }
+}
+
+impl Backup for RocksBackup {
+    fn back_up(&self, target: &Path) -> Result<Made, BackupError> {
+        let _one = match self.one.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
+            // Whoever panicked left files behind, which go now.
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Ok(held) => held,
+        };
+        let opened = self.opened.upgrade().ok_or_else(closed)?;
+        if self.progress.is_nearly_full() {
+            return Err(BackupError::NearlyFull);
+        }
+        check_place(opened.directory.layout().root(), target)?;
+        let staging = opened.directory.layout().staging();
+        let made = prepare(&opened, &staging)
+            .and_then(|()| self.order(staging.clone(), target))
+            .and_then(|position| {
+                let bytes = bytes_below(target).map_err(|error| refused(&error, target))?;
+                Ok(Made { position, bytes })
+            });
+        if made.is_err() {
+            // What can not be removed now goes at the next opening.
+            drop(staging.remove());
+        }
+        made
+    }
+}
+
+impl Order {
+    /// Makes the copy of a store of which everything up to `position` is durable, and says so.
+    pub fn carry_out(
+        self,
+        position: u64,
+        checkpoint: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) {
+        let made = self.make(position, checkpoint);
+        // Nobody has to wait for it.
+        drop(self.answer.send(made.map(|()| position)));
+    }
+
+    fn make(
+        &self,
+        position: u64,
+        checkpoint: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> io::Result<()> {
+        checkpoint(&self.staging.database()).map_err(io::Error::other)?;
+        Witness::open(&self.staging.witness(), position)
+            .map(drop)
+            .map_err(io::Error::other)?;
+        sync_directory(self.staging.root())?;
+        // An empty directory would be replaced, and what it is empty for is not known.
+        if fs::symlink_metadata(&self.target).is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(self.staging.root(), &self.target)?;
+        self.target.parent().map_or(Ok(()), sync_directory)
+    }
+}
+
+/// Refuses what can be refused before anything is done.
+fn check_place(root: &Path, target: &Path) -> Result<(), BackupError> {
+    let parent = target.parent().unwrap_or(target);
+    let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev());
+    let device_of_parent = device(parent).map_err(|error| refused(&error, parent))?;
+    if device_of_parent != device(root).map_err(|error| refused(&error, root))? {
+        return Err(refused(&ErrorKind::CrossesDevices.into(), target));
+    }
+    if fs::symlink_metadata(target).is_ok() {
+        return Err(refused(&ErrorKind::AlreadyExists.into(), target));
+    }
+    Ok(())
+}
+
+/// Does what commits need not wait for.
+fn prepare(opened: &Opened, staging: &Layout) -> Result<(), BackupError> {
+    let begin = || {
+        staging.remove()?;
+        fs::create_dir(staging.root())?;
+        // A new version of the file replaces it, so it may be shared.
+        fs::hard_link(opened.directory.layout().format(), staging.format())?;
+        File::open(staging.root())?.sync_all()
+    };
+    begin().map_err(|error| refused(&error, staging.root()))?;
+    Ok(opened.database.flush()?)
+}
+
+fn bytes_below(path: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() {
+            bytes_below(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(bytes)
+}
+
+fn refused(error: &io::Error, path: &Path) -> BackupError {
+    let shown = path.display().to_string();
+    match error.kind() {
+        ErrorKind::AlreadyExists => BackupError::Exists { path: shown },
+        ErrorKind::CrossesDevices => BackupError::OtherFileSystem { path: shown },
+        _ => BackupError::Io(format!("{shown}: {error}")),
+    }
+}
+
+fn closed() -> BackupError {
+    BackupError::Store(StoreError::Poisoned("the store was closed".into()))
+}
