@@ -74,6 +74,7 @@ fn options() -> Options {
     Options {
         certificate: None,
         virtual_clock: false,
+        backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),

@@ -27,6 +27,10 @@ pub struct Arguments {
 pub enum Command {
     /// Runs the broker.
     Serve(Box<ServeArguments>),
+    /// Has a running broker make a copy of its store.
+    Backup(BackupArguments),
+    /// Makes a data directory of a backup; the broker it is for does not run.
+    Restore(RestoreArguments),
     /// Shows or moves the clock of a broker that was started with --virtual-clock.
     Clock(ClockArguments),
     /// Says whether a broker would take a send; for health checks of containers.
@@ -154,6 +158,39 @@ pub struct CaArguments {
     pub tls_dir: Option<PathBuf>,
 }
 
+/// The options of `railbus backup`.
+#[derive(Args, Clone, Debug)]
+pub struct BackupArguments {
+    /// What the backup is called in the broker's directory of backups, or its whole path
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// Which broker, and a key with the Manage right [default: the development key on 127.0.0.1:5672]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "RAILBUS_CONNECTION_STRING",
+        hide_env_values = true
+    )]
+    pub connection_string: Option<String>,
+}
+
+/// The options of `railbus restore`.
+#[derive(Args, Clone, Debug)]
+pub struct RestoreArguments {
+    /// The backup; it stays as it is
+    #[arg(value_name = "DIR")]
+    pub backup: PathBuf,
+
+    /// The broker's settings [default: railbus.toml if present]
+    #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// The data directory to make: not there yet, or empty [default: railbus-data]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
 /// The options of `railbus clock`.
 #[derive(Args, Clone, Debug)]
 pub struct ClockArguments {
@@ -205,6 +242,10 @@ pub struct ServeArguments {
     /// Where everything is kept; created if missing [default: railbus-data]
     #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
+
+    /// Where `railbus backup` makes backups, on the file system of the data directory [default: backups in it]
+    #[arg(long, value_name = "DIR", env = "RAILBUS_BACKUP_DIR")]
+    pub backup_dir: Option<PathBuf>,
 
     /// Keep everything in a temporary directory, buffered, removed at exit, whatever --data-dir says
     #[arg(long, env = "RAILBUS_EPHEMERAL", value_parser = BoolishValueParser::new())]

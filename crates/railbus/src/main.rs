@@ -1,10 +1,11 @@
-//! The Railbus message broker: `railbus serve`, `clock`, `health`, `ca`, `config check` and `rule test`.
+//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`, `config check` and `rule test`.
 //!
 //! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
 //! comes with one sentence on stderr. A tested rule that does not match ends with 1, and one that fails
 //! with 2; what the test says is on stdout.
 
 mod arguments;
+mod backup;
 mod ca;
 mod check;
 mod clock;
@@ -19,6 +20,7 @@ mod processor;
 mod ready;
 mod refusal;
 mod remote;
+mod restore;
 mod rule_test;
 mod serve;
 mod settings;
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::Ca(command) => ca::run(command),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),

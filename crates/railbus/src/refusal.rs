@@ -37,6 +37,12 @@ pub enum Refusal {
     },
     #[error(transparent)]
     Start(#[from] server::StartError),
+    #[error(transparent)]
+    Restore(#[from] rocks::RestoreError),
+    #[error(
+        "a backup can not be restored to an ephemeral data directory: name one with --data-dir"
+    )]
+    RestoreEphemeral,
     #[error("the system can not give what the broker needs to start: {0}")]
     System(std::io::Error),
     #[error(transparent)]
@@ -63,6 +69,8 @@ impl Refusal {
             | Self::DevelopmentKey(_)
             | Self::DataDirectory { .. }
             | Self::Store { .. }
+            | Self::Restore(_)
+            | Self::RestoreEphemeral
             | Self::Tls(_)
             | Self::Start(_)
             | Self::ConnectionString(_)

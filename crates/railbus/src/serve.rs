@@ -22,6 +22,8 @@ use crate::{log, processor, ready, tls};
 const STOP: Duration = Duration::from_millis(4_500);
 /// How long the store may take to close when there was no time to stop.
 const CLOSE: Duration = Duration::from_millis(400);
+/// Where backups are made unless told otherwise, in the data directory.
+const BACKUPS: &str = "backups";
 /// Threads for reading what is not in memory.
 const READERS: usize = 8;
 
@@ -56,6 +58,9 @@ async fn serve(mut settings: Settings) -> Result<(), Refusal> {
     let directory = DataDirectory::open(settings.data)?;
     let (certificate, keeper) = tls::start(&settings.tls, directory.path())?;
     settings.server.certificate = Some(certificate);
+    let backups = settings.server.backup_directory;
+    settings.server.backup_directory =
+        Some(backups.unwrap_or_else(|| directory.path().join(BACKUPS)));
     let progress = Arc::new(Notify::new());
     let waker = Arc::clone(&progress);
     let store = RocksStore::open(

@@ -78,6 +78,7 @@ impl Settings {
                 connections,
                 rules: keys.rules,
                 certificate: None,
+                backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, beside),
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
@@ -186,6 +187,14 @@ fn data(
     }
 }
 
+fn choose_path(
+    flag: &Option<PathBuf>,
+    key: &Option<PathBuf>,
+    beside: impl Fn(&PathBuf) -> PathBuf,
+) -> Option<PathBuf> {
+    flag.clone().or_else(|| key.as_ref().map(beside))
+}
+
 /// Files of its owner's, or a local authority.
 fn tls_source(
     arguments: &ServeArguments,
@@ -193,9 +202,7 @@ fn tls_source(
     beside: impl Fn(&PathBuf) -> PathBuf,
     listen: &[SocketAddr],
 ) -> Result<tls::Source, tls::Error> {
-    let choose = |flag: &Option<PathBuf>, key: &Option<PathBuf>| {
-        flag.clone().or_else(|| key.as_ref().map(&beside))
-    };
+    let choose = |flag: &_, key: &_| choose_path(flag, key, &beside);
     let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
     match (certificate, choose(&arguments.tls_key, &config.tls_key)) {
         (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),

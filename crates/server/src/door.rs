@@ -26,6 +26,7 @@ use crate::budget::{Budget, Share};
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::entrance::{Entrance, Ticket};
+use crate::http::backups::Backups;
 use crate::http::{self, Upgraded};
 use crate::options::{Certificate, Limits};
 use crate::shard::{Directories, Inbox, Message};
@@ -49,6 +50,7 @@ pub struct House {
     pub admin: admin::Settings,
     pub directories: Directories,
     pub certificate: Option<Certificate>,
+    pub backups: Option<Backups>,
     pub inbox: Inbox,
     pub next_connection: AtomicU64,
     /// Whether the server stops.

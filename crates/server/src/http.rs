@@ -7,6 +7,7 @@
 
 mod admin;
 mod answer;
+pub mod backups;
 mod body;
 mod caller;
 mod clock;
@@ -154,6 +155,7 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bo
     }
     match &*path {
         METRICS => metrics::respond(request.method(), house).await,
+        "/$railbus/backups" => backups::respond(request, house).await,
         "/$railbus/clock" => clock::respond(request, house).await,
         "/$railbus/rules/test" => rules::respond(request, house).await,
         _ => answer::nothing_here(),

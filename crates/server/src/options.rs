@@ -1,6 +1,7 @@
 //! Options: what a server is started with. Plain values, handed over whole.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub certificate: Option<Certificate>,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
+    /// Where backups are made that are asked for over HTTP; none are when there is no such place.
+    pub backup_directory: Option<PathBuf>,
     /// What holds for every entity.
     pub broker: BrokerSettings,
     /// Queues that exist before the first client is let in.

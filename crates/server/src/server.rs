@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::door::{self, House};
 use crate::entrance::Entrance;
+use crate::http::backups::Backups;
 use crate::options::Options;
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
@@ -79,6 +80,7 @@ impl Prepared {
         progress: Arc<Notify>,
     ) -> Result<Self, StartError> {
         let clock = Clock::start();
+        let backups = options.backup_directory.zip(store.backup());
         let shard = Shard::open(options.broker.clone(), store, clock.now())?;
         let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
         let directories = directory.subscribe();
@@ -110,6 +112,7 @@ impl Prepared {
             admin: options.admin,
             directories,
             certificate: options.certificate,
+            backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             inbox: inbox.clone(),
             next_connection: AtomicU64::new(1),
             stopping,

@@ -113,6 +113,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
     Options {
         certificate: Some(certificate),
         virtual_clock: false,
+        backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits,
         admin: admin::Settings::default(),

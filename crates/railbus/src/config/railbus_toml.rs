@@ -31,6 +31,8 @@ pub struct RailbusToml {
     /// Relative to the file.
     pub data_dir: Option<PathBuf>,
     /// Relative to the file.
+    pub backup_dir: Option<PathBuf>,
+    /// Relative to the file.
     pub entities: Option<PathBuf>,
     pub ephemeral: bool,
     /// Relative to the file, as are the next two.

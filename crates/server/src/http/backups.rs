@@ -1,0 +1,222 @@
+//! `POST /$railbus/backups`: makes a copy of the store while it goes on working.
+//!
+//! `{"directory": "monday"}` is answered with where the backup is once it is on stable storage and
+//! holds all that was acknowledged until then. Backups lie in one directory of the broker's machine
+//! that its owner has chosen: whoever asks says what theirs is called there, and nothing else.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use std::{fs, io, thread};
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use store::{Backup, BackupError};
+use tokio::sync::oneshot;
+
+use super::answer::{self, Response};
+use super::body;
+use crate::door::House;
+
+/// More than enough for a request's body.
+const BODY_BYTES: usize = 8 << 10;
+/// What a backup's name has at most; no file system takes much more.
+const NAME_BYTES: usize = 200;
+
+/// Where backups are made, and what makes them.
+#[derive(Clone)]
+pub struct Backups {
+    /// Made with the first of them.
+    pub directory: PathBuf,
+    pub backup: Arc<dyn Backup>,
+}
+
+/// A request's body.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    directory: PathBuf,
+}
+
+/// An answer's body.
+#[derive(Debug, Serialize)]
+struct Made {
+    directory: PathBuf,
+    bytes: u64,
+    position: u64,
+    took: String,
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("this broker makes no backups")]
+    None,
+    #[error(
+        "a backup is made directly in {}, under a name of letters, digits, `.`, `-` and `_` that does not begin with `.`",
+        .0.display()
+    )]
+    Place(PathBuf),
+    #[error("the directory of backups, {}, can not be used: {}", .0.display(), .1)]
+    Directory(PathBuf, io::Error),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error("the system gives no thread: {0}")]
+    Thread(io::Error),
+    #[error("the backup ended by a fault of ours")]
+    Fault,
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Place(_) => StatusCode::BAD_REQUEST,
+            Self::None
+            | Self::Backup(
+                BackupError::Exists { .. }
+                | BackupError::Busy
+                | BackupError::OtherFileSystem { .. },
+            ) => StatusCode::CONFLICT,
+            Self::Backup(BackupError::NearlyFull) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Backup(BackupError::Store(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Backup(BackupError::Io(_))
+            | Self::Directory(..)
+            | Self::Thread(_)
+            | Self::Fault => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Answers a request to whoever may manage.
+pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
+    if request.method() != Method::POST {
+        return answer::method_not_allowed("POST");
+    }
+    let body = match body::read_own(request, BODY_BYTES, house.limits.handshake).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let wanted: Wanted = match serde_json::from_slice(&body) {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            let message = format!("the body is not {{\"directory\": \"...\"}}: {error}");
+            return answer::error(StatusCode::BAD_REQUEST, &message);
+        }
+    };
+    let made = match house.backups.clone() {
+        Some(backups) => make_apart(backups, wanted).await,
+        None => Err(Refusal::None),
+    };
+    match made {
+        Ok(made) => match serde_json::to_string(&made) {
+            Ok(body) => answer::json(StatusCode::CREATED, body),
+            Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        },
+        Err(refusal) => answer::error(refusal.status(), &refusal.to_string()),
+    }
+}
+
+/// On a thread of its own, since it may take long and others need those for reads. It goes on
+/// when nobody waits for it any more.
+async fn make_apart(backups: Backups, wanted: Wanted) -> Result<Made, Refusal> {
+    let (answer, made) = oneshot::channel();
+    let thread = thread::Builder::new().name("backup".to_owned());
+    let started = thread.spawn(move || {
+        let made = make(&backups, &wanted.directory);
+        match &made {
+            Ok(made) => {
+                tracing::info!(directory = %made.directory.display(), made.bytes, "a backup is made");
+            }
+            Err(refusal) => tracing::warn!("a backup is not made: {refusal}"),
+        }
+        drop(answer.send(made));
+    });
+    started.map_err(Refusal::Thread)?;
+    made.await.unwrap_or(Err(Refusal::Fault))
+}
+
+fn make(backups: &Backups, wanted: &Path) -> Result<Made, Refusal> {
+    let started = Instant::now();
+    let unusable = |error| Refusal::Directory(backups.directory.clone(), error);
+    fs::create_dir_all(&backups.directory).map_err(unusable)?;
+    let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
+    let directory =
+        place(&home, &backups.directory, wanted).ok_or_else(|| Refusal::Place(home.clone()))?;
+    let made = backups.backup.back_up(&directory)?;
+    let took = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
+    Ok(Made {
+        directory,
+        bytes: made.bytes,
+        position: made.position,
+        took: took.to_string(),
+    })
+}
+
+/// Where `wanted` is in `home`, which may also be called `alias`. Nothing is looked up for it, so
+/// no link leads elsewhere.
+fn place(home: &Path, alias: &Path, wanted: &Path) -> Option<PathBuf> {
+    let name = wanted.file_name()?.to_str()?;
+    let parent = wanted.parent()?;
+    let is_home = parent.as_os_str().is_empty() || parent == home || parent == alias;
+    (is_home && is_plain(name)).then(|| home.join(name))
+}
+
+fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !name.starts_with('.') && name.len() <= NAME_BYTES && name.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(wanted: &str, expected: Option<&str>) {
+        let found = place(
+            Path::new("/srv/backups"),
+            Path::new("backups"),
+            wanted.as_ref(),
+        );
+        assert_eq!(found.as_deref(), expected.map(Path::new), "{wanted}");
+    }
+
+    #[test]
+    fn a_backup_is_in_the_directory_of_backups_by_whatever_way_it_is_named() {
+        for wanted in [
+            "monday-1.a_b",
+            "/srv/backups/monday-1.a_b",
+            "backups/monday-1.a_b",
+        ] {
+            check(wanted, Some("/srv/backups/monday-1.a_b"));
+        }
+    }
+
+    #[test]
+    fn a_backup_is_nowhere_else() {
+        for wanted in [
+            "",
+            ".",
+            "..",
+            "/",
+            "../monday",
+            "/etc/monday",
+            "/srv/backups",
+            "/srv/backups/a/b",
+            "/srv/backups/../monday",
+            "a/../../b",
+            "a/..",
+            ".hidden",
+            "a b",
+            "a\0b",
+            "tür",
+            "a\\b",
+        ] {
+            check(wanted, None);
+        }
+        check(
+            &"a".repeat(NAME_BYTES),
+            Some(&format!("/srv/backups/{}", "a".repeat(NAME_BYTES))),
+        );
+        check(&"a".repeat(NAME_BYTES + 1), None);
+    }
+}
