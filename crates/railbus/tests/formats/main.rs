@@ -1,9 +1,9 @@
 //! Formats: a store of each format that was ever released opens in this program, with all that is in
 //! it, and what this program can not understand is refused with one sentence.
 //!
-//! `stores/1` was made by `cargo test --release -p railbus --test formats -- --ignored`, which writes
-//! it anew. A store that is there is never made again, since it stands for those that others have;
-//! a new format gets a store of its own beside it, and the tests here hold for both.
+//! `stores/1` was made by `RAILBUS_KEEP_STORE=1 cargo test --release -p railbus --test formats kept`. A store
+//! that is there is never made again, since it stands for those that others have; a new format gets
+//! a store of its own beside it, and the tests here hold for all of them, and for one just made.
 
 mod shop;
 
@@ -31,7 +31,7 @@ fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/stores")
 }
 
-/// A copy of each store that is kept.
+/// A copy of each store that is kept, and a new one.
 fn copies() -> Vec<TempDir> {
     let kept = fs::read_dir(stores()).expect("there are stores");
     let copies = kept.map(|store| {
@@ -39,7 +39,7 @@ fn copies() -> Vec<TempDir> {
         copy_files(&store.expect("listed").path(), copy.path());
         copy
     });
-    copies.collect()
+    copies.chain([make()]).collect()
 }
 
 fn copy_files(from: &Path, to: &Path) {
@@ -208,34 +208,47 @@ fn leave_open(shop: &mut Shop) {
     });
 }
 
-#[test]
-#[ignore = "makes the store of the current format that the other tests are about"]
-fn make() {
-    let working = TempDir::new().expect("there is room");
-    let mut shop = Shop::open(working.path(), 0).expect("a new store");
+/// A store of the current format with all of that in it.
+fn make() -> TempDir {
+    let made = TempDir::new().expect("there is room");
+    let mut shop = Shop::open(made.path(), 0).expect("a new store");
     make_entities(&mut shop);
     fill(&mut shop);
     shop.close();
     // So that the tables have all of that, and the log the rest.
-    let mut shop = Shop::open(working.path(), 1_000).expect("a store of ours");
+    let mut shop = Shop::open(made.path(), 1_000).expect("a store of ours");
     send(&mut shop, "orders", incoming("last", b"small"));
     shop.close();
-    let format = fs::read_to_string(working.path().join("format")).expect("written");
-    let number = format.trim().rsplit(' ').next().expect("a number");
-    let kept = stores().join(number);
-    drop(fs::remove_dir_all(&kept));
+    made
+}
+
+/// Copies a store without what is not needed to open it.
+fn keep(store: &Path, kept: &Path) {
+    assert!(!kept.exists(), "a store that is kept stays as it is");
     fs::create_dir_all(kept.join("db")).expect("there is room");
     for file in ["format", "witness"] {
-        fs::copy(working.path().join(file), kept.join(file)).expect("there is room");
+        fs::copy(store.join(file), kept.join(file)).expect("there is room");
     }
-    for entry in fs::read_dir(working.path().join("db")).expect("listed") {
+    for entry in fs::read_dir(store.join("db")).expect("listed") {
         let path = entry.expect("listed").path();
         let name = path.file_name().expect("a name").to_string_lossy();
-        // Neither is needed to open a store.
         if name != "LOCK" && !name.starts_with("LOG") && !name.starts_with("OPTIONS") {
             fs::copy(&path, kept.join("db").join(&*name)).expect("there is room");
         }
     }
+}
+
+#[test]
+fn a_store_of_the_current_format_is_kept() {
+    let made = make();
+    let format = |store: &Path| fs::read_to_string(store.join("format")).expect("it has one");
+    let current = format(made.path());
+    let number = current.trim().rsplit(' ').next().expect("a number");
+    let kept = stores().join(number);
+    if std::env::var_os("RAILBUS_KEEP_STORE").is_some() {
+        keep(made.path(), &kept);
+    }
+    assert_eq!(format(&kept), current);
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Shop {
 }
 
 /// The messages among what was said.
-pub fn deliveries(said: Vec<Output>) -> Vec<Delivery> {
+fn deliveries(said: Vec<Output>) -> Vec<Delivery> {
     let delivered = said.into_iter().filter_map(|output| match output {
         Output::Deliver { delivery, .. } => Some(*delivery),
         _ => None,
