@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use crate::config::{self, Entities, missing_targets, read_entities, read_railbus_toml};
+use crate::config::{self, Entities, read_entities, read_railbus_toml};
 use crate::refusal::Refusal;
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), Refusal> {
     let mut entities = read(file)?;
-    entities.warnings.extend(missing_targets(&entities));
+    let missing = entities.missing_targets();
+    entities.warnings.extend(missing);
     for warning in &entities.warnings {
         eprintln!("railbus: {warning}");
     }

@@ -163,7 +163,8 @@ fn entities(
         None => Entities::default(),
     };
     entities.add(of_settings);
-    entities.warnings.extend(config::missing_targets(&entities));
+    let missing = entities.missing_targets();
+    entities.warnings.extend(missing);
     Ok(entities)
 }
 

@@ -7,7 +7,9 @@ use jiff::{SpanRelativeTo, SpanTotal, Unit};
 
 /// What "never" is in milliseconds.
 const NEVER: u64 = u64::MAX;
-/// The whole days of a .NET time span's maximum.
+/// A .NET time span's maximum.
+const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
+/// Its whole days.
 const NEVER_PREFIX: &str = "P10675199D";
 
 const SECOND: u64 = 1_000;
@@ -58,6 +60,32 @@ fn millis(text: &str) -> Option<u64> {
     )]
     let millis = millis as u64;
     days.checked_mul(DAY)?.checked_add(millis)
+}
+
+/// Writes `millis` so that everybody can read it: days, hours, minutes and seconds.
+#[must_use]
+pub fn text(millis: u64) -> String {
+    if millis == NEVER {
+        return NEVER_TEXT.to_owned();
+    }
+    let (days, rest) = (millis / DAY, millis % DAY);
+    let (hours, rest) = (rest / (60 * 60 * SECOND), rest % (60 * 60 * SECOND));
+    let (minutes, rest) = (rest / (60 * SECOND), rest % (60 * SECOND));
+    let (seconds, fraction) = (rest / SECOND, rest % SECOND);
+    let whole = |number: u64, unit: &str| match number {
+        0 => String::new(),
+        _ => format!("{number}{unit}"),
+    };
+    let seconds = match fraction {
+        0 => whole(seconds, "S"),
+        _ => format!("{seconds}.{}S", format!("{fraction:03}").trim_end_matches('0')),
+    };
+    let time = whole(hours, "H") + &whole(minutes, "M") + &seconds;
+    match (&*whole(days, "D"), &*time) {
+        ("", "") => "PT0S".to_owned(),
+        (days, "") => format!("P{days}"),
+        (days, time) => format!("P{days}T{time}"),
+    }
 }
 
 /// Writes `millis` for an error's text.
@@ -117,6 +145,22 @@ mod tests {
     #[test]
     fn the_longest_time_span_is_never() {
         check("P10675199DT2H48M5.4775807S", NEVER);
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        for (millis, expected) in [
+            (0, "PT0S"),
+            (1_500, "PT1.5S"),
+            (60_000, "PT1M"),
+            (3_600_000, "PT1H"),
+            (DAY, "P1D"),
+            (14 * DAY + 7_384_007, "P14DT2H3M4.007S"),
+            (NEVER, NEVER_TEXT),
+        ] {
+            assert_eq!(text(millis), expected);
+            assert_eq!(parse(expected), Ok(millis));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod clock;
 mod connection;
 mod door;
 pub mod duration;
+pub mod entities;
 mod entrance;
 mod http;
 mod input;

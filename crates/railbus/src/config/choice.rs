@@ -93,41 +93,17 @@ impl From<ForwardFailures> for broker::ForwardFailures {
     }
 }
 
-/// What a queue lets clients do.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    #[default]
-    Active,
-    Disabled,
-    SendDisabled,
-    ReceiveDisabled,
-}
-
-impl Status {
-    /// As the emulator's file and the management API write it; those of them that are the
-    /// system's to set are none. (Entities contract 3)
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "Active" => Ok(Self::Active),
-            "Disabled" => Ok(Self::Disabled),
-            "SendDisabled" => Ok(Self::SendDisabled),
-            "ReceiveDisabled" => Ok(Self::ReceiveDisabled),
-            _ => Err(format!(
-                "`{text}` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
-            )),
-        }
-    }
-}
-
-impl From<Status> for broker::Status {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Active => Self::Active,
-            Status::Disabled => Self::Disabled,
-            Status::SendDisabled => Self::SendDisabled,
-            Status::ReceiveDisabled => Self::ReceiveDisabled,
-        }
+/// What a queue lets clients do, as the emulator's file and the management API write it; those of
+/// them that are the system's to set are none. (Entities contract 3)
+pub fn parse_status(text: &str) -> Result<broker::Status, String> {
+    match text {
+        "Active" => Ok(broker::Status::Active),
+        "Disabled" => Ok(broker::Status::Disabled),
+        "SendDisabled" => Ok(broker::Status::SendDisabled),
+        "ReceiveDisabled" => Ok(broker::Status::ReceiveDisabled),
+        _ => Err(format!(
+            "`{text}` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
+        )),
     }
 }
 

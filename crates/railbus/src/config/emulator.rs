@@ -7,16 +7,15 @@ mod topics;
 
 use broker::QueueSettings;
 use server::QueueDefinition;
+use server::entities::fault::{self, Part, Spot};
+use server::entities::{
+    DeliveryCount, EntityPath, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
+};
 
-use super::choice::Status;
+use super::choice::parse_status;
 use super::entities::Entities;
 use super::error::Error;
-use super::fault::{self, Part, Spot};
 use super::json::Cursor;
-use super::name::EntityPath;
-use super::queue::{
-    DeliveryCount, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
-};
 
 /// What the emulator allows in one namespace is not a limit here, but there can be only one.
 const NAMESPACES: usize = 1;
@@ -42,7 +41,7 @@ pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
             return Err(second.error(format!("only {NAMESPACES} namespace is possible")));
         }
     }
-    fault::check(&reader.entities)
+    fault::check(&reader.entities.queues, &reader.entities.topics)
         .map_err(|fault| root.error_at(&key_of(fault.spot), fault.text(path_of)))?;
     Ok(reader.entities)
 }
@@ -163,7 +162,7 @@ impl Reader {
             |value| checked(value, |text| IdleTime::parse(text).map(|millis| millis.0)),
         )?;
         set(properties, "Status", &mut settings.status, |value| {
-            checked(value, |text| Status::parse(text).map(Into::into))
+            checked(value, parse_status)
         })?;
         set(properties, "ForwardTo", &mut settings.forward_to, target)?;
         set(

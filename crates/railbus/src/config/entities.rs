@@ -1,19 +1,17 @@
 //! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues and
 //! topics, each topic with its subscriptions and their rules.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Deserialize;
+use server::entities::fault::{self, Part, Spot};
+use server::entities::{QueueConfig, TopicConfig};
 use server::{QueueDefinition, TopicDefinition};
 
 use super::emulator;
 use super::error::{Error, read};
-use super::fault::{self, Part, Spot};
 use super::json::{self, Cursor};
-use super::queue::QueueConfig;
 use super::toml_file::TomlFile;
-use super::topic::TopicConfig;
 
 /// What a file says there should be.
 #[derive(Clone, Debug, Default)]
@@ -25,20 +23,15 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// The paths of all queues and topics, in lower case.
-    pub fn names(&self) -> HashSet<String> {
-        let queues = self.queues.iter().map(|queue| &queue.path);
-        let topics = self.topics.iter().map(|topic| &topic.path);
-        queues
-            .chain(topics)
-            .map(|path| path.to_lowercase())
-            .collect()
+    /// Warnings about messages that would go to an entity that is not there.
+    pub fn missing_targets(&self) -> Vec<String> {
+        fault::missing_targets(&self.queues, &self.topics)
     }
 
     /// Adds those of `railbus.toml` to those of the entities file. Where both name one, the
     /// entities file holds, and a warning says so.
     pub fn add(&mut self, of_settings: Self) {
-        let known = self.names();
+        let known = fault::names(&self.queues, &self.topics);
         let warnings = &mut self.warnings;
         let mut is_new = |what: &str, path: &str| {
             let is_new = !known.contains(&path.to_lowercase());
@@ -109,7 +102,7 @@ pub fn collect(
         topics: topics.into_iter().map(Into::into).collect(),
         warnings: Vec::new(),
     };
-    match fault::check(&entities) {
+    match fault::check(&entities.queues, &entities.topics) {
         Ok(()) => Ok(entities),
         Err(fault) => Err(refuse(key_of(fault.spot), fault.text(path_of))),
     }

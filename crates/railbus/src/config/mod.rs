@@ -4,26 +4,20 @@
 //! what is worth a warning is returned with what was read.
 
 mod choice;
-mod duration;
 mod emulator;
 mod entities;
 mod error;
-mod fault;
 mod json;
-mod name;
-mod queue;
 mod railbus_toml;
-mod size;
 mod toml_file;
-mod topic;
+#[cfg(test)]
+mod topic_tests;
 
 pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku};
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};
-pub use fault::missing_targets;
 pub use json::read_text;
-pub use name::{EntityPath, NamespaceName};
+pub use server::entities::{EntityPath, NamespaceName, Size};
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };
-pub use size::Size;

@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::Error as _;
+use server::entities::{
+    Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig,
+};
 
 use super::choice::{
     Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku,
 };
-use super::duration::Millis;
 use super::entities::{Entities, collect};
 use super::error::Error;
-use super::name::{EntityPath, NamespaceName};
-use super::queue::QueueConfig;
-use super::size::{Count, Size};
 use super::toml_file::TomlFile;
-use super::topic::TopicConfig;
 
 /// 1 second to 1 hour.
 type TimeOut = Millis<1_000, 3_600_000>;

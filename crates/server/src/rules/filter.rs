@@ -7,7 +7,7 @@ use std::fmt;
 use broker::{Correlation, FilterDescription};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::TypedValue;
 
@@ -21,10 +21,24 @@ impl<'de> Deserialize<'de> for Filter {
     }
 }
 
+impl Serialize for Filter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            FilterDescription::True => serializer.serialize_bool(true),
+            FilterDescription::False => serializer.serialize_bool(false),
+            FilterDescription::Sql(text) => Condition::Sql(text.clone()).serialize(serializer),
+            FilterDescription::Correlation(fields) => {
+                let fields = CorrelationFields::from((**fields).clone());
+                Condition::Correlation(fields).serialize(serializer)
+            }
+        }
+    }
+}
+
 struct Reader;
 
 /// A filter that is more than true or false.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Condition {
     Sql(String),
@@ -32,18 +46,26 @@ enum Condition {
 }
 
 /// What has to be equal, as far as it is there. (Entities contract 17.4)
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CorrelationFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reply_to_session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
-    #[serde(alias = "label")]
+    #[serde(alias = "label", skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     properties: BTreeMap<String, TypedValue>,
 }
 
@@ -86,6 +108,25 @@ impl From<CorrelationFields> for Correlation {
             to: fields.to,
             properties: properties
                 .map(|(name, TypedValue(value))| (name, value))
+                .collect(),
+        }
+    }
+}
+
+impl From<Correlation> for CorrelationFields {
+    fn from(fields: Correlation) -> Self {
+        let properties = fields.properties.into_iter();
+        Self {
+            content_type: fields.content_type,
+            correlation_id: fields.correlation_id,
+            message_id: fields.message_id,
+            reply_to: fields.reply_to,
+            reply_to_session_id: fields.reply_to_session_id,
+            session_id: fields.session_id,
+            subject: fields.label,
+            to: fields.to,
+            properties: properties
+                .map(|(name, value)| (name, TypedValue(value)))
                 .collect(),
         }
     }

@@ -3,14 +3,13 @@
 use broker::{
     Correlation, FilterDescription, QueueSettings, RuleDescription, SubscriptionSettings, Value,
 };
+use server::entities::{HistoryWindow, IdleTime, LockDuration, SubscriptionName, TimeToLive};
 use server::{SubscriptionDefinition, TopicDefinition};
 
 use super::{Reader, checked, defaults, path, set, target};
-use crate::config::choice::Status;
+use crate::config::choice::parse_status;
 use crate::config::error::Error;
 use crate::config::json::{Cursor, Scalar};
-use crate::config::name::SubscriptionName;
-use crate::config::queue::{HistoryWindow, IdleTime, LockDuration, TimeToLive};
 
 impl Reader {
     pub(super) fn topic(&mut self, topic: &Cursor<'_>) -> Result<(), Error> {
@@ -217,7 +216,7 @@ fn lifetimes(properties: &Cursor<'_>, settings: &mut QueueSettings) -> Result<()
         |value| checked(value, |text| IdleTime::parse(text).map(|it| it.0)),
     )?;
     set(properties, "Status", &mut settings.status, |value| {
-        checked(value, |text| Status::parse(text).map(Into::into))
+        checked(value, parse_status)
     })
 }
 

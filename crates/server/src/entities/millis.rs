@@ -1,8 +1,9 @@
-//! Durations of a configuration: ISO 8601 within a range, in milliseconds.
+//! Durations of entities and settings: ISO 8601 within a range, in milliseconds.
 
 use serde::Deserialize;
 use serde::de::Error as _;
-use server::duration::{parse, show};
+
+use crate::duration::{parse, show};
 
 /// A duration of at least `LEAST` and at most `MOST` milliseconds. A `MOST` of `u64::MAX` includes "never".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,13 +1,17 @@
-//! A queue in a file of our own shape. (Entities contract 2.1)
+//! A queue, as files and our own interface write it. (Entities contract 2.1)
 
-use broker::QueueSettings;
+#![allow(
+    missing_docs,
+    reason = "the fields are named for the contract's properties"
+)]
+
+use broker::{Expiry, QueueSettings, Status};
 use serde::Deserialize;
-use server::QueueDefinition;
 
-use super::choice::{Expiry, Status};
-use super::duration::Millis;
+use super::millis::Millis;
 use super::name::EntityPath;
 use super::size::{Count, Size};
+use crate::options::QueueDefinition;
 
 /// 5 seconds to 5 minutes.
 pub type LockDuration = Millis<5_000, 300_000>;
@@ -72,7 +76,7 @@ impl From<QueueConfig> for QueueDefinition {
                 .max_size_in_megabytes
                 .map_or(default.max_size, |megabytes| megabytes.0 << 20),
             max_message_size: queue.max_message_size.map(|size| size.0),
-            expiry: queue.expiry.map(Into::into),
+            expiry: queue.expiry,
             requires_session: queue.requires_session.unwrap_or(default.requires_session),
             requires_duplicate_detection: queue
                 .requires_duplicate_detection
@@ -86,7 +90,7 @@ impl From<QueueConfig> for QueueDefinition {
             forward_dead_lettered_messages_to: queue
                 .forward_dead_lettered_messages_to
                 .map(EntityPath::into_string),
-            status: queue.status.unwrap_or_default().into(),
+            status: queue.status.unwrap_or_default(),
             auto_delete_on_idle: queue
                 .auto_delete_on_idle
                 .map_or(default.auto_delete_on_idle, |millis| millis.0),
@@ -99,6 +103,10 @@ impl From<QueueConfig> for QueueDefinition {
 }
 
 /// The number as settings have it.
+///
+/// # Panics
+/// Never: such a count is an `i32`.
+#[must_use]
 pub fn delivery_count(count: DeliveryCount) -> u32 {
     u32::try_from(count.0).expect("the count is checked to be an i32")
 }

@@ -1,18 +1,19 @@
 //! Faults of entities that no value shows by itself: names that are taken, forwarding that can not
 //! be, rules that make no sense. What holds is the same whatever the file looks like.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use broker::{QueueSettings, RuleDescription, RuleError};
-use server::{SubscriptionDefinition, TopicDefinition};
 
-use super::entities::Entities;
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
 /// Where a fault is: by index, as the file lists it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Spot {
+    /// By index.
     Queue(usize),
+    /// By index.
     Topic(usize),
     /// By topic and subscription.
     Subscription(usize, usize),
@@ -22,6 +23,7 @@ pub enum Spot {
 
 /// What of a rule it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
 pub enum Part {
     Name,
     Filter,
@@ -31,7 +33,9 @@ pub enum Part {
 /// Why a file is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
+    /// Where it is.
     pub spot: Spot,
+    /// What it is.
     pub message: String,
     /// Where the name that is taken stands as well.
     pub first: Option<Spot>,
@@ -47,6 +51,7 @@ impl Fault {
     }
 
     /// The text of the error, in a file that calls its places so.
+    #[must_use]
     pub fn text<Path: Display>(&self, path_of: impl Fn(Spot) -> Path) -> String {
         match self.first {
             Some(first) => format!("{}, as {}", self.message, path_of(first)),
@@ -72,15 +77,18 @@ impl Names {
 }
 
 /// Finds the first fault.
-pub fn check(entities: &Entities) -> Result<(), Fault> {
+///
+/// # Errors
+/// When there is one.
+pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(), Fault> {
     let mut names = Names::default();
-    for (index, queue) in entities.queues.iter().enumerate() {
+    for (index, queue) in queues.iter().enumerate() {
         let spot = Spot::Queue(index);
         names.add("queue", &queue.path, spot)?;
         check_forwarding("queue", &queue.path, &queue.settings)
             .map_err(|fault| Fault::new(spot, fault))?;
     }
-    for (index, topic) in entities.topics.iter().enumerate() {
+    for (index, topic) in topics.iter().enumerate() {
         let spot = Spot::Topic(index);
         names.add("entity", &topic.path, spot)?;
         check_topic(index, topic)?;
@@ -147,13 +155,22 @@ fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<
     Ok(())
 }
 
+/// The paths of all queues and topics, in lower case.
+#[must_use]
+pub fn names(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> HashSet<String> {
+    let queues = queues.iter().map(|queue| &queue.path);
+    let paths = queues.chain(topics.iter().map(|topic| &topic.path));
+    paths.map(|path| path.to_lowercase()).collect()
+}
+
 /// A warning for each queue or subscription whose messages would go to one that is not there.
-pub fn missing_targets(entities: &Entities) -> Vec<String> {
-    let known = entities.names();
+#[must_use]
+pub fn missing_targets(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Vec<String> {
+    let known = names(queues, topics);
     let mut warnings = Vec::new();
-    let queues = entities.queues.iter();
+    let queues = queues.iter();
     let queues = queues.map(|queue| (queue.path.clone(), &queue.settings));
-    let subscriptions = entities.topics.iter().flat_map(|topic| {
+    let subscriptions = topics.iter().flat_map(|topic| {
         let of_topic = topic.subscriptions.iter();
         of_topic.map(|it| (format!("{}/{}", topic.path, it.name), &it.settings.queue))
     });
