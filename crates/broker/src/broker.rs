@@ -18,8 +18,8 @@ use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
 use crate::{
-    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, remove, renew,
-    selections, send, sessions, settle, topic, transaction,
+    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, redrive, remove,
+    renew, selections, send, sessions, settle, topic, transaction,
 };
 
 /// What one or several steps caused.
@@ -236,6 +236,16 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         } => {
             let place = Place { entity, subqueue };
             settle::settle_many(directory, request, place, &tokens, &outcome, cx);
+        }
+        Command::Redrive {
+            request,
+            entity,
+            subqueue,
+            token,
+            payload,
+        } => {
+            let place = Place { entity, subqueue };
+            redrive::redrive(directory, request, place, token, payload, cx);
         }
         Command::Renew {
             request,

@@ -299,6 +299,15 @@ pub enum Command {
         tokens: Vec<LockToken>,
         outcome: Outcome,
     },
+    /// Puts a dead letter that is locked back where it came from, as new and without the reason why
+    /// it was one. `payload` is what its receiver was given. Answered by `Output::Settled`.
+    Redrive {
+        request: RequestId,
+        entity: EntityId,
+        subqueue: Subqueue,
+        token: LockToken,
+        payload: Bytes,
+    },
     /// Browses from a number on. Answered by `Output::Browsed`.
     Peek {
         request: RequestId,

@@ -42,6 +42,7 @@ mod peek;
 mod properties;
 mod queue;
 mod read;
+mod redrive;
 mod refill;
 mod remove;
 mod renew;

@@ -127,6 +127,10 @@ pub enum SettleError {
     NotAllowed,
     #[error("the message is part of a transaction that is not over")]
     Enlisted,
+    #[error("the message is no dead letter")]
+    NotDead,
+    #[error("the message has no session, and its entity requires one")]
+    NoSession,
     #[error(transparent)]
     Transaction(#[from] TransactionError),
 }

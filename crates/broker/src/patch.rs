@@ -74,6 +74,12 @@ impl Patch {
         }
     }
 
+    /// What is left without the changes of some properties.
+    pub(crate) fn without(mut self, keys: &[&str]) -> Self {
+        self.changes.retain(|(key, _)| !keys.contains(&&**key));
+        self
+    }
+
     /// Names the entity out of whose dead-letter queue the message is forwarded.
     pub(crate) fn set_source(&mut self, source: &str) {
         self.source = Some(source.to_owned());

@@ -26,6 +26,11 @@ pub(crate) fn came_patched(row: &MessageRow) -> bool {
     row.flags & PATCHED != 0
 }
 
+/// The flags of a message that has just arrived and been nowhere else.
+pub(crate) fn arrived(patched: bool) -> u32 {
+    if patched { PATCHED } else { 0 }
+}
+
 /// The flags of a message that is forwarded once more.
 pub(crate) fn moved_on(row: &MessageRow, patched: bool) -> u32 {
     let hops = (hops(row) + 1).min(HOPS);

@@ -72,7 +72,8 @@ pub enum RuleError {
 
 impl RuleDescription {
     /// The rule of a new subscription that is given none: it selects everything.
-    pub(crate) fn default_rule() -> Self {
+    #[must_use]
+    pub fn default_rule() -> Self {
         Self {
             name: DEFAULT.to_owned(),
             ..Self::default()

@@ -311,7 +311,7 @@ impl Lock {
         }
     }
 
-    fn into_message(mut self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+    pub(crate) fn into_message(mut self, subqueue: Subqueue, number: SequenceNumber) -> Message {
         let patch = self.patch.take();
         let message = self.message(subqueue, number);
         Message { patch, ..message }

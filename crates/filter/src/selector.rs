@@ -38,6 +38,19 @@ impl Selector {
         })
     }
 
+    /// A selector by a condition in the language of rules: what can not be evaluated is unknown.
+    /// (Entities contract 17.5)
+    ///
+    /// # Errors
+    /// When it is no condition; says where and why.
+    pub fn of_filter(text: &str) -> Result<Self, ParseError> {
+        let tree = parser::condition(text, Dialect::Sql, &Parameters::NONE)?;
+        Ok(Self {
+            text: text.into(),
+            program: Some(Program::condition(&tree)),
+        })
+    }
+
     /// How `text`, which is not blank, is understood: with all its parentheses.
     ///
     /// # Errors

@@ -424,6 +424,9 @@ pub(crate) fn settle(error: &SettleError) -> Error {
             condition::NOT_ALLOWED,
             "A message of a dead-letter queue can not be dead-lettered.",
         ),
+        SettleError::NotDead | SettleError::NoSession => {
+            Error::new(condition::NOT_ALLOWED, error.to_string())
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod random;
 mod random_entities;
 mod random_sessions;
 mod receiving;
+mod redriving;
 mod removal;
 mod restarts;
 mod rules_in_bulk;

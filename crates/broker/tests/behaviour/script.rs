@@ -27,6 +27,7 @@ const NOWHERE: EntityId = EntityId(99);
 mod attaching;
 mod deleting;
 mod entities;
+mod redriving;
 mod sessions;
 mod topics;
 
@@ -86,6 +87,7 @@ struct Stage {
     /// Reads that were made and not answered.
     waiting: Vec<(Query, Command)>,
     tokens: BTreeMap<(String, u64), LockToken>,
+    payloads: BTreeMap<(String, u64), Bytes>,
     /// Transactions by name, with their connections.
     transactions: BTreeMap<String, (ConnectionId, TransactionId)>,
     requests: Vec<String>,
@@ -112,6 +114,7 @@ impl Stage {
             fresh_reads: false,
             waiting: Vec::new(),
             tokens: BTreeMap::new(),
+            payloads: BTreeMap::new(),
             transactions: BTreeMap::new(),
             requests: Vec::new(),
             said: String::new(),
@@ -192,6 +195,7 @@ impl Stage {
             "complete" | "abandon" | "defer" | "reject" | "release" | "undelivered" => {
                 self.settle(verb, args);
             }
+            "redrive" => self.redrive(args),
             "renew" => self.renew(args),
             "peek" => self.peek(args),
             "fetch" => self.fetch(args),
@@ -677,9 +681,10 @@ impl Stage {
     }
 
     fn remember(&mut self, name: &str, delivery: &Delivery) {
-        let number = delivery.message.number.0;
-        self.tokens
-            .insert((name.to_owned(), number), delivery.token);
+        let key = (name.to_owned(), delivery.message.number.0);
+        let payload = delivery.message.payload.clone();
+        self.payloads.insert(key.clone(), payload);
+        self.tokens.insert(key, delivery.token);
     }
 
     fn delivery(&self, delivery: &Delivery) -> String {

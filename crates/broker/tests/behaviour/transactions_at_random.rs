@@ -581,9 +581,7 @@ impl Model {
                     assert!(self.is_live(given) && self.is_enlisted(given));
                 }
                 Err(SettleError::Transaction(_)) => assert!(!is_open),
-                Err(SettleError::NotAllowed | SettleError::SessionLockLost) => {
-                    panic!("it is no dead letter, and has no session")
-                }
+                Err(error) => panic!("it is no dead letter, and has no session: {error}"),
             }
         }
         match (transaction, result) {
