@@ -21,7 +21,7 @@ const LEAST_PARTIAL: usize = 1 << 20;
 pub struct Budget {
     total: AtomicUsize,
     partial: AtomicUsize,
-    limit: usize,
+    limit: AtomicUsize,
 }
 
 impl Budget {
@@ -30,12 +30,21 @@ impl Budget {
         Self {
             total: AtomicUsize::new(0),
             partial: AtomicUsize::new(0),
-            limit,
+            limit: AtomicUsize::new(limit),
         }
     }
 
+    /// Replaces the limit. What is in use already counts on.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
     fn partial_limit(&self, is_stranger: bool) -> usize {
-        let half = (self.limit / 2).max(LEAST_PARTIAL);
+        let half = (self.limit() / 2).max(LEAST_PARTIAL);
         if is_stranger { half / 4 } else { half }
     }
 }
@@ -81,7 +90,7 @@ impl Share {
     /// grow, so that settlements are never stuck behind the sends of others, and since nothing
     /// would make it shrink.
     pub fn is_exhausted(&self) -> bool {
-        self.unanswered > 0 && self.budget.total.load(Ordering::Relaxed) >= self.budget.limit
+        self.unanswered > 0 && self.budget.total.load(Ordering::Relaxed) >= self.budget.limit()
     }
 
     /// Partial bytes of this share that are too many, given those of all others.

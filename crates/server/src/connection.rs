@@ -20,6 +20,7 @@ use tokio::time::{Instant, Sleep};
 use crate::budget::Share;
 use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
+use crate::options::Limits;
 use crate::shard::{Directories, Message};
 use crate::stream::Stream;
 
@@ -53,6 +54,8 @@ pub struct Connection<S> {
     input: Input,
     share: Share,
     house: Arc<House>,
+    /// Those that held when it came.
+    limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
     said_goodbye: bool,
     /// Bytes that the socket did not take in the last round.
@@ -84,6 +87,7 @@ impl<S: Stream> Connection<S> {
             input: Input::new(early),
             share,
             stopping: house.stopping.clone(),
+            limits: house.limits(),
             house,
             said_goodbye: false,
             unwritten: 0,
@@ -143,7 +147,7 @@ impl<S: Stream> Connection<S> {
                 alarm.reset(instant);
             }
         } else if alarm.is_elapsed() {
-            alarm.reset(Instant::now() + self.house.limits.handshake);
+            alarm.reset(Instant::now() + self.limits.handshake);
         }
     }
 
@@ -181,7 +185,7 @@ impl<S: Stream> Connection<S> {
 
     /// Whether the peer may be heard, or has to wait until it was answered or has read.
     fn may_read(&self) -> bool {
-        let limits = &self.house.limits;
+        let limits = &self.limits;
         self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection

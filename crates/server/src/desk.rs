@@ -1,70 +1,166 @@
-//! Desk: where an HTTP request asks the broker, and waits for what is said to it.
+//! Desk: where the broker is asked something, and what it says is waited for.
 //!
 //! The shard knows it as a connection of its own for as long as it is there. What it says rests on
 //! a commit that is durable, as everything does that leaves a shard.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use broker::{Answer, Command, ConnectionId, EntityError, Order, Output, RequestId};
+use broker::{
+    Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestError, RequestId,
+};
 use store::NamespaceId;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::door::House;
-use crate::shard::Message;
+use crate::shard::{Inbox, Message};
 
 /// The only namespace there is so far.
-const NAMESPACE: NamespaceId = NamespaceId(0);
+pub const NAMESPACE: NamespaceId = NamespaceId(0);
 
-/// One request's way to the shard.
-pub struct Desk<'a> {
-    house: &'a House,
+/// The shard has failed, or the server stops.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the broker is stopping")]
+pub struct Closed;
+
+/// One asker's way to the shard.
+pub struct Desk {
+    inbox: Inbox,
     connection: ConnectionId,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
 }
 
-impl<'a> Desk<'a> {
-    /// A desk that the shard knows; `None` when the server stops or has failed.
-    pub async fn open(house: &'a House) -> Option<Self> {
-        let connection = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
+impl Desk {
+    /// A desk that the shard knows as `connection`.
+    pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, Closed> {
         let (ear, outputs) = mpsc::unbounded_channel();
-        let opening = Message::Open { connection, ear };
-        house.inbox.send(opening).await.ok()?;
-        Some(Self {
-            house,
+        let desk = Self {
+            inbox: inbox.clone(),
             connection,
             outputs,
-        })
+        };
+        desk.send(Message::Open { connection, ear }).await?;
+        Ok(desk)
     }
 
-    /// Has an order carried out; `None` when the server stops or has failed.
-    pub async fn order(&mut self, order: Order) -> Option<Result<Answer, EntityError>> {
-        let request = RequestId {
-            connection: self.connection,
-            token: 0,
-        };
-        let command = Command::Administer {
-            request,
-            namespace: NAMESPACE,
-            order: Box::new(order),
-        };
-        let commands = Message::Commands(vec![command]);
-        self.house.inbox.send(commands).await.ok()?;
+    /// A desk in a house that people come to.
+    pub async fn open_in(house: &House) -> Result<Self, Closed> {
+        let connection = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
+        Self::open(&house.inbox, connection).await
+    }
+
+    /// Has an order carried out.
+    pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, Closed> {
+        let command = (Change::order(order).0)(self.request(0));
+        self.send(Message::Commands(vec![command])).await?;
         loop {
-            let said = self.outputs.recv().await?;
+            let said = self.outputs.recv().await.ok_or(Closed)?;
             let answer = said.into_iter().find_map(|output| match output {
                 Output::Administered { result, .. } => Some(*result),
                 _ => None,
             });
-            if answer.is_some() {
-                return answer;
+            if let Some(answer) = answer {
+                return Ok(answer);
             }
         }
     }
 
-    /// Nobody asks any more.
+    /// Has changes made, one after the other and all of them whatever becomes of each. Returns
+    /// which were refused, and why.
+    pub async fn change(&mut self, changes: Vec<Change>) -> Result<Vec<(usize, String)>, Closed> {
+        let count = changes.len();
+        let commands = changes.into_iter().zip(0..);
+        let commands = commands.map(|(change, token)| (change.0)(self.request(token)));
+        self.send(Message::Commands(commands.collect())).await?;
+        let mut refused = HashMap::new();
+        let mut answered = 0;
+        while answered < count {
+            for output in self.outputs.recv().await.ok_or(Closed)? {
+                let Some((token, result)) = changed(output) else {
+                    continue;
+                };
+                answered += 1;
+                if let Err(reason) = result {
+                    refused.insert(usize::try_from(token).unwrap_or(usize::MAX), reason);
+                }
+            }
+        }
+        let mut refused: Vec<_> = refused.into_iter().collect();
+        refused.sort();
+        Ok(refused)
+    }
+
+    /// Says something that may have several answers, or none.
+    pub async fn tell(&self, commands: Vec<Command>) -> Result<(), Closed> {
+        self.send(Message::Commands(commands)).await
+    }
+
+    /// What is said next.
+    pub async fn hear(&mut self) -> Result<Vec<Output>, Closed> {
+        self.outputs.recv().await.ok_or(Closed)
+    }
+
+    /// Every entity there is, in no order.
+    pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, Closed> {
+        let (answer, queues) = oneshot::channel();
+        self.send(Message::Queues(answer)).await?;
+        queues.await.map_err(|_| Closed)
+    }
+
+    /// Nobody asks any more, and nobody receives.
     pub async fn close(self) {
         let connection = self.connection;
+        _ = self.tell(vec![Command::Disconnect { connection }]).await;
         // The inbox is closed only when the shard has failed or stopped.
-        drop(self.house.inbox.send(Message::Close { connection }).await);
+        _ = self.send(Message::Close { connection }).await;
+    }
+
+    /// As whom the broker knows it.
+    pub fn connection(&self) -> ConnectionId {
+        self.connection
+    }
+
+    /// A question that its answer names.
+    pub fn request(&self, token: u64) -> RequestId {
+        let connection = self.connection;
+        RequestId { connection, token }
+    }
+
+    async fn send(&self, message: Message) -> Result<(), Closed> {
+        self.inbox.send(message).await.map_err(|_| Closed)
+    }
+}
+
+/// Something that the broker is to change.
+pub struct Change(Box<dyn FnOnce(RequestId) -> Command + Send>);
+
+impl Change {
+    /// What `command` says, which is given the request that it belongs to.
+    pub fn new(command: impl FnOnce(RequestId) -> Command + Send + 'static) -> Self {
+        Self(Box::new(command))
+    }
+
+    /// An order.
+    pub fn order(order: Order) -> Self {
+        Self::new(move |request| Command::Administer {
+            request,
+            namespace: NAMESPACE,
+            order: Box::new(order),
+        })
+    }
+}
+
+/// What became of a change, if that is what `output` tells.
+fn changed(output: Output) -> Option<(u64, Result<(), String>)> {
+    match output {
+        Output::Ensured { request, result } => {
+            let result = result.map_err(|error: RequestError| error.to_string());
+            Some((request.token, result.map(drop)))
+        }
+        Output::Administered { request, result } => {
+            let result = (*result).map_err(|error| error.to_string());
+            Some((request.token, result.map(drop)))
+        }
+        _ => None,
     }
 }

@@ -43,10 +43,9 @@ const AMQP_TLS: [u8; 8] = *b"AMQP\x02\x01\x00\x00";
 /// What all doors share.
 pub struct House {
     pub clock: Clock,
-    pub limits: Limits,
+    pub live: watch::Sender<Live>,
     pub entrance: Arc<Entrance>,
     pub budget: Arc<Budget>,
-    pub settings: Arc<servicebus::Settings>,
     pub admin: admin::Settings,
     pub directories: Directories,
     pub certificate: Option<Certificate>,
@@ -59,10 +58,37 @@ pub struct House {
     pub inside: mpsc::Sender<()>,
 }
 
+/// What may change while the house is open. A connection goes by what holds when it comes.
+#[derive(Clone)]
+pub struct Live {
+    pub limits: Arc<Limits>,
+    pub settings: Arc<servicebus::Settings>,
+}
+
 impl House {
     /// Which entities there are and who may do what, now.
     pub fn directory(&self) -> Arc<Directory> {
         Arc::clone(&self.directories.borrow())
+    }
+
+    /// The limits that hold now.
+    pub fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.live.borrow().limits)
+    }
+
+    /// What holds now for AMQP connections.
+    pub fn settings(&self) -> Arc<servicebus::Settings> {
+        Arc::clone(&self.live.borrow().settings)
+    }
+
+    /// Lets other limits hold from now on.
+    pub fn set_limits(&self, limits: Limits, settings: servicebus::Settings) {
+        self.entrance.set_limits(&limits);
+        self.budget.set_limit(limits.unanswered_bytes);
+        self.live.send_replace(Live {
+            limits: Arc::new(limits),
+            settings: Arc::new(settings),
+        });
     }
 }
 
@@ -122,7 +148,7 @@ fn welcome(stream: TcpStream, peer: SocketAddr, is_loopback: bool, house: &Arc<H
             let visitor = Visitor {
                 peer,
                 is_loopback,
-                deadline: Instant::now() + house.limits.handshake,
+                deadline: Instant::now() + house.limits().handshake,
                 since: house.clock.moment(),
                 house: Arc::clone(house),
             };
@@ -250,7 +276,7 @@ impl Visitor {
     }
 
     async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {
-        let max_frame_size = self.house.limits.unanswered_bytes as u64;
+        let max_frame_size = self.house.limits().unanswered_bytes as u64;
         let stream = WebSocket::new(stream, early, max_frame_size);
         // A connection may have been one of HTTP for long.
         let since = self.house.clock.moment();
@@ -272,7 +298,7 @@ impl Visitor {
         }
         let mut directories = house.directories.clone();
         let directory = Arc::clone(&directories.borrow_and_update());
-        let client = Client::new(id, Arc::clone(&house.settings), directory, since);
+        let client = Client::new(id, house.settings(), directory, since);
         let share = Share::new(Arc::clone(&house.budget));
         let connection = Connection::new(
             stream,

@@ -78,7 +78,10 @@ pub fn text(millis: u64) -> String {
     };
     let seconds = match fraction {
         0 => whole(seconds, "S"),
-        _ => format!("{seconds}.{}S", format!("{fraction:03}").trim_end_matches('0')),
+        _ => format!(
+            "{seconds}.{}S",
+            format!("{fraction:03}").trim_end_matches('0')
+        ),
     };
     let time = whole(hours, "H") + &whole(minutes, "M") + &seconds;
     match (&*whole(days, "D"), &*time) {

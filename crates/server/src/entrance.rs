@@ -20,13 +20,13 @@ pub enum Refusal {
 /// Who is in.
 #[derive(Debug)]
 pub struct Entrance {
-    connections: usize,
-    connections_per_address: usize,
     inside: Mutex<Inside>,
 }
 
 #[derive(Debug, Default)]
 struct Inside {
+    connections: usize,
+    connections_per_address: usize,
     total: usize,
     by_address: HashMap<IpAddr, usize>,
 }
@@ -34,22 +34,29 @@ struct Inside {
 impl Entrance {
     /// An entrance with nobody inside.
     pub fn new(limits: &Limits) -> Self {
-        Self {
-            connections: limits.connections,
-            connections_per_address: limits.connections_per_address,
+        let entrance = Self {
             inside: Mutex::default(),
-        }
+        };
+        entrance.set_limits(limits);
+        entrance
+    }
+
+    /// Lets as many in from now on. Who is inside stays.
+    pub fn set_limits(&self, limits: &Limits) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.connections = limits.connections;
+        inside.connections_per_address = limits.connections_per_address;
     }
 
     /// Lets a connection from `address` in, or says why not.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Ticket, Refusal> {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let total = inside.total;
-        if total >= self.connections {
+        let (total, most_from_address) = (inside.total, inside.connections_per_address);
+        if total >= inside.connections {
             return Err(Refusal::TooMany(total));
         }
         let from_address = inside.by_address.entry(address).or_default();
-        if *from_address >= self.connections_per_address {
+        if *from_address >= most_from_address {
             return Err(Refusal::TooManyFromAddress(*from_address));
         }
         *from_address += 1;
@@ -113,6 +120,21 @@ mod tests {
             Refusal::TooManyFromAddress(2)
         );
         assert!(entrance.admit(address(2)).is_ok());
+    }
+
+    #[test]
+    fn other_limits_hold_for_those_who_come_after_them() {
+        let entrance = entrance(1, 1);
+        let _first = entrance.admit(address(1)).unwrap();
+        let limits = |connections, connections_per_address| Limits {
+            connections,
+            connections_per_address,
+            ..Limits::default()
+        };
+        entrance.set_limits(&limits(3, 2));
+        let _second = entrance.admit(address(1)).unwrap();
+        entrance.set_limits(&limits(1, 1));
+        assert_eq!(entrance.admit(address(2)).unwrap_err(), Refusal::TooMany(2));
     }
 
     #[test]

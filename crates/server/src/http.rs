@@ -11,9 +11,10 @@ pub mod backups;
 mod body;
 mod caller;
 mod clock;
-mod desk;
+mod entities;
 mod metrics;
 mod origin;
+mod plan;
 mod rules;
 mod upgrade;
 
@@ -65,7 +66,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut stopping = house.stopping.clone();
-    let handshake = house.limits.handshake;
+    let handshake = house.limits().handshake;
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
     let failures = Arc::new(AtomicU32::new(0));
@@ -158,6 +159,9 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bo
         "/$railbus/backups" => backups::respond(request, house).await,
         "/$railbus/clock" => clock::respond(request, house).await,
         "/$railbus/rules/test" => rules::respond(request, house).await,
+        "/$railbus/plan" => plan::respond(request, house, plan::Wish::Show).await,
+        "/$railbus/apply" => plan::respond(request, house, plan::Wish::Apply).await,
+        _ if entities::is_meant(&path) => entities::respond(request, &path, house).await,
         _ => answer::nothing_here(),
     }
 }

@@ -5,17 +5,21 @@
 //! the shard sends a connection all outputs of one turn at once. The shard never waits for a
 //! connection; a connection waits for the shard only while its channel is full.
 
+mod administrator;
 mod broker_clock;
 mod budget;
 mod clock;
 mod connection;
+mod desk;
 mod door;
 pub mod duration;
 pub mod entities;
 mod entrance;
 mod http;
 mod input;
+mod namespace;
 mod options;
+pub mod plan;
 pub mod rules;
 mod server;
 mod setup;
@@ -25,6 +29,9 @@ mod tls;
 mod virtual_clock;
 mod websocket;
 
+pub use administrator::Administrator;
+pub use desk::Closed;
+pub use namespace::Namespace;
 pub use options::{
     Certificate, Limits, Options, QueueDefinition, SubscriptionDefinition, TopicDefinition,
 };

@@ -15,10 +15,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::administrator::Administrator;
 use crate::broker_clock::BrokerClock;
 use crate::budget::Budget;
 use crate::clock::Clock;
-use crate::door::{self, House};
+use crate::door::{self, House, Live};
 use crate::entrance::Entrance;
 use crate::http::backups::Backups;
 use crate::options::Options;
@@ -31,13 +32,13 @@ pub enum StartError {
     /// What the store held could not be read or understood, or it failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A configured queue was refused.
-    #[error("the queue {path} was refused: {reason}")]
-    Queue {
+    /// A configured entity was refused.
+    #[error("the entity {path} was refused: {reason}")]
+    Entity {
         /// Its path.
         path: String,
         /// The broker's reason.
-        reason: broker::RequestError,
+        reason: String,
     },
     /// An address can not be listened on.
     #[error("can not listen on {address}: {error}")]
@@ -59,7 +60,7 @@ pub struct Prepared {
 
 /// A server at work.
 pub struct Server {
-    directory: watch::Sender<Arc<Directory>>,
+    administrator: Administrator,
     inbox: Inbox,
     shard: JoinHandle<Result<(), StoreError>>,
     stop: watch::Sender<bool>,
@@ -91,9 +92,9 @@ impl Prepared {
             Ok(()) => {}
             Err(setup::Error::Refused { path, reason }) => {
                 end(&inbox, shard).await?;
-                return Err(StartError::Queue { path, reason });
+                return Err(StartError::Entity { path, reason });
             }
-            Err(setup::Error::ShardEnded) => return Err(StartError::Store(failure(shard.await))),
+            Err(setup::Error::Closed(_)) => return Err(StartError::Store(failure(shard.await))),
         }
         let (listeners, addresses) = match bind(&options.listen).await {
             Ok(bound) => bound,
@@ -104,11 +105,15 @@ impl Prepared {
         };
         let (stop, stopping) = watch::channel(false);
         let (inside, last) = mpsc::channel(1);
-        let house = House {
+        let farewell = options.limits.farewell;
+        let house = Arc::new(House {
             clock,
             entrance: Arc::new(Entrance::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
-            settings: Arc::new(options.connections),
+            live: watch::Sender::new(Live {
+                limits: Arc::new(options.limits),
+                settings: Arc::new(options.connections),
+            }),
             admin: options.admin,
             directories,
             certificate: options.certificate,
@@ -117,11 +122,9 @@ impl Prepared {
             next_connection: AtomicU64::new(1),
             stopping,
             inside,
-            limits: options.limits,
-        };
-        let farewell = house.limits.farewell;
+        });
         let server = Server {
-            directory,
+            administrator: Administrator::new(&house, directory),
             inbox,
             shard,
             stop,
@@ -131,7 +134,7 @@ impl Prepared {
         Ok(Self {
             listeners,
             addresses,
-            house: Arc::new(house),
+            house,
             server,
         })
     }
@@ -153,16 +156,15 @@ impl Prepared {
 }
 
 impl Server {
-    /// Replaces the rules of the namespace, as after a change of the configuration. What everyone
-    /// may do and whether the development key is in use go with them; the rules of queues and topics
-    /// stay as they are.
-    ///
-    /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
-    /// the next one on, and links that rest on a key that is gone, or on a right that it does not
-    /// give any more, are detached.
+    /// Who changes things while the server is at work.
+    #[must_use]
+    pub fn administrator(&self) -> Administrator {
+        self.administrator.clone()
+    }
+
+    /// Replaces the rules of the namespace, as [`Administrator::replace_access_rules`] does.
     pub fn replace_access_rules(&self, rules: AccessRules) {
-        self.directory
-            .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
+        self.administrator.replace_access_rules(rules);
     }
 
     /// Waits until the store fails, which is final, and says why. Never returns otherwise.

@@ -5,152 +5,152 @@
 
 use std::collections::HashMap;
 
-use broker::{Command, ConnectionId, Output, QueueInfo, QueueSettings, RequestError, RequestId};
-use store::NamespaceId;
-use tokio::sync::{mpsc, oneshot};
+use broker::{Command, ConnectionId, QueueInfo, QueueSettings};
 
+use crate::desk::{Change, Closed, Desk, NAMESPACE};
+use crate::namespace::SUBSCRIPTIONS;
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
-use crate::shard::{Inbox, Message};
+use crate::shard::Inbox;
 
-/// As which the server talks to the broker.
-const SELF: ConnectionId = ConnectionId::SERVER;
-/// The only namespace there is so far.
-const NAMESPACE: NamespaceId = NamespaceId(0);
-
-/// Why the queues could not be made.
+/// Why the entities could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
     #[error("{path} was refused: {reason}")]
-    Refused { path: String, reason: RequestError },
-    #[error("the shard has ended")]
-    ShardEnded,
+    Refused { path: String, reason: String },
+    #[error(transparent)]
+    Closed(#[from] Closed),
 }
 
 /// Makes queues and topics exist.
 pub async fn prepare(
     inbox: &Inbox,
-    queues: Vec<QueueDefinition>,
-    topics: Vec<TopicDefinition>,
+    mut queues: Vec<QueueDefinition>,
+    mut topics: Vec<TopicDefinition>,
 ) -> Result<(), Error> {
     if queues.is_empty() && topics.is_empty() {
         return Ok(());
     }
-    let stored = stored(inbox).await?;
-    let queues = queues
-        .into_iter()
-        .map(|queue| Wanted::queue(queue, &stored));
-    let topics = topics
-        .into_iter()
-        .flat_map(|topic| Wanted::topic(topic, &stored));
-    ensure(inbox, queues.chain(topics).collect()).await
-}
-
-/// An entity, and what makes it exist.
-struct Wanted {
-    path: String,
-    command: Box<dyn FnOnce(RequestId) -> Command + Send>,
-}
-
-impl Wanted {
-    fn queue(queue: QueueDefinition, stored: &HashMap<String, QueueInfo>) -> Self {
-        let QueueDefinition { path, mut settings } = queue;
-        reconcile(&path, &mut settings, stored);
-        Self {
-            path: path.clone(),
-            command: Box::new(move |request| Command::EnsureQueue {
-                request,
-                namespace: NAMESPACE,
-                path,
-                settings,
-            }),
+    let mut desk = Desk::open(inbox, ConnectionId::SERVER).await?;
+    let stored = Stored::read(&mut desk).await?;
+    for queue in &mut queues {
+        stored.reconcile(&queue.path, &mut queue.settings);
+    }
+    for topic in &mut topics {
+        stored.reconcile(&topic.path, &mut topic.settings);
+        for subscription in &mut topic.subscriptions {
+            let path = format!("{}{SUBSCRIPTIONS}{}", topic.path, subscription.name);
+            stored.reconcile(&path, &mut subscription.settings.queue);
         }
     }
-
-    /// A topic, then its subscriptions.
-    fn topic(topic: TopicDefinition, stored: &HashMap<String, QueueInfo>) -> Vec<Self> {
-        let TopicDefinition {
-            path,
-            mut settings,
-            subscriptions,
-        } = topic;
-        reconcile(&path, &mut settings, stored);
-        let of_topic = path.clone();
-        let subscriptions = subscriptions
-            .into_iter()
-            .map(|subscription| Self::subscription(&of_topic, subscription, stored));
-        let topic = Self {
-            path: path.clone(),
-            command: Box::new(move |request| Command::EnsureTopic {
-                request,
-                namespace: NAMESPACE,
-                path,
-                settings,
-            }),
-        };
-        std::iter::once(topic).chain(subscriptions).collect()
-    }
-
-    fn subscription(
-        topic: &str,
-        subscription: SubscriptionDefinition,
-        stored: &HashMap<String, QueueInfo>,
-    ) -> Self {
-        let SubscriptionDefinition {
-            name,
-            mut settings,
-            rules,
-        } = subscription;
-        let path = format!("{topic}/Subscriptions/{name}");
-        reconcile(&path, &mut settings.queue, stored);
-        let topic = topic.to_owned();
-        Self {
-            path,
-            command: Box::new(move |request| Command::EnsureSubscription {
-                request,
-                namespace: NAMESPACE,
-                topic,
-                name,
-                settings: Box::new(settings),
-                rules,
-            }),
-        }
+    let (mut paths, changes): (Vec<_>, Vec<_>) = ensuring(queues, topics).into_iter().unzip();
+    let refused = desk.change(changes).await?;
+    desk.close().await;
+    match refused.into_iter().next() {
+        None => Ok(()),
+        Some((index, reason)) => Err(Error::Refused {
+            path: paths.swap_remove(index),
+            reason,
+        }),
     }
 }
 
-async fn list(inbox: &Inbox) -> Result<Vec<QueueInfo>, Error> {
-    let (answer, queues) = oneshot::channel();
-    inbox
-        .send(Message::Queues(answer))
-        .await
-        .map_err(|_| Error::ShardEnded)?;
-    queues.await.map_err(|_| Error::ShardEnded)
+/// What makes queues and topics exist, each with its path.
+pub fn ensuring(
+    queues: Vec<QueueDefinition>,
+    topics: Vec<TopicDefinition>,
+) -> Vec<(String, Change)> {
+    let queues = queues.into_iter().map(ensure_queue);
+    queues
+        .chain(topics.into_iter().flat_map(ensure_topic))
+        .collect()
 }
 
-async fn stored(inbox: &Inbox) -> Result<HashMap<String, QueueInfo>, Error> {
-    Ok(list(inbox)
-        .await?
-        .into_iter()
-        .map(|queue| (queue.path.to_lowercase(), queue))
-        .collect())
-}
-
-/// Settings as they can be: what may not change is taken from the stored entity.
-fn reconcile(path: &str, wanted: &mut QueueSettings, stored: &HashMap<String, QueueInfo>) {
-    let Some(known) = stored.get(&path.to_lowercase()) else {
-        return;
+fn ensure_queue(queue: QueueDefinition) -> (String, Change) {
+    let QueueDefinition { path, settings } = queue;
+    let change = {
+        let path = path.clone();
+        Change::new(move |request| Command::EnsureQueue {
+            request,
+            namespace: NAMESPACE,
+            path,
+            settings,
+        })
     };
-    keep(
+    (path, change)
+}
+
+/// A topic, then its subscriptions.
+fn ensure_topic(topic: TopicDefinition) -> Vec<(String, Change)> {
+    let TopicDefinition {
         path,
-        "requires-session",
-        &mut wanted.requires_session,
-        known.settings.requires_session,
-    );
-    keep(
-        path,
-        "requires-duplicate-detection",
-        &mut wanted.requires_duplicate_detection,
-        known.settings.requires_duplicate_detection,
-    );
+        settings,
+        subscriptions,
+    } = topic;
+    let of_topic = path.clone();
+    let subscriptions = subscriptions
+        .into_iter()
+        .map(|subscription| ensure_subscription(&of_topic, subscription));
+    let change = {
+        let path = path.clone();
+        Change::new(move |request| Command::EnsureTopic {
+            request,
+            namespace: NAMESPACE,
+            path,
+            settings,
+        })
+    };
+    std::iter::once((path, change))
+        .chain(subscriptions)
+        .collect()
+}
+
+fn ensure_subscription(topic: &str, subscription: SubscriptionDefinition) -> (String, Change) {
+    let SubscriptionDefinition {
+        name,
+        settings,
+        rules,
+    } = subscription;
+    let path = format!("{topic}{SUBSCRIPTIONS}{name}");
+    let topic = topic.to_owned();
+    let change = Change::new(move |request| Command::EnsureSubscription {
+        request,
+        namespace: NAMESPACE,
+        topic,
+        name,
+        settings: Box::new(settings),
+        rules,
+    });
+    (path, change)
+}
+
+/// What was there before, by path in lower case.
+struct Stored(HashMap<String, QueueInfo>);
+
+impl Stored {
+    async fn read(desk: &mut Desk) -> Result<Self, Closed> {
+        let entities = desk.entities().await?.into_iter();
+        let by_path = entities.map(|entity| (entity.path.to_lowercase(), entity));
+        Ok(Self(by_path.collect()))
+    }
+
+    /// Settings as they can be: what may not change is taken from the stored entity.
+    fn reconcile(&self, path: &str, wanted: &mut QueueSettings) {
+        let Some(known) = self.0.get(&path.to_lowercase()) else {
+            return;
+        };
+        keep(
+            path,
+            "requires-session",
+            &mut wanted.requires_session,
+            known.settings.requires_session,
+        );
+        keep(
+            path,
+            "requires-duplicate-detection",
+            &mut wanted.requires_duplicate_detection,
+            known.settings.requires_duplicate_detection,
+        );
+    }
 }
 
 fn keep(path: &str, property: &str, wanted: &mut bool, stored: bool) {
@@ -161,52 +161,4 @@ fn keep(path: &str, property: &str, wanted: &mut bool, stored: bool) {
         );
         *wanted = stored;
     }
-}
-
-async fn ensure(inbox: &Inbox, wanted: Vec<Wanted>) -> Result<(), Error> {
-    let (ear, mut outputs) = mpsc::unbounded_channel();
-    send(
-        inbox,
-        Message::Open {
-            connection: SELF,
-            ear,
-        },
-    )
-    .await?;
-    let paths: Vec<String> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
-    let commands = wanted.into_iter().zip(0..).map(|(wanted, token)| {
-        let connection = SELF;
-        (wanted.command)(RequestId { connection, token })
-    });
-    let commands = commands.collect();
-    send(inbox, Message::Commands(commands)).await?;
-    let mut answered = 0;
-    while answered < paths.len() {
-        let batch = outputs.recv().await.ok_or(Error::ShardEnded)?;
-        answered += check(batch, &paths)?;
-    }
-    send(inbox, Message::Close { connection: SELF }).await
-}
-
-async fn send(inbox: &Inbox, message: Message) -> Result<(), Error> {
-    inbox.send(message).await.map_err(|_| Error::ShardEnded)
-}
-
-/// Returns how many answers there are in `batch`, or the first refusal.
-fn check(batch: Vec<Output>, paths: &[String]) -> Result<usize, Error> {
-    let mut count = 0;
-    for output in batch {
-        let Output::Ensured { request, result } = output else {
-            continue;
-        };
-        count += 1;
-        result.map_err(|reason| {
-            let index = usize::try_from(request.token).unwrap_or(usize::MAX);
-            Error::Refused {
-                path: paths.get(index).cloned().unwrap_or_default(),
-                reason,
-            }
-        })?;
-    }
-    Ok(count)
 }

@@ -1,9 +1,9 @@
 //! Durations of entities and settings: ISO 8601 within a range, in milliseconds.
 
-use serde::Deserialize;
 use serde::de::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::duration::{parse, show};
+use crate::duration::{parse, show, text};
 
 /// A duration of at least `LEAST` and at most `MOST` milliseconds. A `MOST` of `u64::MAX` includes "never".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,6 +29,12 @@ impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Millis<LEAST, 
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).map_err(D::Error::custom)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Serialize for Millis<LEAST, MOST> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&text(self.0))
     }
 }
 

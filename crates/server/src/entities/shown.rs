@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::duration;
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::rules::{Filter, TypedValue};
 
 /// Properties by name.
@@ -35,7 +36,9 @@ pub fn of_subscription(settings: &SubscriptionSettings) -> Properties {
     let mut shown = received(&settings.queue);
     shown.insert(
         "dead-lettering-on-filter-evaluation-exceptions".to_owned(),
-        settings.dead_lettering_on_filter_evaluation_exceptions.into(),
+        settings
+            .dead_lettering_on_filter_evaluation_exceptions
+            .into(),
     );
     shown
 }
@@ -52,11 +55,45 @@ pub fn of_rule(rule: &RuleDescription) -> Properties {
     ] {
         if !values.is_empty() {
             let values = values.iter();
-            let values = values.map(|(name, value)| (name.clone(), json(&TypedValue(value.clone()))));
+            let values =
+                values.map(|(name, value)| (name.clone(), json(&TypedValue(value.clone()))));
             shown.insert(name.to_owned(), Json::Object(values.collect()));
         }
     }
     shown
+}
+
+/// A whole file of our own shape.
+#[must_use]
+pub fn of_file(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Properties {
+    let named = |mut shown: Properties, name: &str| {
+        shown.insert("name".to_owned(), name.into());
+        shown
+    };
+    let subscription = |definition: &SubscriptionDefinition| {
+        let mut shown = named(of_subscription(&definition.settings), &definition.name);
+        let rules = definition.rules.iter().flatten();
+        let rules: Vec<_> = rules.map(|rule| named(of_rule(rule), &rule.name)).collect();
+        if !rules.is_empty() {
+            shown.insert("rules".to_owned(), json(&rules));
+        }
+        shown
+    };
+    let topic = |definition: &TopicDefinition| {
+        let mut shown = named(of_topic(&definition.settings), &definition.path);
+        let below: Vec<_> = definition.subscriptions.iter().map(subscription).collect();
+        shown.insert("subscriptions".to_owned(), json(&below));
+        shown
+    };
+    let queues = queues.iter();
+    let queues: Vec<_> = queues
+        .map(|queue| named(of_queue(&queue.settings), &queue.path))
+        .collect();
+    let topics: Vec<_> = topics.iter().map(topic).collect();
+    let mut file = Properties::new();
+    file.insert("queues".to_owned(), json(&queues));
+    file.insert("topics".to_owned(), json(&topics));
+    file
 }
 
 fn json(value: &impl Serialize) -> Json {
@@ -73,7 +110,10 @@ fn insert(shown: &mut Properties, name: &str, value: Option<impl Into<Json>>) {
 fn common(settings: &QueueSettings) -> Properties {
     let mut shown = Properties::new();
     for (name, millis) in [
-        ("default-message-time-to-live", settings.default_message_time_to_live),
+        (
+            "default-message-time-to-live",
+            settings.default_message_time_to_live,
+        ),
         ("auto-delete-on-idle", settings.auto_delete_on_idle),
     ] {
         insert(&mut shown, name, Some(duration::text(millis)));
@@ -85,15 +125,27 @@ fn common(settings: &QueueSettings) -> Properties {
 /// What entities have that are received from.
 fn received(settings: &QueueSettings) -> Properties {
     let mut shown = common(settings);
-    insert(&mut shown, "lock-duration", Some(duration::text(settings.lock_duration)));
-    insert(&mut shown, "max-delivery-count", Some(settings.max_delivery_count));
+    insert(
+        &mut shown,
+        "lock-duration",
+        Some(duration::text(settings.lock_duration)),
+    );
+    insert(
+        &mut shown,
+        "max-delivery-count",
+        Some(settings.max_delivery_count),
+    );
     insert(
         &mut shown,
         "dead-lettering-on-message-expiration",
         Some(settings.dead_lettering_on_message_expiration),
     );
     insert(&mut shown, "expiry", settings.expiry.as_ref().map(json));
-    insert(&mut shown, "requires-session", Some(settings.requires_session));
+    insert(
+        &mut shown,
+        "requires-session",
+        Some(settings.requires_session),
+    );
     insert(&mut shown, "forward-to", settings.forward_to.clone());
     insert(
         &mut shown,
@@ -106,7 +158,11 @@ fn received(settings: &QueueSettings) -> Properties {
 /// What entities have that are sent to.
 fn sent_to(settings: &QueueSettings) -> Properties {
     let mut shown = Properties::new();
-    insert(&mut shown, "max-size-in-megabytes", Some(settings.max_size >> 20));
+    insert(
+        &mut shown,
+        "max-size-in-megabytes",
+        Some(settings.max_size >> 20),
+    );
     insert(&mut shown, "max-message-size", settings.max_message_size);
     insert(
         &mut shown,
@@ -116,7 +172,9 @@ fn sent_to(settings: &QueueSettings) -> Properties {
     insert(
         &mut shown,
         "duplicate-detection-history-time-window",
-        Some(duration::text(settings.duplicate_detection_history_time_window)),
+        Some(duration::text(
+            settings.duplicate_detection_history_time_window,
+        )),
     );
     shown
 }
@@ -127,7 +185,6 @@ mod tests {
 
     use super::*;
     use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig};
-    use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
     fn named<T: serde::de::DeserializeOwned>(mut shown: Properties) -> T {
         shown.insert("name".to_owned(), "n".into());

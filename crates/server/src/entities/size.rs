@@ -1,11 +1,12 @@
 //! Sizes in files: a number of bytes, or text with a unit such as `"64MiB"`.
 
 use bytesize::ByteSize;
-use serde::Deserialize;
 use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
 
 /// A size of at least `LEAST` and at most `MOST` bytes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Size<const LEAST: u64, const MOST: u64>(pub u64);
 
 impl<const LEAST: u64, const MOST: u64> Size<LEAST, MOST> {
@@ -30,7 +31,8 @@ impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Size<LEAST, MO
 }
 
 /// A whole number of at least `LEAST` and at most `MOST`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Count<const LEAST: u64, const MOST: u64>(pub u64);
 
 impl<const LEAST: u64, const MOST: u64> Count<LEAST, MOST> {

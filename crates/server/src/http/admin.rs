@@ -15,7 +15,7 @@ use servicebus::{Operation, Unauthorized};
 use super::answer::Response;
 use super::body::{self, BodyError};
 use super::caller::Caller;
-use super::desk::Desk;
+use crate::desk::Desk;
 use crate::door::House;
 
 /// Says that a request is one of management, whatever its path is called.
@@ -42,7 +42,7 @@ pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<Hou
     if let Err(reason) = allowed {
         return refuse(&head, &unauthorized(&reason));
     }
-    let read = body::read(incoming, MAX_BODY, house.limits.handshake).await;
+    let read = body::read(incoming, MAX_BODY, house.limits().handshake).await;
     let body = match read {
         Ok(body) => body,
         Err(BodyError::TooLong(_)) => return refuse(&head, &Error::too_long()),
@@ -86,11 +86,11 @@ async fn manage(
             return exchange.refuse(&unauthorized(&reason));
         }
     }
-    let Some(mut desk) = Desk::open(house).await else {
+    let Ok(mut desk) = Desk::open_in(house).await else {
         return exchange.refuse(&Error::unavailable());
     };
     let response = loop {
-        let Some(answer) = desk.order(order).await else {
+        let Ok(answer) = desk.order(order).await else {
             return exchange.refuse(&Error::unavailable());
         };
         match exchange.hear(answer) {

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use serde::Serialize;
 use servicebus::Unauthorized;
 
 /// An answer with its whole body.
@@ -13,6 +14,14 @@ pub type Response = hyper::Response<Full<Bytes>>;
 /// A body that is JSON already.
 pub fn json(status: StatusCode, body: String) -> Response {
     response(status, "application/json", body)
+}
+
+/// A body that says `value` in JSON.
+pub fn value(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(body) => json(status, body),
+        Err(error_text) => error(StatusCode::INTERNAL_SERVER_ERROR, &error_text.to_string()),
+    }
 }
 
 /// A body that is text of some kind.

@@ -43,7 +43,7 @@ struct Face {
 pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response {
     let wanted = match *request.method() {
         Method::GET | Method::HEAD => Ok(Request::Show),
-        Method::POST => change(request, house.limits.handshake).await,
+        Method::POST => change(request, house.limits().handshake).await,
         _ => return answer::method_not_allowed("GET, HEAD, POST"),
     };
     match wanted {

@@ -5,7 +5,6 @@
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
-use serde::Serialize;
 
 use super::answer::{self, Response};
 use super::body;
@@ -20,7 +19,7 @@ pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
     if request.method() != Method::POST {
         return answer::method_not_allowed("POST");
     }
-    match body::read_own(request, BODY_BYTES, house.limits.handshake).await {
+    match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
         Ok(body) => {
             let now = house.clock.moment().wall.0;
             test(&body, i64::try_from(now).unwrap_or(i64::MAX))
@@ -38,15 +37,8 @@ fn test(body: &[u8], now: i64) -> Response {
         }
     };
     match test.run(now) {
-        Ok(report) => json(StatusCode::OK, &report),
-        Err(refusal) => json(StatusCode::BAD_REQUEST, &refusal),
-    }
-}
-
-fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    match serde_json::to_string(body) {
-        Ok(body) => answer::json(status, body),
-        Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        Ok(report) => answer::value(StatusCode::OK, &report),
+        Err(refusal) => answer::value(StatusCode::BAD_REQUEST, &refusal),
     }
 }
 

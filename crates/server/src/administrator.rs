@@ -1,0 +1,86 @@
+//! Administrator: whoever runs the server and changes things while it is at work.
+
+use std::sync::{Arc, Weak};
+
+use servicebus::{AccessRules, Directory};
+use tokio::sync::watch;
+
+use crate::desk::{Closed, Desk};
+use crate::door::House;
+use crate::namespace::{self, Survey};
+use crate::options::Limits;
+use crate::plan::{Plan, Refused, Wanted};
+
+/// A way to a server's entities, keys and limits. Does not keep the server from ending.
+#[derive(Clone)]
+pub struct Administrator {
+    house: Weak<House>,
+    directory: watch::Sender<Arc<Directory>>,
+}
+
+impl Administrator {
+    pub(crate) fn new(house: &Arc<House>, directory: watch::Sender<Arc<Directory>>) -> Self {
+        Self {
+            house: Arc::downgrade(house),
+            directory,
+        }
+    }
+
+    /// Replaces the rules of the namespace, as after a change of the configuration. What everyone
+    /// may do and whether the development key is in use go with them; the rules of queues and topics
+    /// stay as they are.
+    ///
+    /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
+    /// the next one on, and links that rest on a key that is gone, or on a right that it does not
+    /// give any more, are detached.
+    pub fn replace_access_rules(&self, rules: AccessRules) {
+        self.directory
+            .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
+    }
+
+    /// What would have to change for the namespace to be as `wanted` says.
+    ///
+    /// # Errors
+    /// When the server stops or has failed.
+    pub async fn plan(&self, wanted: &Wanted) -> Result<Plan, Closed> {
+        let mut desk = self.desk().await?;
+        let survey = Survey::make(&mut desk).await?;
+        desk.close().await;
+        Ok(Plan::new(&survey.into(), wanted))
+    }
+
+    /// Carries out a plan without refusals. What is refused all the same, because somebody has
+    /// changed the namespace since the plan was made, is returned.
+    ///
+    /// # Errors
+    /// When the server stops or has failed.
+    pub async fn carry_out(&self, plan: &Plan) -> Result<Vec<Refused>, Closed> {
+        let mut desk = self.desk().await?;
+        let refused = namespace::carry_out(plan, &mut desk).await?;
+        desk.close().await;
+        Ok(refused)
+    }
+
+    /// Lets other limits hold: those of all connections together at once, those of one connection
+    /// for those that come from now on.
+    ///
+    /// # Errors
+    /// When the server has stopped.
+    pub fn set_limits(
+        &self,
+        limits: Limits,
+        connections: servicebus::Settings,
+    ) -> Result<(), Closed> {
+        self.house()?.set_limits(limits, connections);
+        Ok(())
+    }
+
+    async fn desk(&self) -> Result<Desk, Closed> {
+        let house = self.house()?;
+        Desk::open_in(&house).await
+    }
+
+    fn house(&self) -> Result<Arc<House>, Closed> {
+        self.house.upgrade().ok_or(Closed)
+    }
+}

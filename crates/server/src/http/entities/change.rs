@@ -1,0 +1,304 @@
+//! Entities and rules made, changed and deleted.
+//!
+//! A description is read as one of a file is, so what can be said and what is refused is the same.
+//! What a file can not say of an entity (its metadata) stays as it is.
+
+use broker::{
+    Answer, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
+    QueueSettings, RuleDescription, RuleError, SubscriptionSettings,
+};
+use hyper::StatusCode;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use super::show::{self, describe};
+use super::{Place, Refusal};
+use crate::desk::{Change, Desk};
+use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
+use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
+use crate::namespace;
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+
+type Answered = Result<(StatusCode, Json), Refusal>;
+
+/// Deletes what is at `place`.
+pub async fn delete(desk: &mut Desk, place: &Place) -> Answered {
+    let order = match place {
+        Place::Everything | Place::Rules { .. } => {
+            let text = "only an entity or a rule can be deleted";
+            return Err(Refusal::Bad(text.to_owned()));
+        }
+        Place::Rule { subscription, name } => Order::RemoveRule {
+            subscription: subscription.clone(),
+            name: name.clone(),
+        },
+        Place::Entity(_) | Place::Subscription { .. } => Order::Remove {
+            path: place.entity().unwrap_or_default(),
+        },
+    };
+    desk.order(order).await??;
+    Ok((StatusCode::OK, Json::Object(Default::default())))
+}
+
+/// Makes what is at `place`, or gives it another description.
+pub async fn put(desk: &mut Desk, place: &Place, json: Json, may_be_there: bool) -> Answered {
+    match place {
+        Place::Everything | Place::Rules { .. } => {
+            let text =
+                "only an entity or a rule can be put; POST /$railbus/apply takes a whole file";
+            Err(Refusal::Bad(text.to_owned()))
+        }
+        Place::Rule { subscription, name } => {
+            let rule = read_rule(name, json)?;
+            put_rule(desk, subscription, rule, may_be_there).await
+        }
+        Place::Entity(_) | Place::Subscription { .. } => {
+            let path = place.entity().unwrap_or_default();
+            let current = match describe(desk, &path).await {
+                Ok(info) if may_be_there => Some(info),
+                Ok(info) => return Err(EntityError::Exists(info.queue.kind).into()),
+                Err(Refusal::Entity(EntityError::NotFound)) => None,
+                Err(refusal) => return Err(refusal),
+            };
+            let description = Description::read(place, json, current.as_ref())?;
+            match current {
+                Some(info) => update(desk, &path, description, &info).await,
+                None => create(desk, &path, description).await,
+            }
+        }
+    }
+}
+
+/// Changes the properties that `json` has; null takes one away. [RFC 7396]
+pub async fn patch(desk: &mut Desk, place: &Place, json: Json) -> Answered {
+    let Json::Object(patch) = json else {
+        return Err(Refusal::Bad("the body is no object".to_owned()));
+    };
+    match place {
+        Place::Everything | Place::Rules { .. } => {
+            let text = "only an entity or a rule can be changed";
+            Err(Refusal::Bad(text.to_owned()))
+        }
+        Place::Rule { subscription, name } => {
+            let order = Order::DescribeRule {
+                subscription: subscription.clone(),
+                name: name.clone(),
+            };
+            let Answer::Rule(rule) = desk.order(order).await?? else {
+                return Err(Refusal::Unexpected);
+            };
+            let mut whole = of_rule(&rule);
+            merge(&mut whole, patch);
+            let rule = read_rule(name, Json::Object(whole))?;
+            put_rule(desk, subscription, rule, true).await
+        }
+        Place::Entity(_) | Place::Subscription { .. } => {
+            let path = place.entity().unwrap_or_default();
+            let info = describe(desk, &path).await?;
+            let mut whole = match info.queue.kind {
+                EntityKind::Queue => of_queue(&info.queue.settings),
+                EntityKind::Topic => of_topic(&info.queue.settings),
+                EntityKind::Subscription => of_subscription(&namespace::settings_of(&info)),
+            };
+            merge(&mut whole, patch);
+            let description = Description::read(place, Json::Object(whole), Some(&info))?;
+            update(desk, &path, description, &info).await
+        }
+    }
+}
+
+/// What nests here is a value: a filter is replaced as a whole.
+fn merge(whole: &mut serde_json::Map<String, Json>, patch: serde_json::Map<String, Json>) {
+    for (name, value) in patch {
+        match value {
+            Json::Null => whole.remove(&name),
+            value => whole.insert(name, value),
+        };
+    }
+}
+
+async fn put_rule(
+    desk: &mut Desk,
+    subscription: &str,
+    rule: RuleDescription,
+    may_be_there: bool,
+) -> Answered {
+    let (subscription, rule) = (subscription.to_owned(), Box::new(rule));
+    let replace = Order::ReplaceRule {
+        subscription: subscription.clone(),
+        rule: rule.clone(),
+    };
+    let create = Order::CreateRule { subscription, rule };
+    let (status, answer) = match desk.order(create).await? {
+        Ok(answer) => (StatusCode::CREATED, answer),
+        Err(EntityError::Rule(RuleError::Exists(_))) if may_be_there => {
+            (StatusCode::OK, desk.order(replace).await??)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match answer {
+        Answer::Rule(rule) => Ok((status, Json::Object(show::rule(&rule)))),
+        _ => Err(Refusal::Unexpected),
+    }
+}
+
+/// An entity as it is to be.
+struct Description {
+    path: EntityPath,
+    settings: QueueSettings,
+    dead_lettering_on_filter_evaluation_exceptions: bool,
+    rules: Option<Vec<RuleDescription>>,
+}
+
+impl Description {
+    /// What `json` describes; a queue unless it says otherwise or `current` is something else.
+    fn read(place: &Place, mut json: Json, current: Option<&EntityInfo>) -> Result<Self, Refusal> {
+        let known = current.map(|info| info.queue.kind.to_string());
+        let said = json.as_object_mut().and_then(|object| {
+            // What there is now says how it is; nobody can.
+            object.remove("state");
+            object.remove("kind")
+        });
+        if let Place::Subscription { topic, name } = place {
+            let config: SubscriptionConfig = read(name, json)?;
+            let definition = SubscriptionDefinition::from(config);
+            return Self::subscription(topic, definition, current.is_some());
+        }
+        let said = said.as_ref().and_then(Json::as_str);
+        let kind = said.or(known.as_deref()).unwrap_or("queue");
+        if let Some(known) = known.as_deref().filter(|known| *known != kind) {
+            return Err(Refusal::Bad(format!("it is a {known}, not a {kind}")));
+        }
+        let path = place.entity().unwrap_or_default();
+        match kind {
+            "queue" => Self::queue(QueueDefinition::from(read::<QueueConfig>(&path, json)?)),
+            "topic" => Self::topic(TopicDefinition::from(read::<TopicConfig>(&path, json)?)),
+            other => Err(Refusal::Bad(format!(
+                "`{other}` is neither queue nor topic"
+            ))),
+        }
+    }
+
+    fn queue(definition: QueueDefinition) -> Result<Self, Refusal> {
+        fault::check(std::slice::from_ref(&definition), &[]).map_err(bad)?;
+        Ok(Self::of(
+            EntityPath::Queue(definition.path),
+            definition.settings,
+        ))
+    }
+
+    fn topic(definition: TopicDefinition) -> Result<Self, Refusal> {
+        if !definition.subscriptions.is_empty() {
+            let text = "a topic is put without its subscriptions; each has a path of its own";
+            return Err(Refusal::Bad(text.to_owned()));
+        }
+        Ok(Self::of(
+            EntityPath::Topic(definition.path),
+            definition.settings,
+        ))
+    }
+
+    fn subscription(
+        topic: &str,
+        definition: SubscriptionDefinition,
+        is_there: bool,
+    ) -> Result<Self, Refusal> {
+        if is_there && definition.rules.is_some() {
+            let text = "rules of a subscription that is there are put one by one, each at its path";
+            return Err(Refusal::Bad(text.to_owned()));
+        }
+        let of_topic = TopicDefinition {
+            path: topic.to_owned(),
+            settings: QueueSettings::default(),
+            subscriptions: vec![definition.clone()],
+        };
+        fault::check(&[], &[of_topic]).map_err(bad)?;
+        let SubscriptionDefinition {
+            name,
+            settings,
+            rules,
+        } = definition;
+        let topic = topic.to_owned();
+        let SubscriptionSettings {
+            queue,
+            dead_lettering_on_filter_evaluation_exceptions,
+        } = settings;
+        Ok(Self {
+            dead_lettering_on_filter_evaluation_exceptions,
+            rules,
+            ..Self::of(EntityPath::Subscription { topic, name }, queue)
+        })
+    }
+
+    fn of(path: EntityPath, settings: QueueSettings) -> Self {
+        Self {
+            path,
+            settings,
+            dead_lettering_on_filter_evaluation_exceptions: true,
+            rules: None,
+        }
+    }
+}
+
+async fn create(desk: &mut Desk, path: &str, wanted: Description) -> Answered {
+    let mut rules = wanted.rules.unwrap_or_default().into_iter();
+    let order = Order::Create {
+        path: wanted.path,
+        description: Box::new(EntityDescription {
+            settings: wanted.settings,
+            dead_lettering_on_filter_evaluation_exceptions: wanted
+                .dead_lettering_on_filter_evaluation_exceptions,
+            ..EntityDescription::default()
+        }),
+        rule: rules.next().map(Box::new),
+    };
+    desk.order(order).await??;
+    let rules = rules.map(|rule| {
+        Change::order(Order::CreateRule {
+            subscription: path.to_owned(),
+            rule: Box::new(rule),
+        })
+    });
+    let refused = desk.change(rules.collect()).await?;
+    match refused.into_iter().next() {
+        Some((_, reason)) => Err(Refusal::Bad(reason)),
+        None => Ok((StatusCode::CREATED, show::entity(desk, path).await?)),
+    }
+}
+
+async fn update(
+    desk: &mut Desk,
+    path: &str,
+    wanted: Description,
+    current: &EntityInfo,
+) -> Answered {
+    let order = Order::Update {
+        entity: current.queue.id,
+        description: Box::new(EntityDescription {
+            settings: wanted.settings,
+            dead_lettering_on_filter_evaluation_exceptions: wanted
+                .dead_lettering_on_filter_evaluation_exceptions,
+            kept: (*current.kept).clone(),
+        }),
+    };
+    desk.order(order).await??;
+    Ok((StatusCode::OK, show::entity(desk, path).await?))
+}
+
+fn read_rule(name: &str, json: Json) -> Result<RuleDescription, Refusal> {
+    let rule = RuleDescription::from(read::<RuleConfig>(name, json)?);
+    rule.check().map_err(EntityError::from)?;
+    Ok(rule)
+}
+
+/// A description as a file has it, with the name that its path says.
+fn read<T: DeserializeOwned>(name: &str, mut json: Json) -> Result<T, Refusal> {
+    if let Some(object) = json.as_object_mut() {
+        object.insert("name".to_owned(), name.into());
+    }
+    serde_json::from_value(json).map_err(|error| Refusal::Bad(error.to_string()))
+}
+
+fn bad(fault: fault::Fault) -> Refusal {
+    Refusal::Bad(fault.message)
+}

@@ -1,0 +1,134 @@
+//! How entities and rules are shown: their properties, and what is in them now.
+
+use broker::{Answer, EntityInfo, EntityKind, Order, QueueInfo, RuleDescription, Wall};
+use hyper::StatusCode;
+use serde_json::{Value as Json, json};
+
+use super::{Place, Refusal};
+use crate::desk::Desk;
+use crate::entities::{Properties, of_queue, of_rule, of_subscription, of_topic};
+use crate::namespace::{self, Survey, SurveyedSubscription};
+
+/// What is at `place`.
+pub async fn place(desk: &mut Desk, place: &Place) -> Result<(StatusCode, Json), Refusal> {
+    let json = match place {
+        Place::Everything => everything(&Survey::make(desk).await?),
+        Place::Rules { subscription } => {
+            describe(desk, subscription).await?;
+            let rules = namespace::rules(desk, subscription).await?;
+            json!({"rules": rules.iter().map(rule).collect::<Vec<_>>()})
+        }
+        Place::Rule { subscription, name } => {
+            let order = Order::DescribeRule {
+                subscription: subscription.clone(),
+                name: name.clone(),
+            };
+            match desk.order(order).await?? {
+                Answer::Rule(found) => Json::Object(rule(&found)),
+                _ => return Err(Refusal::Unexpected),
+            }
+        }
+        Place::Entity(_) | Place::Subscription { .. } => {
+            let path = place.entity().unwrap_or_default();
+            entity(desk, &path).await?
+        }
+    };
+    Ok((StatusCode::OK, json))
+}
+
+/// The entity of a path as it is now.
+pub async fn describe(desk: &mut Desk, path: &str) -> Result<EntityInfo, Refusal> {
+    let path = path.to_owned();
+    match desk.order(Order::Describe { path }).await?? {
+        Answer::Entity(info) => Ok(*info),
+        _ => Err(Refusal::Unexpected),
+    }
+}
+
+/// The entity of a path with what is below it.
+pub async fn entity(desk: &mut Desk, path: &str) -> Result<Json, Refusal> {
+    let info = describe(desk, path).await?;
+    let mut shown = match info.queue.kind {
+        EntityKind::Queue => queue(&info),
+        EntityKind::Topic => {
+            let below = namespace::subscriptions(desk, path).await?;
+            topic(&info, &below)
+        }
+        EntityKind::Subscription => {
+            let rules = namespace::rules(desk, path).await?;
+            subscription(&SurveyedSubscription {
+                info: info.clone(),
+                rules,
+            })
+        }
+    };
+    shown.insert("kind".to_owned(), info.queue.kind.to_string().into());
+    Ok(Json::Object(shown))
+}
+
+/// A rule with its name.
+pub fn rule(rule: &RuleDescription) -> Properties {
+    let mut shown = of_rule(rule);
+    shown.insert("name".to_owned(), rule.name.clone().into());
+    shown
+}
+
+fn everything(survey: &Survey) -> Json {
+    let queues: Vec<_> = survey.queues.iter().map(queue).collect();
+    let topics = survey.topics.iter();
+    let topics: Vec<_> = topics
+        .map(|found| topic(&found.info, &found.subscriptions))
+        .collect();
+    json!({"queues": queues, "topics": topics})
+}
+
+fn queue(info: &EntityInfo) -> Properties {
+    let mut shown = of_queue(&info.queue.settings);
+    complete(&mut shown, info.queue.path.clone(), info);
+    shown
+}
+
+fn topic(info: &EntityInfo, below: &[SurveyedSubscription]) -> Properties {
+    let mut shown = of_topic(&info.queue.settings);
+    complete(&mut shown, info.queue.path.clone(), info);
+    let below: Vec<_> = below.iter().map(subscription).map(Json::Object).collect();
+    shown.insert("subscriptions".to_owned(), below.into());
+    shown
+}
+
+fn subscription(found: &SurveyedSubscription) -> Properties {
+    let SurveyedSubscription { info, rules } = found;
+    let mut shown = of_subscription(&namespace::settings_of(info));
+    let name = namespace::last_segment(&info.queue.path);
+    complete(&mut shown, name.to_owned(), info);
+    let rules: Vec<_> = rules.iter().map(rule).map(Json::Object).collect();
+    shown.insert("rules".to_owned(), rules.into());
+    shown
+}
+
+fn complete(shown: &mut Properties, name: String, info: &EntityInfo) {
+    shown.insert("name".to_owned(), name.into());
+    shown.insert("state".to_owned(), state(&info.queue));
+}
+
+/// What is in an entity. Sizes are bytes.
+fn state(queue: &QueueInfo) -> Json {
+    json!({
+        "active": queue.active,
+        "dead-letter": queue.dead_letter,
+        "deferred": queue.deferred,
+        "scheduled": queue.scheduled,
+        "transfer": queue.transfer,
+        "transfer-dead-letter": queue.transfer_dead_letter,
+        "bytes": queue.bytes,
+        "created": moment(queue.created),
+        "updated": moment(queue.updated),
+        "accessed": queue.accessed.and_then(moment),
+    })
+}
+
+/// In RFC 3339.
+fn moment(at: Wall) -> Option<String> {
+    let at = i64::try_from(at.0).ok()?;
+    Some(jiff::Timestamp::from_millisecond(at).ok()?.to_string())
+}

@@ -1,0 +1,147 @@
+//! `POST .../purge` and `.../redrive`: messages of an entity deleted, or dead letters put back where
+//! they came from.
+//!
+//! The body is `{"part": "dead-letter", "filter": "reason = 'x'", "limit": 100, "rate": 10,
+//! "dry-run": true}`, with everything optional: a filter is a condition as rules have it, the rate is
+//! messages a second, and a dry run only counts. Each message goes by itself, whole or not at all;
+//! what is locked by others stays. No more go than there are when it begins, so that what comes back
+//! to the dead letters meanwhile is not put back again and again. A client that goes ends it.
+
+mod run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::{EntityInfo, Subqueue};
+use bytes::Bytes;
+use filter::Selector;
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use store::EntityId;
+use tokio::sync::oneshot;
+
+use super::{Refusal, show};
+use crate::desk::Desk;
+use crate::door::House;
+use run::Run;
+
+/// What is done to messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Deed {
+    Purge,
+    Redrive,
+}
+
+/// A request's body.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct Wanted {
+    part: Option<Part>,
+    filter: Option<String>,
+    limit: Option<u64>,
+    /// A second.
+    rate: Option<u32>,
+    dry_run: bool,
+}
+
+/// Where messages are.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Part {
+    Active,
+    DeadLetter,
+    TransferDeadLetter,
+}
+
+/// What is to be done, understood.
+#[derive(Debug)]
+struct Job {
+    deed: Deed,
+    entity: EntityId,
+    subqueue: Subqueue,
+    selector: Option<Arc<Selector>>,
+    /// At most so many.
+    limit: u64,
+    /// From one message to the next.
+    pace: Option<Duration>,
+    dry_run: bool,
+}
+
+/// Does it; `client` is closed when nobody waits for the answer any more.
+pub async fn work(
+    house: &House,
+    path: &str,
+    deed: Deed,
+    body: &Bytes,
+    client: oneshot::Sender<()>,
+) -> Result<(StatusCode, Json), Refusal> {
+    let wanted = match &body[..] {
+        [] => Wanted::default(),
+        body => serde_json::from_slice(body).map_err(|error| Refusal::Bad(error.to_string()))?,
+    };
+    let mut desk = Desk::open_in(house).await?;
+    let result = match show::describe(&mut desk, path).await {
+        Ok(info) => match Job::new(deed, wanted, &info) {
+            Ok(job) => Run::new(&mut desk, &job)
+                .run(&client)
+                .await
+                .map(|done| (job, done)),
+            Err(refusal) => Err(refusal),
+        },
+        Err(refusal) => Err(refusal),
+    };
+    desk.close().await;
+    let (job, done) = result?;
+    let name = match job.deed {
+        _ if job.dry_run => "selected",
+        Deed::Purge => "purged",
+        Deed::Redrive => "redriven",
+    };
+    Ok((
+        StatusCode::OK,
+        json!({name: done.count, "kept": done.kept, "dry-run": job.dry_run}),
+    ))
+}
+
+impl Job {
+    fn new(deed: Deed, wanted: Wanted, info: &EntityInfo) -> Result<Self, Refusal> {
+        let queue = &info.queue;
+        let part = wanted.part.unwrap_or(match deed {
+            Deed::Purge => Part::Active,
+            Deed::Redrive => Part::DeadLetter,
+        });
+        let (subqueue, count) = match part {
+            Part::Active => (Subqueue::Main, queue.active),
+            Part::DeadLetter => (Subqueue::DeadLetter, queue.dead_letter),
+            Part::TransferDeadLetter => (Subqueue::TransferDeadLetter, queue.transfer_dead_letter),
+        };
+        if deed == Deed::Redrive && subqueue == Subqueue::Main {
+            let text =
+                "only dead letters can be put back: part is dead-letter or transfer-dead-letter";
+            return Err(Refusal::Bad(text.to_owned()));
+        }
+        if queue.kind == broker::EntityKind::Topic {
+            let text = "a topic keeps no messages; its subscriptions do";
+            return Err(Refusal::Bad(text.to_owned()));
+        }
+        if wanted.rate == Some(0) {
+            return Err(Refusal::Bad(
+                "a rate is 1 message a second or more".to_owned(),
+            ));
+        }
+        let selector = wanted.filter.as_deref().map(Selector::of_filter);
+        let selector = selector
+            .transpose()
+            .map_err(|error| Refusal::Bad(format!("the filter: {error}")))?;
+        Ok(Self {
+            deed,
+            entity: queue.id,
+            subqueue,
+            selector: selector.map(Arc::new),
+            limit: wanted.limit.unwrap_or(u64::MAX).min(count),
+            pace: wanted.rate.map(|rate| Duration::from_secs(1) / rate),
+            dry_run: wanted.dry_run,
+        })
+    }
+}

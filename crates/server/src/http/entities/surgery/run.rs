@@ -1,0 +1,220 @@
+//! Run: takes messages as a receiver would, some at a time, and does to each what is to be done.
+//!
+//! A purge without a filter has the broker delete them without anybody receiving them.
+
+use broker::{
+    Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestError, Wall,
+};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::Refusal;
+use super::{Deed, Job};
+use crate::desk::Desk;
+
+/// Messages that are asked for at a time.
+const BATCH: u64 = 256;
+/// The same where none is received.
+const DELETED_AT_ONCE: u64 = 4_000;
+
+/// What has been done.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Done {
+    pub count: u64,
+    /// Those that could not be: somebody else has had them meanwhile, or they fit no more.
+    pub kept: u64,
+}
+
+/// One job at work.
+pub struct Run<'a> {
+    desk: &'a mut Desk,
+    job: &'a Job,
+    receiver: ReceiverId,
+    /// All credit that was ever given.
+    credit: u32,
+    done: Done,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(desk: &'a mut Desk, job: &'a Job) -> Self {
+        let connection = desk.connection();
+        Self {
+            receiver: ReceiverId {
+                connection,
+                link: 0,
+            },
+            desk,
+            job,
+            credit: 0,
+            done: Done::default(),
+        }
+    }
+
+    /// Works until all is done, nothing more is there, or the client has gone.
+    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<Done, Refusal> {
+        let receives =
+            self.job.dry_run || self.job.deed == Deed::Redrive || self.job.selector.is_some();
+        if receives {
+            self.attach().await?;
+        }
+        let most = if receives { BATCH } else { DELETED_AT_ONCE };
+        let mut left = self.job.limit;
+        while left > 0 && !client.is_closed() {
+            let began = Instant::now();
+            // What is to go slowly goes evenly.
+            let wanted = match self.job.pace.filter(|_| !self.job.dry_run) {
+                Some(_) => 1,
+                None => left.min(most),
+            };
+            let taken = match receives {
+                true => self.receive(wanted).await?,
+                false => self.delete(wanted).await?,
+            };
+            if taken < wanted {
+                break;
+            }
+            left -= taken;
+            if let Some(pace) = self.job.pace.filter(|_| !self.job.dry_run && left > 0) {
+                tokio::time::sleep_until(began + pace).await;
+            }
+        }
+        Ok(self.done)
+    }
+
+    async fn attach(&self) -> Result<(), Refusal> {
+        let Job {
+            entity, subqueue, ..
+        } = *self.job;
+        let receiver = self.receiver;
+        let selector = self.job.selector.clone();
+        let mode = match self.job.deed {
+            Deed::Purge => ReceiveMode::ReceiveAndDelete,
+            Deed::Redrive => ReceiveMode::PeekLock,
+        };
+        let command = match selector {
+            selector if self.job.dry_run => Command::AttachBrowser {
+                receiver,
+                entity,
+                subqueue,
+                selector,
+            },
+            Some(selector) => Command::AttachSelective {
+                receiver,
+                entity,
+                subqueue,
+                mode,
+                selector,
+            },
+            None => Command::Attach {
+                receiver,
+                entity,
+                subqueue,
+                mode,
+            },
+        };
+        Ok(self.desk.tell(vec![command]).await?)
+    }
+
+    /// Takes as many as are there, at most so many. Returns how many there were.
+    async fn receive(&mut self, wanted: u64) -> Result<u64, Refusal> {
+        // A batch is small.
+        self.credit = self.credit.wrapping_add(u32::try_from(wanted).unwrap_or(1));
+        let credit = Command::Credit {
+            receiver: self.receiver,
+            limit: self.credit,
+            drain: true,
+        };
+        self.desk.tell(vec![credit]).await?;
+        let (mut taken, mut unanswered, mut drained) = (0, 0_u64, false);
+        while !drained || unanswered > 0 {
+            let mut commands = Vec::new();
+            for output in self.desk.hear().await? {
+                match output {
+                    Output::Deliver { delivery, .. } => {
+                        taken += 1;
+                        let answers = self.take(*delivery, &mut commands);
+                        unanswered += u64::from(answers);
+                    }
+                    Output::Drained { .. } => drained = true,
+                    Output::Settled { result, .. } => {
+                        unanswered -= 1;
+                        match result {
+                            Ok(()) => self.done.count += 1,
+                            Err(_) => self.done.kept += 1,
+                        }
+                    }
+                    Output::Evicted { reason, .. } => return Err(refusal(reason)),
+                    _ => {}
+                }
+            }
+            self.desk.tell(commands).await?;
+        }
+        Ok(taken)
+    }
+
+    /// Does to a message what is to be done. Returns whether the broker answers to that.
+    fn take(&mut self, delivery: Delivery, commands: &mut Vec<Command>) -> bool {
+        commands.push(Command::Written {
+            connection: self.receiver.connection,
+            bytes: delivery.size(),
+        });
+        if self.job.dry_run || self.job.deed == Deed::Purge {
+            self.done.count += 1;
+            return false;
+        }
+        let Job {
+            entity, subqueue, ..
+        } = *self.job;
+        let token = delivery.token;
+        commands.push(Command::Redrive {
+            request: self.desk.request(0),
+            entity,
+            subqueue,
+            token,
+            payload: delivery.message.payload,
+        });
+        // What could not be put back is not held; a token that is done with names nothing.
+        commands.push(Command::Settle {
+            request: None,
+            entity,
+            subqueue,
+            token,
+            outcome: Outcome::Release,
+        });
+        true
+    }
+
+    async fn delete(&mut self, count: u64) -> Result<u64, Refusal> {
+        let command = Command::DeleteMessages {
+            request: self.desk.request(0),
+            entity: self.job.entity,
+            subqueue: self.job.subqueue,
+            session: None,
+            enqueued_before: Wall(u64::MAX),
+            count: usize::try_from(count).unwrap_or(usize::MAX),
+        };
+        self.desk.tell(vec![command]).await?;
+        loop {
+            let said = self.desk.hear().await?;
+            let result = said.into_iter().find_map(|output| match output {
+                Output::Deleted { result, .. } => Some(result),
+                _ => None,
+            });
+            if let Some(result) = result {
+                let deleted =
+                    result.map_err(|error: RequestError| Refusal::Bad(error.to_string()))?;
+                self.done.count += deleted as u64;
+                return Ok(deleted as u64);
+            }
+        }
+    }
+}
+
+fn refusal(reason: Eviction) -> Refusal {
+    let hint = match reason {
+        Eviction::SessionRequired => "; only a purge without a filter is possible",
+        Eviction::Forwarding => "; nothing can be taken from there",
+        Eviction::NotFound | Eviction::Disabled => "",
+    };
+    Refusal::Bad(format!("{reason}{hint}"))
+}

@@ -1,0 +1,142 @@
+//! `POST /$railbus/plan` and `/$railbus/apply`: what has to change for the namespace to be as a file
+//! says, and that it changes.
+//!
+//! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our own
+//! files. Both answer with the changes and with what is refused; nothing is applied while anything
+//! is refused.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde::Deserialize;
+
+use super::answer::{self, Response};
+use super::body;
+use crate::desk::{Closed, Desk};
+use crate::door::House;
+use crate::entities::{QueueConfig, TopicConfig, fault};
+use crate::namespace::{self, Survey};
+use crate::plan::{Plan, Wanted};
+
+/// Room for the rules of a topic that has as many as can be.
+const BODY_BYTES: usize = 64 << 20;
+
+/// Whether the plan is only shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wish {
+    Show,
+    Apply,
+}
+
+/// A request's body.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Default)]
+struct File {
+    queues: Vec<QueueConfig>,
+    topics: Vec<TopicConfig>,
+    authoritative: bool,
+}
+
+/// Answers a request to whoever may manage.
+pub async fn respond(request: Request<Incoming>, house: &Arc<House>, wish: Wish) -> Response {
+    if request.method() != Method::POST {
+        return answer::method_not_allowed("POST");
+    }
+    let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let wanted = match parse(&body) {
+        Ok(wanted) => wanted,
+        Err(message) => return answer::error(StatusCode::BAD_REQUEST, &message),
+    };
+    // A task of its own, so that a client that goes does not stop what it has begun.
+    let house = Arc::clone(house);
+    let working = tokio::spawn(async move { work(&house, &wanted, wish).await });
+    match working.await {
+        Ok(Ok((status, plan))) => answer::value(status, &plan),
+        Ok(Err(closed)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &closed.to_string()),
+        Err(error) => {
+            tracing::error!(%error, "a request ended by a fault of ours");
+            answer::error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the broker's")
+        }
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Wanted, String> {
+    let file: File = serde_json::from_slice(body)
+        .map_err(|error| format!("the body has no queues and topics: {error}"))?;
+    let wanted = Wanted {
+        queues: file.queues.into_iter().map(Into::into).collect(),
+        topics: file.topics.into_iter().map(Into::into).collect(),
+        authoritative: file.authoritative,
+    };
+    match fault::check(&wanted.queues, &wanted.topics) {
+        Ok(()) => Ok(wanted),
+        Err(fault) => Err(fault.message),
+    }
+}
+
+async fn work(
+    house: &House,
+    wanted: &Wanted,
+    wish: Wish,
+) -> Result<(StatusCode, Plan), Closed> {
+    let mut desk = Desk::open_in(house).await?;
+    let survey = Survey::make(&mut desk).await?;
+    let mut plan = Plan::new(&survey.into(), wanted);
+    if wish == Wish::Apply && plan.refused.is_empty() {
+        plan.refused = namespace::carry_out(&plan, &mut desk).await?;
+    }
+    desk.close().await;
+    let status = match wish {
+        Wish::Apply if !plan.refused.is_empty() => StatusCode::CONFLICT,
+        _ => StatusCode::OK,
+    };
+    Ok((status, plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: Result<(usize, usize), &str>) {
+        let parsed = parse(body.as_bytes());
+        let parsed = parsed.map(|wanted| (wanted.queues.len(), wanted.topics.len()));
+        match (parsed, expected) {
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (parsed, expected) => assert_eq!(parsed, expected.map_err(str::to_owned), "{body}"),
+        }
+    }
+
+    #[test]
+    fn a_body_is_what_a_file_says() {
+        check("{}", Ok((0, 0)));
+        check(
+            r#"{"queues": [{"name": "a"}], "topics": [{"name": "b"}], "authoritative": true}"#,
+            Ok((1, 1)),
+        );
+    }
+
+    #[test]
+    fn what_no_file_could_say_is_refused() {
+        check("", Err("no queues and topics"));
+        check("5", Err("no queues and topics"));
+        check(r#"{"queue": []}"#, Err("unknown field `queue`"));
+        check(
+            r#"{"queues": [{"name": "a", "lock-duration": "PT1H"}]}"#,
+            Err("`PT1H` is not between PT5S and PT5M"),
+        );
+        check(
+            r#"{"queues": [{"name": "a"}, {"name": "A"}]}"#,
+            Err("the queue `A` is there already"),
+        );
+        check(
+            r#"{"queues": [{"name": "a", "forward-to": "a"}]}"#,
+            Err("can not forward to itself"),
+        );
+        check(&"[".repeat(100_000), Err("no queues and topics"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Namespace: all entities with their settings and rules, as they are, and a way to change them.
+
+use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
+
+use crate::desk::{Change, Closed, Desk};
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::plan::{Plan, Refused};
+use crate::setup;
+
+/// Between a topic's path and a subscription's name.
+pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
+/// What is asked for in one order.
+const PAGE: usize = 1_000;
+
+/// All there is, in the order of paths and names without regard to case.
+#[derive(Clone, Debug, Default)]
+pub struct Namespace {
+    /// Queues.
+    pub queues: Vec<QueueDefinition>,
+    /// Topics with their subscriptions; each has its rules.
+    pub topics: Vec<TopicDefinition>,
+}
+
+/// All there is, with what the broker says of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Survey {
+    pub queues: Vec<EntityInfo>,
+    pub topics: Vec<SurveyedTopic>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SurveyedTopic {
+    pub info: EntityInfo,
+    pub subscriptions: Vec<SurveyedSubscription>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SurveyedSubscription {
+    pub info: EntityInfo,
+    pub rules: Vec<RuleDescription>,
+}
+
+impl Survey {
+    /// What there is now. Others may change it meanwhile.
+    pub(crate) async fn make(desk: &mut Desk) -> Result<Self, Closed> {
+        let queues = list(desk, &Listing::Queues).await?;
+        let mut topics = Vec::new();
+        for info in list(desk, &Listing::Topics).await? {
+            let subscriptions = subscriptions(desk, &info.queue.path).await?;
+            topics.push(SurveyedTopic {
+                info,
+                subscriptions,
+            });
+        }
+        Ok(Self { queues, topics })
+    }
+}
+
+impl From<Survey> for Namespace {
+    fn from(survey: Survey) -> Self {
+        let queues = survey.queues.into_iter();
+        let topics = survey.topics.into_iter();
+        Self {
+            queues: queues
+                .map(|info| QueueDefinition {
+                    path: info.queue.path,
+                    settings: info.queue.settings,
+                })
+                .collect(),
+            topics: topics
+                .map(|topic| TopicDefinition {
+                    path: topic.info.queue.path,
+                    settings: topic.info.queue.settings,
+                    subscriptions: topic.subscriptions.into_iter().map(Into::into).collect(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<SurveyedSubscription> for SubscriptionDefinition {
+    fn from(subscription: SurveyedSubscription) -> Self {
+        let SurveyedSubscription { info, rules } = subscription;
+        Self {
+            name: last_segment(&info.queue.path).to_owned(),
+            settings: settings_of(&info),
+            rules: Some(rules),
+        }
+    }
+}
+
+/// What a subscription is told.
+pub(crate) fn settings_of(info: &EntityInfo) -> SubscriptionSettings {
+    SubscriptionSettings {
+        queue: info.queue.settings.clone(),
+        dead_lettering_on_filter_evaluation_exceptions: info
+            .dead_lettering_on_filter_evaluation_exceptions,
+    }
+}
+
+/// A subscription's name.
+pub(crate) fn last_segment(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A topic's subscriptions with their rules.
+pub(crate) async fn subscriptions(
+    desk: &mut Desk,
+    topic: &str,
+) -> Result<Vec<SurveyedSubscription>, Closed> {
+    let mut all = Vec::new();
+    for info in list(desk, &Listing::Subscriptions(topic.to_owned())).await? {
+        let rules = rules(desk, &info.queue.path).await?;
+        all.push(SurveyedSubscription { info, rules });
+    }
+    Ok(all)
+}
+
+async fn list(desk: &mut Desk, of: &Listing) -> Result<Vec<EntityInfo>, Closed> {
+    let mut all = Vec::new();
+    loop {
+        let order = Order::List {
+            of: of.clone(),
+            skip: all.len(),
+            top: PAGE,
+        };
+        // A topic that is gone by now has none.
+        let Ok(Answer::Entities(page)) = desk.order(order).await? else {
+            return Ok(all);
+        };
+        all.extend(page.items);
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}
+
+/// The rules of the subscription of a path.
+pub(crate) async fn rules(
+    desk: &mut Desk,
+    subscription: &str,
+) -> Result<Vec<RuleDescription>, Closed> {
+    let mut all = Vec::new();
+    loop {
+        let order = Order::ListRules {
+            subscription: subscription.to_owned(),
+            skip: all.len(),
+            top: PAGE,
+        };
+        let Ok(Answer::Rules(page)) = desk.order(order).await? else {
+            return Ok(all);
+        };
+        all.extend(page.items);
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}
+
+/// Carries out a plan without refusals. Returns what was refused all the same: somebody else has
+/// changed the namespace since the plan was made.
+pub(crate) async fn carry_out(plan: &Plan, desk: &mut Desk) -> Result<Vec<Refused>, Closed> {
+    let ensured = setup::ensuring(plan.queues.clone(), plan.topics.clone());
+    let removed = plan.removals.iter();
+    let removed = removed.map(|(path, order)| (path.clone(), Change::order(order.clone())));
+    let (paths, changes): (Vec<_>, Vec<_>) = ensured.into_iter().chain(removed).unzip();
+    let refused = desk.change(changes).await?;
+    let refused = refused.into_iter().map(|(index, reason)| Refused {
+        path: paths.get(index).cloned().unwrap_or_default(),
+        reason,
+    });
+    Ok(refused.collect())
+}

@@ -1,0 +1,371 @@
+//! Plan: what has to change for the namespace to be as a file says, and what of that can not be.
+//!
+//! Entities and rules of the file are made or changed; what the file does not know stays, unless
+//! the file is to be all there is. A plan with a refusal is carried out by nobody: what it says is
+//! wrong as a whole. Making a plan changes nothing.
+
+mod differences;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use broker::{Order, RuleDescription};
+use serde::{Deserialize, Serialize};
+
+use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
+use crate::namespace::Namespace;
+use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+
+use differences::settled;
+pub use differences::{Difference, between};
+
+/// What may not change, by the names that files have for it. (Entities contract 2.1)
+const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
+
+/// What a file says there should be.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Queues.
+    pub queues: Vec<QueueDefinition>,
+    /// Topics with their subscriptions and rules.
+    pub topics: Vec<TopicDefinition>,
+    /// Whether there should be nothing else.
+    pub authoritative: bool,
+}
+
+/// What has to change.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Plan {
+    /// In the order in which it is done.
+    pub changes: Vec<Change>,
+    /// What can not be.
+    pub refused: Vec<Refused>,
+    /// Queues to make or change.
+    #[serde(skip)]
+    pub(crate) queues: Vec<QueueDefinition>,
+    /// Topics, with the subscriptions and rules of them to make or change.
+    #[serde(skip)]
+    pub(crate) topics: Vec<TopicDefinition>,
+    /// What goes.
+    #[serde(skip)]
+    pub(crate) removals: Vec<(String, Order)>,
+}
+
+/// One thing that changes.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Change {
+    /// What happens to it.
+    pub action: Action,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is; a rule is below its subscription.
+    pub path: String,
+    /// What is different then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<Difference>,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.action, self.kind, self.path)?;
+        for (index, difference) in self.properties.iter().enumerate() {
+            let between = if index == 0 { ": " } else { ", " };
+            write!(f, "{between}{difference}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Subscription => "subscription",
+            Self::Rule => "rule",
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.reason)
+    }
+}
+
+/// What happens to an entity or a rule.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum Action {
+    Create,
+    Update,
+    Delete,
+}
+
+/// What a change is about.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum Kind {
+    Queue,
+    Topic,
+    Subscription,
+    Rule,
+}
+
+/// What can not be, and why.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Refused {
+    /// Of the entity or rule.
+    pub path: String,
+    /// One sentence.
+    pub reason: String,
+}
+
+impl Plan {
+    /// What makes `namespace` as `wanted` says.
+    #[must_use]
+    pub fn new(namespace: &Namespace, wanted: &Wanted) -> Self {
+        let mut planner = Planner {
+            plan: Self::default(),
+            queues: by_path(&namespace.queues, |queue| &queue.path),
+            topics: by_path(&namespace.topics, |topic| &topic.path),
+            authoritative: wanted.authoritative,
+        };
+        for queue in &wanted.queues {
+            planner.queue(queue);
+        }
+        for topic in &wanted.topics {
+            planner.topic(topic);
+        }
+        if wanted.authoritative {
+            planner.remove_others(namespace, wanted);
+        }
+        planner.plan
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.refused.is_empty()
+    }
+}
+
+fn by_path<'a, T>(all: &'a [T], path: impl Fn(&T) -> &str) -> HashMap<String, &'a T> {
+    let all = all.iter();
+    all.map(|one| (path(one).to_lowercase(), one)).collect()
+}
+
+struct Planner<'a> {
+    plan: Plan,
+    queues: HashMap<String, &'a QueueDefinition>,
+    topics: HashMap<String, &'a TopicDefinition>,
+    authoritative: bool,
+}
+
+impl Planner<'_> {
+    fn queue(&mut self, wanted: &QueueDefinition) {
+        let key = wanted.path.to_lowercase();
+        if self.topics.contains_key(&key) {
+            return self.refuse(&wanted.path, "it is a topic, so no queue can be there");
+        }
+        let after = of_queue(&settled(&wanted.settings));
+        let known = self.queues.get(&key);
+        let before = known.map(|known| of_queue(&settled(&known.settings)));
+        let default = of_queue(&Default::default());
+        let differences = between(before.as_ref().unwrap_or(&default), &after);
+        if self.note(Kind::Queue, &wanted.path, before.is_none(), differences) {
+            self.plan.queues.push(wanted.clone());
+        }
+    }
+
+    fn topic(&mut self, wanted: &TopicDefinition) {
+        let key = wanted.path.to_lowercase();
+        if self.queues.contains_key(&key) {
+            return self.refuse(&wanted.path, "it is a queue, so no topic can be there");
+        }
+        let known = self.topics.get(&key).copied();
+        let after = of_topic(&wanted.settings);
+        let before = known.map(|known| of_topic(&known.settings));
+        let default = of_topic(&Default::default());
+        let differences = between(before.as_ref().unwrap_or(&default), &after);
+        let mut changes = self.note(Kind::Topic, &wanted.path, before.is_none(), differences);
+        let known = known.map_or(&[][..], |known| &known.subscriptions);
+        let known = by_path(known, |subscription| &subscription.name);
+        let mut subscriptions = Vec::new();
+        for subscription in &wanted.subscriptions {
+            let known = known.get(&subscription.name.to_lowercase()).copied();
+            subscriptions.extend(self.subscription(&wanted.path, subscription, known));
+        }
+        changes |= !subscriptions.is_empty();
+        if changes {
+            self.plan.topics.push(TopicDefinition {
+                subscriptions,
+                ..wanted.clone()
+            });
+        }
+    }
+
+    /// What of a subscription is to be made or changed, if anything is.
+    fn subscription(
+        &mut self,
+        topic: &str,
+        wanted: &SubscriptionDefinition,
+        known: Option<&SubscriptionDefinition>,
+    ) -> Option<SubscriptionDefinition> {
+        let path = format!("{topic}/Subscriptions/{}", wanted.name);
+        let shown = |definition: &SubscriptionDefinition| {
+            let mut settings = definition.settings.clone();
+            settings.queue = settled(&settings.queue);
+            of_subscription(&settings)
+        };
+        let after = shown(wanted);
+        let before = known.map(shown);
+        let default = of_subscription(&Default::default());
+        let differences = between(before.as_ref().unwrap_or(&default), &after);
+        let changes = self.note(Kind::Subscription, &path, known.is_none(), differences);
+        let known_rules = known.map_or(&[][..], |known| known.rules.as_deref().unwrap_or_default());
+        let changed_rules = self.rules(&path, wanted, known_rules);
+        let rules = match known {
+            None => wanted.rules.clone(),
+            Some(_) => Some(changed_rules).filter(|rules| !rules.is_empty()),
+        };
+        (changes || rules.is_some()).then(|| SubscriptionDefinition {
+            rules,
+            ..wanted.clone()
+        })
+    }
+
+    /// Which rules are to be made or changed; those that are to go are noted.
+    fn rules(
+        &mut self,
+        subscription: &str,
+        wanted: &SubscriptionDefinition,
+        known: &[RuleDescription],
+    ) -> Vec<RuleDescription> {
+        let default = [RuleDescription::default_rule()];
+        let wanted = match &wanted.rules {
+            Some(rules) => &rules[..],
+            // A new subscription gets it by itself, and a file that says nothing changes nothing.
+            None if self.authoritative && !known.is_empty() => &default,
+            None => return Vec::new(),
+        };
+        let known = by_path(known, |rule| &rule.name);
+        let mut changed = Vec::new();
+        for rule in wanted {
+            let known = known.get(&rule.name.to_lowercase());
+            let before = known.map(|known| of_rule(known));
+            let nothing = Default::default();
+            let differences = between(before.as_ref().unwrap_or(&nothing), &of_rule(rule));
+            let path = format!("{subscription}/Rules/{}", rule.name);
+            if self.note(Kind::Rule, &path, before.is_none(), differences) {
+                changed.push(rule.clone());
+            }
+        }
+        if self.authoritative {
+            let mut others: Vec<_> = known.into_values().collect();
+            others.retain(|rule| {
+                !wanted
+                    .iter()
+                    .any(|it| it.name.eq_ignore_ascii_case(&rule.name))
+            });
+            others.sort_by(|one, other| one.name.cmp(&other.name));
+            for RuleDescription { name, .. } in others {
+                let order = Order::RemoveRule {
+                    subscription: subscription.to_owned(),
+                    name: name.clone(),
+                };
+                self.remove(Kind::Rule, format!("{subscription}/Rules/{name}"), order);
+            }
+        }
+        changed
+    }
+
+    /// Entities that nobody wants. A topic's subscriptions go with it.
+    fn remove_others(&mut self, namespace: &Namespace, wanted: &Wanted) {
+        let topics = by_path(&wanted.topics, |topic| &topic.path);
+        let queues = by_path(&wanted.queues, |queue| &queue.path);
+        for topic in &namespace.topics {
+            match topics.get(&topic.path.to_lowercase()) {
+                None => self.remove_entity(Kind::Topic, topic.path.clone()),
+                Some(wanted) => {
+                    let kept = by_path(&wanted.subscriptions, |subscription| &subscription.name);
+                    let others = topic.subscriptions.iter();
+                    for other in others.filter(|it| !kept.contains_key(&it.name.to_lowercase())) {
+                        let path = format!("{}/Subscriptions/{}", topic.path, other.name);
+                        self.remove_entity(Kind::Subscription, path);
+                    }
+                }
+            }
+        }
+        for queue in &namespace.queues {
+            if !queues.contains_key(&queue.path.to_lowercase()) {
+                self.remove_entity(Kind::Queue, queue.path.clone());
+            }
+        }
+    }
+
+    fn remove_entity(&mut self, kind: Kind, path: String) {
+        let order = Order::Remove { path: path.clone() };
+        self.remove(kind, path, order);
+    }
+
+    fn remove(&mut self, kind: Kind, path: String, order: Order) {
+        self.plan.changes.push(Change {
+            action: Action::Delete,
+            kind,
+            path: path.clone(),
+            properties: Vec::new(),
+        });
+        self.plan.removals.push((path, order));
+    }
+
+    /// Notes what happens to an entity or a rule. Returns whether anything does.
+    fn note(&mut self, kind: Kind, path: &str, is_new: bool, properties: Vec<Difference>) -> bool {
+        if !is_new && properties.is_empty() {
+            return false;
+        }
+        let fixed = properties
+            .iter()
+            .find(|difference| !is_new && FIXED.contains(&&*difference.property));
+        if let Some(difference) = fixed {
+            let reason =
+                format!("{difference} can not be changed after creation; delete it to change that");
+            self.refuse(path, &reason);
+            return false;
+        }
+        let action = if is_new {
+            Action::Create
+        } else {
+            Action::Update
+        };
+        self.plan.changes.push(Change {
+            action,
+            kind,
+            path: path.to_owned(),
+            properties,
+        });
+        true
+    }
+
+    fn refuse(&mut self, path: &str, reason: &str) {
+        self.plan.refused.push(Refused {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

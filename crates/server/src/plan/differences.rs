@@ -1,0 +1,61 @@
+//! Differences: properties of an entity before and after a change.
+
+use std::fmt;
+
+use broker::QueueSettings;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::entities::Properties;
+
+/// One property that changes. None has no value.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Difference {
+    /// As files name it.
+    pub property: String,
+    /// What it is.
+    pub before: Option<Json>,
+    /// What it will be.
+    pub after: Option<Json>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = (shown(self.before.as_ref()), shown(self.after.as_ref()));
+        write!(f, "{} {before} -> {after}", self.property)
+    }
+}
+
+/// Texts as they are, anything else as JSON.
+fn shown(value: Option<&Json>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(Json::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+/// What is different, by name.
+#[must_use]
+pub fn between(before: &Properties, after: &Properties) -> Vec<Difference> {
+    let mut names: Vec<_> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    let differences = names.into_iter().map(|name| Difference {
+        property: name.clone(),
+        before: before.get(name).cloned(),
+        after: after.get(name).cloned(),
+    });
+    differences
+        .filter(|difference| difference.before != difference.after)
+        .collect()
+}
+
+/// The settings as they take effect: what forwards is never idle. (Entities contract 14.1)
+pub(super) fn settled(settings: &QueueSettings) -> QueueSettings {
+    let mut settled = settings.clone();
+    if settled.forward_to.is_some() || settled.forward_dead_lettered_messages_to.is_some() {
+        settled.auto_delete_on_idle = u64::MAX;
+    }
+    settled
+}
