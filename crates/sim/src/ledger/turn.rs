@@ -253,6 +253,7 @@ impl Ledger {
             // transaction that is doomed may fail as it likes.
             Command::Doom { .. }
             | Command::ListRules { .. }
+            | Command::Redrive { .. }
             | Command::Attach { .. }
             | Command::AttachSelective { .. }
             | Command::AttachBrowser { .. }
