@@ -21,8 +21,17 @@ const NONE: EntityId = EntityId(u64::MAX);
 pub(super) enum Change {
     Ensure,
     Remove(EntityId),
-    AddRule(EntityId, String),
-    RemoveRule(EntityId, String),
+    AddRule(RuleOf),
+    RemoveRule(RuleOf),
+}
+
+/// A rule that is to come or go.
+#[derive(Clone, Debug)]
+pub(super) struct RuleOf {
+    entity: EntityId,
+    name: String,
+    /// Whether its subscription was there when that was asked for.
+    was_live: bool,
 }
 
 impl Ledger {
@@ -87,7 +96,7 @@ impl Ledger {
                 rule,
             } => {
                 self.note_use(*entity);
-                (request, Change::AddRule(*entity, rule.name.clone()))
+                (request, Change::AddRule(self.rule_of(*entity, &rule.name)))
             }
             Command::RemoveRule {
                 request,
@@ -95,7 +104,7 @@ impl Ledger {
                 name,
             } => {
                 self.note_use(*entity);
-                (request, Change::RemoveRule(*entity, name.clone()))
+                (request, Change::RemoveRule(self.rule_of(*entity, name)))
             }
             _ => return,
         };
@@ -124,11 +133,14 @@ impl Ledger {
             // By now it may have been deleted again.
             Change::Ensure => done,
             Change::Remove(entity) => !self.books.is_live(*entity),
-            Change::AddRule(entity, name) => {
-                done == self.books.is_live(*entity) && (!done || self.books.has_rule(*entity, name))
+            Change::AddRule(rule) => {
+                let is_live = self.books.is_live(rule.entity);
+                let is_there = self.books.has_rule(rule.entity, &rule.name);
+                self.may_be_said(rule, done) && (!is_live || is_there)
             }
-            Change::RemoveRule(entity, name) => {
-                done == self.books.is_live(*entity) && !self.books.has_rule(*entity, name)
+            Change::RemoveRule(rule) => {
+                let is_there = self.books.has_rule(rule.entity, &rule.name);
+                self.may_be_said(rule, done) && !is_there
             }
         };
         if sound {
@@ -136,6 +148,24 @@ impl Ledger {
         }
         let what = format!("{request:?}, {change:?}, was answered with {done}");
         Err(Violation::new("I13", what))
+    }
+
+    fn rule_of(&self, entity: EntityId, name: &str) -> RuleOf {
+        RuleOf {
+            entity,
+            name: name.to_owned(),
+            was_live: self.books.is_live(entity),
+        }
+    }
+
+    /// It is done if the subscription is there, and not if it never was. By the time that the answer
+    /// may leave, it may have gone.
+    fn may_be_said(&self, rule: &RuleOf, done: bool) -> bool {
+        if done {
+            rule.was_live
+        } else {
+            !self.books.is_live(rule.entity)
+        }
     }
 
     /// Somebody has used an entity.
