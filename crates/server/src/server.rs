@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use broker::Shard;
-use servicebus::{AccessRules, Directory};
+use servicebus::AccessRules;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};

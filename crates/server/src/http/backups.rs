@@ -93,7 +93,7 @@ pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
     if request.method() != Method::POST {
         return answer::method_not_allowed("POST");
     }
-    let body = match body::read_own(request, BODY_BYTES, house.limits.handshake).await {
+    let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
