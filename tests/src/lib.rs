@@ -5,6 +5,7 @@
 //! to pass; only a wait that would last for ever ends with an error, after [`PATIENCE`].
 
 pub mod broker;
+pub mod credentials;
 pub mod http;
 pub mod message;
 pub mod peer;
@@ -14,7 +15,8 @@ pub mod tls;
 pub mod websocket;
 
 pub use broker::{Broker, Setup};
-pub use peer::{Credentials, Peer, Received};
+pub use credentials::Credentials;
+pub use peer::{Peer, Received};
 pub use small_disk::SmallDisk;
 
 use std::time::Duration;

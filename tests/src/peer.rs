@@ -13,23 +13,7 @@ use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTer
 use bytes::{Buf, Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 
-use crate::{PATIENCE, message, secrets};
-
-/// A rule's name and key for SASL PLAIN.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub struct Credentials {
-    pub rule: &'static str,
-    pub key: &'static str,
-}
-
-impl Credentials {
-    /// The well-known ones.
-    pub const DEVELOPMENT: Self = Self {
-        rule: "RootManageSharedAccessKey",
-        key: "SAS_KEY_VALUE",
-    };
-}
+use crate::{Credentials, PATIENCE, message, secrets};
 
 /// A message that arrived.
 #[derive(Clone, Debug)]

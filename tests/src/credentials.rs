@@ -1,0 +1,17 @@
+//! Credentials: what a test shows to a broker.
+
+/// A rule's name and key for SASL PLAIN.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Credentials {
+    pub rule: &'static str,
+    pub key: &'static str,
+}
+
+impl Credentials {
+    /// The well-known ones.
+    pub const DEVELOPMENT: Self = Self {
+        rule: "RootManageSharedAccessKey",
+        key: "SAS_KEY_VALUE",
+    };
+}
