@@ -3,6 +3,8 @@
 //! A receiver that goes leaves its locks running; only a lost connection may end them, if the
 //! broker is set up so. (`spec/README.md`, lock on a lost connection)
 
+use std::collections::BTreeSet;
+
 use store::EntityId;
 
 use crate::clients::{Choice, Place, Receiver, ReceiverSlot, Standing};
@@ -154,13 +156,7 @@ pub(crate) fn disconnect(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) {
-    transaction::end(directory, connection, None, cx);
-    for slot in cx.shared.clients.receivers_of(connection) {
-        if let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) {
-            detach(directory, receiver, cx);
-        }
-    }
-    let places = cx.shared.clients.disconnect(connection);
+    let places = leave(directory, connection, cx);
     if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
         for place in places {
             if let Some(queue) = directory.get_mut(place.entity) {
@@ -169,6 +165,21 @@ pub(crate) fn disconnect(
             }
         }
     }
+}
+
+/// A connection is gone, and keeps its locks. Returns where it may have some.
+pub(crate) fn leave(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) -> BTreeSet<Place> {
+    transaction::end(directory, connection, None, cx);
+    for slot in cx.shared.clients.receivers_of(connection) {
+        if let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) {
+            detach(directory, receiver, cx);
+        }
+    }
+    cx.shared.clients.disconnect(connection)
 }
 
 impl Queue {

@@ -330,6 +330,7 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             attach::written(directory, connection, bytes, cx);
         }
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
+        Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
         Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
         Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::Tick => expire::tick(directory, cx),

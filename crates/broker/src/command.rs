@@ -385,6 +385,11 @@ pub enum Command {
     Disconnect {
         connection: ConnectionId,
     },
+    /// The connection was there for one request: its receivers go with it, and its locks hold on
+    /// whatever the settings say of connections that are lost.
+    Leave {
+        connection: ConnectionId,
+    },
     /// A read came back.
     Loaded {
         read: ReadId,

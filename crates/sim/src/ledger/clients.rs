@@ -63,7 +63,9 @@ impl Clients {
                     *unwritten = unwritten.saturating_sub(*bytes);
                 }
             }
-            Command::Disconnect { connection } => self.disconnect(*connection),
+            Command::Disconnect { connection } | Command::Leave { connection } => {
+                self.disconnect(*connection);
+            }
             _ => {}
         }
     }

@@ -208,6 +208,7 @@ impl Ledger {
                 numbers,
             } => self.told_cancel(*request, *entity, numbers),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
+            Command::Leave { connection } => self.told_go(*connection),
             Command::AcceptSession { .. }
             | Command::RenewSession { .. }
             | Command::GetSessionState { .. }
@@ -426,10 +427,14 @@ impl Ledger {
         self.answers.expect(request, asked);
     }
 
-    fn told_disconnect(&mut self, connection: ConnectionId) {
+    fn told_go(&mut self, connection: ConnectionId) {
         self.answers.forget(connection);
         self.told_leave_all(connection);
         self.told_end(connection, None);
+    }
+
+    fn told_disconnect(&mut self, connection: ConnectionId) {
+        self.told_go(connection);
         if !self.drops_locks {
             return;
         }
