@@ -1,10 +1,11 @@
-//! Service Bus's management over HTTP, without IO: Atom requests and orders to the broker.
+//! Service Bus over HTTP, without IO: management by Atom requests, and messages by REST ([`data`]).
 //!
 //! An [`Exchange`] is one request: it is understood as a whole before anything is ordered, says
 //! what the broker is to be asked, and turns what is heard into the response. Whoever drives it
 //! looks at rights, reads the body and knows the time. (Admin contract 1 to 8)
 
 mod authorization;
+pub mod data;
 mod description;
 mod duration;
 mod entry;

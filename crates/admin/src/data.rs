@@ -1,0 +1,53 @@
+//! The data plane over REST: messages sent, received and settled by requests. (Admin contract 11)
+//!
+//! A [`Call`] is what a request asks for. What is sent becomes encoded AMQP messages, so that it is
+//! checked, stored and delivered as anything else that is sent; what is received is shown as headers
+//! and a body. Whoever drives this looks at rights, asks the broker and waits.
+
+mod batch;
+mod broker_properties;
+mod call;
+mod draft;
+mod property;
+mod refusal;
+mod shown;
+
+use broker::Wall;
+use bytes::Bytes;
+use http::{HeaderMap, Request, header};
+
+use crate::error::Error;
+
+pub use call::{Action, Call};
+pub use refusal::{dead_letter_only, evicted, gone, invalid, lock, request, send, too_large};
+pub use shown::{Lock, received};
+
+/// The content type of a batch.
+const BATCH: &str = "application/vnd.microsoft.servicebus.json";
+
+/// The encoded messages of a request that sends. `chance` makes the ids of those that have none.
+///
+/// # Errors
+/// When the request can not be understood.
+pub fn messages(
+    request: &Request<Bytes>,
+    now: Wall,
+    chance: &mut dyn FnMut() -> [u8; 16],
+) -> Result<Vec<Bytes>, Error> {
+    let drafts = if is_batch(request.headers()) {
+        batch::read(request.body())?
+    } else {
+        vec![draft::Draft::of(request)?]
+    };
+    drafts
+        .into_iter()
+        .map(|draft| draft.encode(now, chance))
+        .collect()
+}
+
+fn is_batch(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case(BATCH)
+}

@@ -1,0 +1,122 @@
+//! Draft: a message as its sender describes it, on its way to being an encoded AMQP message with one
+//! data section. (Admin contract 11)
+
+use amqp::message::{Header, Properties, encode_map_section};
+use amqp::{Symbol, Value, descriptor, encode};
+use broker::Wall;
+use bytes::{Bytes, BytesMut};
+use http::{Request, header};
+use uuid::Uuid;
+
+use super::broker_properties::Given;
+use super::property;
+use crate::error::Error;
+
+const BROKER_PROPERTIES: &str = "brokerproperties";
+
+/// A message that is to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub given: Given,
+    pub content_type: Option<String>,
+    pub properties: Vec<(Value, Value)>,
+    pub body: Bytes,
+}
+
+impl Draft {
+    /// The message that a request holds.
+    pub(super) fn of(request: &Request<Bytes>) -> Result<Self, Error> {
+        let headers = request.headers();
+        let text = |name| {
+            let value = headers.get(name).map(http::HeaderValue::as_bytes);
+            value.map(String::from_utf8_lossy)
+        };
+        let given = text(BROKER_PROPERTIES);
+        Ok(Self {
+            given: given.map_or(Ok(Given::default()), |text| Given::parse(&text))?,
+            content_type: text(header::CONTENT_TYPE.as_str()).map(Into::into),
+            properties: property::read_all(headers),
+            body: request.body().clone(),
+        })
+    }
+
+    /// The encoded message. One without an id gets one made of `chance`.
+    pub(super) fn encode(
+        self,
+        now: Wall,
+        chance: &mut dyn FnMut() -> [u8; 16],
+    ) -> Result<Bytes, Error> {
+        let ttl = self.given.time_to_live()?;
+        let scheduled = self.given.scheduled()?;
+        let mut out = BytesMut::with_capacity(self.body.len() + 256);
+        header_of(ttl).encode(&mut out);
+        let annotations = annotations(&self.given, scheduled);
+        if !annotations.is_empty() {
+            encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
+        }
+        properties(self.given, self.content_type, ttl, now, chance).encode(&mut out);
+        if !self.properties.is_empty() {
+            encode_map_section(
+                &mut out,
+                descriptor::APPLICATION_PROPERTIES,
+                &self.properties,
+            );
+        }
+        encode::descriptor(&mut out, 0x75);
+        encode::binary(&mut out, &self.body);
+        Ok(out.freeze())
+    }
+}
+
+fn header_of(ttl: Option<u64>) -> Header {
+    Header {
+        ttl: ttl.map(|ttl| u32::try_from(ttl).unwrap_or(u32::MAX)),
+        ..Header::default()
+    }
+}
+
+fn annotations(given: &Given, scheduled: Option<i64>) -> Vec<(Value, Value)> {
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let annotations = [
+        ("x-opt-partition-key", text(&given.partition_key)),
+        ("x-opt-via-partition-key", text(&given.via_partition_key)),
+        (
+            "x-opt-scheduled-enqueue-time",
+            scheduled.map(Value::Timestamp),
+        ),
+    ];
+    let annotations = annotations.into_iter();
+    annotations
+        .filter_map(|(name, value)| Some((Value::Symbol(Symbol::new(name)), value?)))
+        .collect()
+}
+
+/// A time to live that is too long for a header is told by the times of the properties. (Entities
+/// contract 7.1)
+fn properties(
+    given: Given,
+    content_type: Option<String>,
+    ttl: Option<u64>,
+    now: Wall,
+    chance: &mut dyn FnMut() -> [u8; 16],
+) -> Properties {
+    let text = |text: Option<String>| text.map(Value::String);
+    let id = given
+        .message_id
+        .unwrap_or_else(|| Uuid::from_bytes(chance()).simple().to_string());
+    let long = ttl.filter(|ttl| *ttl >= u32::MAX.into());
+    let time = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
+    Properties {
+        message_id: Some(Value::String(id)),
+        to: text(given.to),
+        subject: given.label,
+        reply_to: text(given.reply_to),
+        correlation_id: text(given.correlation_id),
+        content_type: content_type.map(Symbol::from),
+        creation_time: long.map(|_| time(now.0)),
+        absolute_expiry_time: long.map(|ttl| time(now.0.saturating_add(ttl))),
+        group_id: given.session_id,
+        reply_to_group_id: given.reply_to_session_id,
+        ..Properties::default()
+    }
+}

@@ -1,0 +1,100 @@
+//! Refusal: what the broker's refusals are as statuses. (Admin contract 11)
+
+use broker::{Eviction, RequestError, SendError, SettleError};
+use http::StatusCode;
+
+use crate::error::Error;
+
+/// There is no such queue, topic or subscription.
+#[must_use]
+pub fn gone(entity: &str) -> Error {
+    let text = format!("The messaging entity '{entity}' could not be found.");
+    Error::new(StatusCode::GONE, Some(41_000), text)
+}
+
+/// Something about the request is not possible, in words.
+#[must_use]
+pub fn invalid(why: &str) -> Error {
+    Error::bad(format!("Bad Request. {why}"))
+}
+
+/// A message is larger than its entity lets it be.
+#[must_use]
+pub fn too_large(limit: u64) -> Error {
+    let text = format!("The message is larger than is allowed here: {limit} bytes.");
+    forbidden(text)
+}
+
+/// Messages are moved to a dead-letter queue, never sent there.
+#[must_use]
+pub fn dead_letter_only() -> Error {
+    invalid("Messages can not be sent to a dead-letter queue.")
+}
+
+fn forbidden(text: String) -> Error {
+    Error::new(StatusCode::FORBIDDEN, Some(40_300), text)
+}
+
+fn invalid_operation(text: String) -> Error {
+    Error::new(StatusCode::FORBIDDEN, Some(40_301), text)
+}
+
+/// Why messages were not taken.
+#[must_use]
+pub fn send(error: &SendError, entity: &str) -> Error {
+    match error {
+        SendError::NotFound => gone(entity),
+        SendError::Disabled => invalid_operation(format!(
+            "The messaging entity '{entity}' is disabled for Send operations."
+        )),
+        SendError::Subscription => {
+            invalid("Messages are sent to a topic, and come to its subscriptions.")
+        }
+        SendError::QuotaExceeded { .. } | SendError::TooLarge { .. } => {
+            forbidden(format!("Quota exceeded: {error}."))
+        }
+        SendError::SessionRequired => {
+            invalid("The entity requires sessions: BrokerProperties have to name the SessionId.")
+        }
+        SendError::DiskNearlyFull => Error::unavailable(),
+        SendError::Unreadable | SendError::Transaction(_) => {
+            let text = format!("The messages were not taken: {error}.");
+            Error::new(StatusCode::INTERNAL_SERVER_ERROR, Some(50_000), text)
+        }
+    }
+}
+
+/// Why nobody may receive from there.
+#[must_use]
+pub fn evicted(reason: Eviction, entity: &str) -> Error {
+    match reason {
+        Eviction::NotFound => gone(entity),
+        Eviction::Disabled => {
+            invalid_operation(format!("The messaging entity '{entity}' is disabled."))
+        }
+        Eviction::Forwarding => invalid("Messages are forwarded from here."),
+        Eviction::SessionRequired => {
+            invalid("The entity requires sessions, which are received over AMQP only.")
+        }
+    }
+}
+
+/// There is no such lock any more.
+#[must_use]
+pub fn lock(error: &SettleError) -> Error {
+    lost(&error.to_string())
+}
+
+/// Why a lock was not renewed.
+#[must_use]
+pub fn request(error: &RequestError, entity: &str) -> Error {
+    match error {
+        RequestError::NotFound => gone(entity),
+        error => lost(&error.to_string()),
+    }
+}
+
+fn lost(why: &str) -> Error {
+    let text = format!("The message is not locked by this token: {why}.");
+    Error::new(StatusCode::NOT_FOUND, Some(40_400), text)
+}

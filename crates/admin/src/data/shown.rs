@@ -1,0 +1,186 @@
+//! Shown: a message that was received, as headers and a body. (Admin contract 11)
+
+use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
+use amqp::{Value, decode};
+use broker::{Browsed, LockToken, MessageState};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use uuid::Uuid;
+
+use super::broker_properties::Told;
+use super::property::{self, ascii, http_time};
+
+const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
+/// How long a message lives that does not say: as .NET shows its longest time span.
+const FOR_EVER: f64 = 922_337_203_685.477_5;
+
+/// A lock that goes with a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Lock {
+    /// Its name.
+    pub token: LockToken,
+    /// In milliseconds since 1970, real time.
+    pub until: u64,
+}
+
+/// The headers and the body that show a message, which is locked unless it was received and deleted.
+#[must_use]
+pub fn received(message: &Browsed, lock: Option<Lock>) -> (HeaderMap, Bytes) {
+    let payload = &message.payload;
+    // What is stored was scanned when it came in.
+    let sections = Sections::scan(payload).unwrap_or_default();
+    let properties = payload.slice(sections.properties.clone());
+    let properties = Properties::decode(&properties).unwrap_or_default();
+    let annotations = map(&payload.slice(sections.message_annotations.clone()));
+    let mut headers = HeaderMap::new();
+    for (name, value) in application_properties(message, &sections) {
+        if let Some((name, value)) = property::write(&name, &value) {
+            headers.insert(name, value);
+        }
+    }
+    let content_type = properties.content_type.as_ref();
+    if let Some(kind) = content_type.and_then(|kind| HeaderValue::try_from(kind.as_str()).ok()) {
+        headers.insert(header::CONTENT_TYPE, kind);
+    }
+    let told = told(message, lock, properties, &annotations);
+    let told = serde_json::to_string(&told).map(|json| ascii(&json));
+    if let Some(told) = told.ok().and_then(|json| HeaderValue::try_from(json).ok()) {
+        headers.insert(BROKER_PROPERTIES, told);
+    }
+    (headers, body(payload, &sections))
+}
+
+fn map(section: &Bytes) -> Vec<(Value, Value)> {
+    if section.is_empty() {
+        return Vec::new();
+    }
+    decode_map_section(section).unwrap_or_default()
+}
+
+/// As they came, and what the broker has changed.
+fn application_properties(message: &Browsed, sections: &Sections) -> Vec<(String, Value)> {
+    let section = message
+        .payload
+        .slice(sections.application_properties.clone());
+    let sent = map(&section).into_iter();
+    let sent = sent.filter_map(|(key, value)| Some((key.as_text()?.to_owned(), value)));
+    let changes = message.changes.iter();
+    let changes =
+        changes.filter_map(|(name, value)| Some((name.clone(), decode::value(value).ok()?)));
+    sent.chain(changes).collect()
+}
+
+fn told(
+    message: &Browsed,
+    lock: Option<Lock>,
+    properties: Properties,
+    annotations: &[(Value, Value)],
+) -> Told {
+    let time = |millis: u64| http_time(i64::try_from(millis).unwrap_or(i64::MAX));
+    let annotation = |name| amqp::value::lookup(annotations, name);
+    let annotated = |name| Some(annotation(name)?.as_text()?.to_owned());
+    let scheduled = annotation("x-opt-scheduled-enqueue-time");
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a time to live of 285,000 years is not told to the millisecond"
+    )]
+    let time_to_live = |millis: u64| millis as f64 / 1_000.0;
+    Told {
+        // Here the first delivery is the first one. (Admin contract 11)
+        delivery_count: message.delivery_count.saturating_add(1),
+        enqueued_sequence_number: message.enqueued_number.0,
+        enqueued_time_utc: time(message.enqueued.0).unwrap_or_default(),
+        lock_token: lock.map(|lock| Uuid::from_u128(lock.token.0).to_string()),
+        locked_until_utc: lock.and_then(|lock| time(lock.until)),
+        message_id: properties.message_id.as_ref().and_then(id),
+        correlation_id: properties.correlation_id.as_ref().and_then(id),
+        label: properties.subject,
+        to: properties.to.as_ref().and_then(id),
+        reply_to: properties.reply_to.as_ref().and_then(id),
+        session_id: properties.group_id,
+        reply_to_session_id: properties.reply_to_group_id,
+        partition_key: annotated("x-opt-partition-key"),
+        via_partition_key: annotated("x-opt-via-partition-key"),
+        scheduled_enqueue_time_utc: scheduled.and_then(Value::as_integer).and_then(http_time),
+        sequence_number: message.number.0,
+        state: match message.state {
+            MessageState::Active => "Active",
+            MessageState::Deferred => "Deferred",
+            MessageState::Scheduled => "Scheduled",
+        },
+        time_to_live: message.ttl_ms.map_or(FOR_EVER, time_to_live),
+    }
+}
+
+/// An id of any of AMQP's types, as text.
+fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::Uuid(bytes) => Some(Uuid::from_bytes(*bytes).to_string()),
+        Value::Binary(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        value => match value.as_text() {
+            Some(text) => Some(text.to_owned()),
+            None => Some(value.as_integer()?.to_string()),
+        },
+    }
+}
+
+/// The bytes of data sections, or a text; any other value is shown encoded.
+fn body(payload: &Bytes, sections: &Sections) -> Bytes {
+    let body = payload.slice(sections.body.clone());
+    match sections.body_kind {
+        BodyKind::None => Bytes::new(),
+        BodyKind::Data => data(&body, sections.body_sections),
+        BodyKind::Value | BodyKind::Sequence => match decode::value(&body) {
+            Ok(Value::Described(section)) => match section.1 {
+                Value::String(text) => Bytes::from(text),
+                Value::Binary(bytes) => bytes,
+                _ => body,
+            },
+            _ => body,
+        },
+    }
+}
+
+fn data(body: &Bytes, count: usize) -> Bytes {
+    let mut rest = body.clone();
+    let mut pieces = Vec::new();
+    for _ in 0..count {
+        let Some(piece) = next_data(&mut rest) else {
+            return body.clone();
+        };
+        pieces.push(piece);
+    }
+    match &*pieces {
+        [piece] => piece.clone(),
+        pieces => {
+            let mut whole = BytesMut::new();
+            pieces
+                .iter()
+                .for_each(|piece| whole.extend_from_slice(piece));
+            whole.freeze()
+        }
+    }
+}
+
+/// Takes one data section off the front: its descriptor in the shorter or the longer form, then a
+/// binary of one of the two widths. [AMQP 3.2.6]
+fn next_data(rest: &mut Bytes) -> Option<Bytes> {
+    let descriptor = match rest.get(..2)? {
+        [0x00, 0x53] => 3,
+        [0x00, 0x80] => 10,
+        _ => return None,
+    };
+    let (length, start) = match *rest.get(descriptor)? {
+        0xa0 => (usize::from(*rest.get(descriptor + 1)?), descriptor + 2),
+        0xb0 => {
+            let length = rest.get(descriptor + 1..descriptor + 5)?;
+            let length = u32::from_be_bytes(length.try_into().ok()?);
+            (usize::try_from(length).ok()?, descriptor + 5)
+        }
+        _ => return None,
+    };
+    let end = start.checked_add(length).filter(|end| *end <= rest.len())?;
+    let piece = rest.slice(start..end);
+    *rest = rest.slice(end..);
+    Some(piece)
+}
