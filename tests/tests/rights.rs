@@ -59,6 +59,9 @@ const OF_ORDERS: &str = r#"<entry xmlns="http://www.w3.org/2005/Atom"><content t
 <KeyName>inner-owner</KeyName><PrimaryKey>key-of-inner-owner</PrimaryKey></AuthorizationRule>
 </AuthorizationRules></QueueDescription></content></entry>"#;
 
+/// Where a message could be that is locked.
+const LOCKED: &str = "/orders/messages/1/9c4d0b2e-8f3a-4c66-9a65-3a0d1a6a2b11";
+
 /// Somebody, and what they may do.
 #[derive(Clone, Copy, Debug)]
 struct Claimant {
@@ -198,6 +201,25 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
                 is_granted(peer.try_attach(Role::Receiver, node))
             }),
         ],
+        Operation::PostMessages => vec![
+            over_http("POST", "/orders/messages", "a message"),
+            over_http("POST", "/others/messages", "a message"),
+            over_http("POST", "/orders/nothing/messages", ""),
+        ],
+        Operation::TakeMessage => vec![
+            over_http("POST", "/orders/messages/head?timeout=0", ""),
+            over_http("DELETE", "/orders/messages/head?timeout=0", ""),
+            over_http(
+                "POST",
+                "/orders/$DeadLetterQueue/messages/head?timeout=0",
+                "",
+            ),
+            over_http("GET", "/orders/messages", ""),
+            over_http("POST", "/nothing/messages/head", ""),
+        ],
+        Operation::SettleMessage => ["DELETE", "PUT", "POST"]
+            .map(|method| over_http(method, LOCKED, ""))
+            .into(),
         Operation::Administer => {
             let mut all = Vec::new();
             for path in [

@@ -115,6 +115,14 @@ impl Desk {
         _ = self.send(Message::Close { connection }).await;
     }
 
+    /// Nobody asks any more, and nobody receives. Locks that were taken here go on, whatever becomes
+    /// of those of connections that are lost.
+    pub async fn leave(self) {
+        let connection = self.connection;
+        _ = self.tell(vec![Command::Leave { connection }]).await;
+        _ = self.send(Message::Close { connection }).await;
+    }
+
     /// As whom the broker knows it.
     pub fn connection(&self) -> ConnectionId {
         self.connection

@@ -27,7 +27,7 @@ use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::entrance::{Entrance, Ticket};
 use crate::http::backups::Backups;
-use crate::http::{self, Upgraded};
+use crate::http::{self, Upgraded, Way};
 use crate::options::{Certificate, Limits};
 use crate::shard::{Directories, Inbox, Message};
 use crate::stream::Stream;
@@ -188,7 +188,7 @@ impl Visitor {
                 }
             }
             Protocol::Http => {
-                if let Some(upgraded) = self.serve_http(stream).await {
+                if let Some(upgraded) = self.serve_http(stream, false).await {
                     self.serve_websocket(upgraded.stream, upgraded.early).await;
                 }
             }
@@ -229,7 +229,7 @@ impl Visitor {
                 self.serve_amqp(Tls::new(stream), nothing, self.since).await;
             }
             Protocol::Http => {
-                if let Some(upgraded) = self.serve_http(stream).await {
+                if let Some(upgraded) = self.serve_http(stream, true).await {
                     let stream = Tls::new(upgraded.stream);
                     self.serve_websocket(stream, upgraded.early).await;
                 }
@@ -268,11 +268,15 @@ impl Visitor {
         }
     }
 
-    async fn serve_http<S>(&self, stream: S) -> Option<Upgraded<S>>
+    async fn serve_http<S>(&self, stream: S, is_tls: bool) -> Option<Upgraded<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        http::serve(stream, Arc::clone(&self.house), self.is_loopback).await
+        let way = Way {
+            is_loopback: self.is_loopback,
+            is_tls,
+        };
+        http::serve(stream, Arc::clone(&self.house), way).await
     }
 
     async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {

@@ -1,5 +1,6 @@
 //! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, the
-//! opening handshake of WebSocket, and Service Bus's management everywhere else.
+//! opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's management
+//! everywhere else.
 //!
 //! The health check says whether a send would succeed; it needs no right (Admin contract 1). All
 //! else needs Manage, except with the development key on a loopback listener. A queue may be
@@ -11,6 +12,7 @@ pub mod backups;
 mod body;
 mod caller;
 mod clock;
+mod data;
 mod entities;
 mod metrics;
 mod origin;
@@ -59,9 +61,17 @@ pub struct Upgraded<S> {
     pub early: Bytes,
 }
 
+/// How a connection came.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Through a listener that only this machine can reach.
+    pub is_loopback: bool,
+    pub is_tls: bool,
+}
+
 /// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
 /// WebSocket. On loopback nobody is asked for the development key.
-pub async fn serve<S>(stream: S, house: Arc<House>, is_loopback: bool) -> Option<Upgraded<S>>
+pub async fn serve<S>(stream: S, house: Arc<House>, way: Way) -> Option<Upgraded<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -74,9 +84,9 @@ where
         let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
         let failures = Arc::clone(&failures);
         Box::pin(async move {
-            let mut response = match upgrade::respond(&request, &house, is_loopback) {
+            let mut response = match upgrade::respond(&request, &house, way.is_loopback) {
                 Some(response) => response,
-                None => respond(request, &house, is_loopback).await,
+                None => respond(request, &house, way).await,
             };
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
@@ -130,7 +140,7 @@ fn log(result: &hyper::Result<()>) {
     }
 }
 
-async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bool) -> Response {
+async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
@@ -147,7 +157,10 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, is_loopback: bo
         (_, true) => Operation::ReadMetrics,
         _ => Operation::Administer,
     };
-    let caller = Caller::of(request.headers(), is_loopback);
+    let caller = Caller::of(request.headers(), way.is_loopback);
+    if !is_own && let Some(call) = data::call(&request, house) {
+        return data::respond(request, call, caller, way, house).await;
+    }
     if operation == Operation::Administer {
         return admin::respond(request, caller, house).await;
     }

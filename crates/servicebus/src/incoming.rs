@@ -48,6 +48,18 @@ pub(crate) fn messages(
     }
 }
 
+/// One message that came another way than by a link.
+///
+/// # Errors
+/// What its sender would have been told over a link.
+pub fn read(payload: &Bytes, max_size: u64) -> Result<Incoming, Error> {
+    let size = payload.len() as u64;
+    if size > max_size {
+        return Err(refusal::too_large(size, max_size));
+    }
+    message(payload)
+}
+
 fn batch(payload: &Bytes) -> Result<Vec<Incoming>, Error> {
     let sections = Sections::scan(payload).map_err(undecodable)?;
     if sections.body_sections == 0 {

@@ -48,6 +48,7 @@ pub use access::Access;
 pub use authorization::Unauthorized;
 pub use client::Client;
 pub use directory::{Directory, Entity};
+pub use incoming::read as read_message;
 pub use moment::Moment;
 pub use operation::Operation;
 pub use rights::{AccessRule, AccessRules, Need, Rights, Secret};

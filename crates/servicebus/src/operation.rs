@@ -71,6 +71,12 @@ operations! {
     RemoveRule: Listen, "com.microsoft:remove-rule";
     /// The rules of a subscription.
     ListRules: Listen, "com.microsoft:enumerate-rules";
+    /// Messages sent by a request of HTTP.
+    PostMessages: Send;
+    /// One received by such a request, locked or deleted.
+    TakeMessage: Listen;
+    /// One that is locked completed, unlocked, or its lock renewed.
+    SettleMessage: Listen;
     /// Management over HTTP: whatever is shown or changed there.
     Administer: Manage;
     /// The broker's own interface, under `/$railbus/`.

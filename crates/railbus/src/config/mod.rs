@@ -17,7 +17,7 @@ pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogForm
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};
 pub use json::read_text;
-pub use server::entities::{EntityPath, NamespaceName, Size};
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };
+pub use server::entities::{EntityPath, NamespaceName, Size};

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::Error as _;
-use server::entities::{
-    Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig,
-};
+use server::entities::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 
 use super::choice::{
     Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku,

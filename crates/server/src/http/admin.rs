@@ -102,17 +102,17 @@ async fn manage(
     response
 }
 
-fn unauthorized(reason: &Unauthorized) -> Error {
+pub fn unauthorized(reason: &Unauthorized) -> Error {
     let text = reason.to_string();
     Error::new(StatusCode::UNAUTHORIZED, Some(reason.sub_code()), text)
 }
 
-fn whole(response: Answered) -> Response {
+pub fn whole(response: Answered) -> Response {
     response.map(Full::new)
 }
 
 /// Bytes that nobody can guess.
-fn random<const N: usize>() -> [u8; N] {
+pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("a system that runs a server has random bytes");
     bytes

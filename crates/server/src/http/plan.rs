@@ -79,11 +79,7 @@ fn parse(body: &[u8]) -> Result<Wanted, String> {
     }
 }
 
-async fn work(
-    house: &House,
-    wanted: &Wanted,
-    wish: Wish,
-) -> Result<(StatusCode, Plan), Closed> {
+async fn work(house: &House, wanted: &Wanted, wish: Wish) -> Result<(StatusCode, Plan), Closed> {
     let mut desk = Desk::open_in(house).await?;
     let survey = Survey::make(&mut desk).await?;
     let mut plan = Plan::new(&survey.into(), wanted);

@@ -1,0 +1,119 @@
+//! Messages over HTTP: carries calls of the data plane to the shard. (Admin contract 11)
+//!
+//! Everything that a request does rests on a commit that is durable when it is answered. A message is
+//! always locked first. With peek-lock it stays so when it has been handed out; a message that is
+//! received and deleted is removed when its response is about to be written, and a peer that has gone
+//! by then loses nothing: what was locked for it is given back at once. One that goes later finds
+//! the message locked, or has received it.
+
+mod post;
+mod settle;
+mod take;
+
+use std::sync::Arc;
+
+use admin::data::{self, Action, Call};
+use admin::{Error, Exchange};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, StatusCode};
+use servicebus::{Entity, Operation};
+
+use super::Way;
+use super::admin::{random, unauthorized, whole};
+use super::answer::Response;
+use super::caller::Caller;
+use crate::desk::Closed;
+use crate::door::House;
+
+/// What a request asks of messages, unless its path is an entity's or its body describes one.
+pub fn call(request: &Request<Incoming>, house: &House) -> Option<Call> {
+    let kind = request.headers().get(CONTENT_TYPE);
+    let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
+    let call = Call::parse(request.method(), request.uri()).filter(|_| !is_atom)?;
+    let path = request.uri().path().trim_matches('/');
+    house.directory().get(path).is_none().then_some(call)
+}
+
+/// Answers a request.
+pub async fn respond(
+    request: Request<Incoming>,
+    call: Call,
+    caller: Caller,
+    way: Way,
+    house: &Arc<House>,
+) -> Response {
+    let tracking = u128::from_be_bytes(random());
+    let (head, incoming) = request.into_parts();
+    let head = Request::from_parts(head, ());
+    let done = match enter(&head, &call, &caller, house) {
+        Err(error) => Err(error),
+        Ok(entity) => match call.action {
+            Action::Send => {
+                let request = head.clone().map(|()| incoming);
+                post::respond(request, &call, entity, house).await
+            }
+            Action::PeekLock | Action::ReceiveAndDelete => {
+                take::respond(&head, call, entity, way, house).await
+            }
+            Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
+                settle::respond(call, token, entity, house).await
+            }
+            Action::Browse => Err(data::invalid(
+                "Messages can be looked at without locking them over AMQP only.",
+            )),
+        },
+    };
+    done.unwrap_or_else(|error| {
+        let now = house.clock.moment().wall;
+        whole(Exchange::refuse_unseen(&head, now, tracking, &error))
+    })
+}
+
+/// Nobody can be asked.
+fn closed(_: Closed) -> Error {
+    Error::unavailable()
+}
+
+/// The entity that a call is about, if the caller may do that there. Who may not does not learn
+/// whether there is one.
+fn enter(
+    head: &Request<()>,
+    call: &Call,
+    caller: &Caller,
+    house: &House,
+) -> Result<Arc<Entity>, Error> {
+    let operation = match call.action {
+        Action::Send => Operation::PostMessages,
+        Action::PeekLock | Action::ReceiveAndDelete | Action::Browse => Operation::TakeMessage,
+        Action::Complete(_) | Action::Unlock(_) | Action::Renew(_) => Operation::SettleMessage,
+    };
+    let allowed = caller.check(house, operation, head.uri().path());
+    allowed.map_err(|reason| unauthorized(&reason))?;
+    let directory = house.directory();
+    let entity = directory.get(&call.entity).cloned();
+    entity.ok_or_else(|| data::gone(&call.entity))
+}
+
+/// Does `work` to its end, whatever becomes of whoever asked for it.
+async fn carry_through<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::spawn(work).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a request ended by a fault of ours");
+        let text = "The request ended by a fault of the broker's.";
+        Err(Error::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Some(50_000),
+            text,
+        ))
+    })
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Full::new(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}

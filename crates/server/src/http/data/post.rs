@@ -1,0 +1,109 @@
+//! Sending one message, or a batch that is taken whole or refused whole.
+
+use std::sync::Arc;
+
+use admin::Error;
+use admin::data::{self, Call};
+use amqp::error::condition;
+use broker::{Command, Incoming as Message, Output, Subqueue};
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::{Request, StatusCode};
+use servicebus::Entity;
+
+use super::super::admin::random;
+use super::super::body::{self, BodyError};
+use super::{Response, carry_through, closed, empty};
+use crate::budget::Share;
+use crate::desk::Desk;
+use crate::door::House;
+
+/// What a request may be besides the messages in it: names, quotes and escapes of a batch.
+const ENVELOPE: u64 = 1 << 20;
+
+/// Sends what the request holds.
+pub async fn respond(
+    request: Request<Incoming>,
+    call: &Call,
+    entity: Arc<Entity>,
+    house: &Arc<House>,
+) -> Result<Response, Error> {
+    if call.subqueue != Subqueue::Main {
+        return Err(data::dead_letter_only());
+    }
+    let most = entity.settings.max_message_size;
+    let most = most.unwrap_or(house.settings().max_message_size);
+    // Held until the broker has answered.
+    let mut share = Share::new(Arc::clone(&house.budget));
+    let request = read(request, most, &mut share, house).await?;
+    let now = house.clock.moment().wall;
+    let payloads = data::messages(&request, now, &mut random)?;
+    let together: u64 = payloads.iter().map(|payload| payload.len() as u64).sum();
+    if together > most {
+        return Err(data::too_large(most));
+    }
+    let messages = payloads.iter().map(|payload| check(payload, most));
+    let messages = messages.collect::<Result<Vec<_>, _>>()?;
+    if messages.is_empty() {
+        return Ok(empty(StatusCode::CREATED));
+    }
+    let house = Arc::clone(house);
+    carry_through(async move {
+        let sent = send(&entity, messages, &house).await;
+        drop(share);
+        sent
+    })
+    .await
+}
+
+/// The request with its whole body, for which there has to be room.
+async fn read(
+    request: Request<Incoming>,
+    most: u64,
+    share: &mut Share,
+    house: &House,
+) -> Result<Request<Bytes>, Error> {
+    let limit = usize::try_from(most.saturating_add(ENVELOPE)).unwrap_or(usize::MAX);
+    let (head, incoming) = request.into_parts();
+    let length = incoming.size_hint().upper();
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    share.set(length.unwrap_or(limit).min(limit), 0);
+    if share.is_exhausted() {
+        return Err(Error::unavailable());
+    }
+    let body = body::read(incoming, limit, house.limits().handshake).await;
+    let body = body.map_err(|error| match error {
+        BodyError::TooLong(_) => data::too_large(most),
+        error => data::invalid(&error.to_string()),
+    })?;
+    Ok(Request::from_parts(head, body))
+}
+
+/// Looks at a message as if it had come over a link.
+fn check(payload: &Bytes, most: u64) -> Result<Message, Error> {
+    servicebus::read_message(payload, most).map_err(|error| {
+        if error.condition == condition::MESSAGE_SIZE_EXCEEDED {
+            return data::too_large(most);
+        }
+        data::invalid(error.description.as_deref().unwrap_or_default())
+    })
+}
+
+async fn send(entity: &Entity, messages: Vec<Message>, house: &House) -> Result<Response, Error> {
+    let mut desk = Desk::open_in(house).await.map_err(closed)?;
+    let command = Command::Send {
+        request: desk.request(0),
+        entity: entity.id,
+        messages,
+    };
+    desk.tell(vec![command]).await.map_err(closed)?;
+    let said = desk.hear().await.map_err(closed)?;
+    desk.leave().await;
+    let sent = said.into_iter().find_map(|output| match output {
+        Output::Sent { result, .. } => Some(result),
+        _ => None,
+    });
+    let sent = sent.ok_or_else(Error::unavailable)?;
+    sent.map_err(|error| data::send(&error, &entity.path))?;
+    Ok(empty(StatusCode::CREATED))
+}
