@@ -7,6 +7,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
+use amqp::sasl::Code;
 use amqp::{Role, Value};
 use broker::Wall;
 use bytes::BytesMut;
@@ -140,11 +141,16 @@ fn start() -> Broker {
     let broker = Setup::new().configure(RULES).start();
     secrets::note("key-of-inner-sender");
     secrets::note("key-of-inner-owner");
+    describe_orders(&broker, OF_ORDERS);
+    broker
+}
+
+/// Gives `orders` another description.
+fn describe_orders(broker: &Broker, description: &str) {
     let owner = everyone()[1].header().expect("it has a key");
     let headers = [&*owner, "if-match: *"];
-    let (status, body) = http::request(broker.address(), "PUT", "/orders", &headers, OF_ORDERS);
+    let (status, body) = http::request(broker.address(), "PUT", "/orders", &headers, description);
     assert_eq!(status, 200, "{body}");
-    broker
 }
 
 /// One way to ask for an operation: where, and what comes of it: whether it was let in.
@@ -323,4 +329,35 @@ fn every_operation_is_open_to_those_who_have_its_right_and_to_nobody_else() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn a_key_that_is_replaced_ends_what_rests_on_it_and_the_new_one_lasts() {
+    let setup = Setup::new().configure(RULES);
+    let broker = setup.start();
+    describe_orders(&broker, OF_ORDERS);
+    let of = |key| Claimant::new("inner-sender", key, "s", "/orders");
+    let (old, new) = (of("key-of-inner-sender"), of("another-key-of-inner-sender"));
+    let mut peer = old.connect(&broker);
+    let sender = peer.sender("orders");
+    let replaced = OF_ORDERS.replace("key-of-inner-sender", "another-key-of-inner-sender");
+    describe_orders(&broker, &replaced);
+    let error = peer.detached(sender).expect("the broker says why");
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+    let mut late = Peer::begin(broker.address(), old.shows.expect("a key"));
+    assert_eq!(late.sasl_outcome(), Code::Auth);
+    assert!(
+        new.connect(&broker)
+            .try_attach(Role::Sender, "orders")
+            .is_ok()
+    );
+    assert!(broker.stop().success());
+    let broker = setup.start();
+    let mut late = Peer::begin(broker.address(), old.shows.expect("a key"));
+    assert_eq!(late.sasl_outcome(), Code::Auth);
+    assert!(
+        new.connect(&broker)
+            .try_attach(Role::Sender, "orders")
+            .is_ok()
+    );
 }
