@@ -127,15 +127,15 @@ impl Setup {
             "nothing is ready"
         );
         let code = output.status.code().expect("it ends by itself");
-        (code, String::from_utf8_lossy(&output.stderr).into_owned())
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        secrets::look_for_in(&said);
+        (code, said)
     }
 
     fn command(&self) -> Command {
         let file = self.directory.path().join("railbus.toml");
         fs::write(&file, format!("{}{QUEUES}", self.configuration)).expect("the directory is ours");
         let mut command = Command::new(program());
-        // So that whatever could be logged is looked at when the broker ends.
-        command.env("RUST_LOG", "trace");
         command.current_dir(self.directory.path()).arg("serve");
         command.arg("--config").arg(&file);
         if !self
@@ -188,6 +188,8 @@ impl Broker {
             .expect("the directory is ours");
         let mut command = setup.command();
         command.stdout(Stdio::piped()).stderr(stderr);
+        // So that whatever could be logged is looked at when the broker ends.
+        command.env("RUST_LOG", "trace");
         let mut process = command.spawn().expect("the program is there");
         let mut stdout = BufReader::new(process.stdout.take().expect("stdout is piped"));
         let mut ready = String::new();
