@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::secrets;
+use crate::{PATIENCE, secrets};
 
 /// How a broker is started.
 #[derive(Debug)]
@@ -235,6 +236,18 @@ impl Broker {
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("the log is there")
+    }
+
+    /// Waits until it has written `part` to stderr.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn wait_for_log(&self, part: &str) {
+        let since = Instant::now();
+        while !self.log().contains(part) {
+            assert!(since.elapsed() < PATIENCE, "no `{part}` in: {}", self.log());
+            std::thread::yield_now();
+        }
     }
 
     /// A number that the system keeps about the process, in KiB, such as `VmRSS`.

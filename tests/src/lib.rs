@@ -5,6 +5,7 @@
 //! to pass; only a wait that would last for ever ends with an error, after [`PATIENCE`].
 
 pub mod broker;
+pub mod cli;
 pub mod credentials;
 pub mod http;
 pub mod message;

@@ -286,7 +286,9 @@ fn clock(arguments: &[&str], connection_string: &str) -> Output {
 
 fn connection_string(broker: &Broker, rule: &str, key: &str) -> String {
     let address = broker.address();
-    format!("Endpoint=sb://{address};SharedAccessKeyName={rule};SharedAccessKey={key};")
+    format!(
+        "Endpoint=sb://{address};SharedAccessKeyName={rule};SharedAccessKey={key};UseDevelopmentEmulator=true"
+    )
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn the_command_line_says_what_is_wrong() {
     check(&["advance", "1h"], &sender, 1, "Manage");
     check(&["advance", "soon"], &owner, 2, "`soon` is not a duration");
     check(&["show"], "hello", 2, "there is no Endpoint in it");
-    let nobody = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=a;SharedAccessKey=b";
+    let nobody = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true";
     check(&["show"], nobody, 1, "no connection to 127.0.0.1:1");
 }
 

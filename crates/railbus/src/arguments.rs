@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use server::duration::parse_typed;
 
 use crate::config::{
@@ -108,6 +108,62 @@ pub enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+    /// Shows what would have to change for a running broker's entities to be as a file says.
+    ///
+    /// Exit codes: 0 nothing would change, 1 something would, or the broker can not be asked, 2 it can not be.
+    Plan(PlanArguments),
+    /// Makes a running broker's entities as a file says; all of it or nothing.
+    Apply(PlanArguments),
+    /// Writes a running broker's entities as a file.
+    Export(ExportArguments),
+}
+
+/// The options of `railbus config plan` and `apply`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanArguments {
+    /// A railbus.toml, an entities file or an emulator's Config.json; of settings only entities count
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Which broker.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+
+    /// Delete what the file does not know, with all that is in it
+    #[arg(long)]
+    pub authoritative: bool,
+
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options of `railbus config export`.
+#[derive(Args, Clone, Debug)]
+pub struct ExportArguments {
+    /// Which broker.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+
+    /// What it is written as
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ExportFormat,
+
+    /// Write it to a file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// What a namespace is written as.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum ExportFormat {
+    /// Our own shape, for railbus.toml or --entities
+    #[default]
+    Toml,
+    /// Our own shape in JSON
+    Json,
+    /// The Config.json of the official emulator
+    Emulator,
 }
 
 /// The options of `railbus health`.
@@ -123,6 +179,10 @@ pub struct HealthArguments {
         default_value = "127.0.0.1:5672"
     )]
     pub listen: Vec<SocketAddr>,
+
+    /// Ask within TLS, and trust these certificates, in PEM
+    #[arg(long, value_name = "FILE", env = "RAILBUS_CA")]
+    pub ca: Option<PathBuf>,
 }
 
 /// What can be done with the local certificate authority.
@@ -165,14 +225,9 @@ pub struct BackupArguments {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// Which broker, and a key with the Manage right [default: the development key on 127.0.0.1:5672]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "RAILBUS_CONNECTION_STRING",
-        hide_env_values = true
-    )]
-    pub connection_string: Option<String>,
+    /// Which broker.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
 }
 
 /// The options of `railbus restore`.
@@ -191,10 +246,12 @@ pub struct RestoreArguments {
     pub data_dir: Option<PathBuf>,
 }
 
-/// The options of `railbus clock`.
-#[derive(Args, Clone, Debug)]
-pub struct ClockArguments {
-    /// Which broker, and a key with the Manage right [default: the development key on 127.0.0.1:5672]
+/// Which broker.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BrokerArguments {
+    /// Which broker, and a key that lets one in [default: the development key on 127.0.0.1:5672]
+    ///
+    /// It is spoken to within TLS unless the string has UseDevelopmentEmulator=true, as Azure's SDKs do.
     #[arg(
         long,
         global = true,
@@ -203,6 +260,18 @@ pub struct ClockArguments {
         hide_env_values = true
     )]
     pub connection_string: Option<String>,
+
+    /// Whom to trust within TLS, in PEM, such as what `railbus ca export` prints [default: the system's]
+    #[arg(long, global = true, value_name = "FILE", env = "RAILBUS_CA")]
+    pub ca: Option<PathBuf>,
+}
+
+/// The options of `railbus clock`.
+#[derive(Args, Clone, Debug)]
+pub struct ClockArguments {
+    /// Which broker.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
 
     /// What to do with the clock.
     #[command(subcommand)]

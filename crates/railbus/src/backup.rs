@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::BackupArguments;
-use crate::connection_string::ConnectionString;
 use crate::refusal::Refusal;
-use crate::remote;
+use crate::remote::{Call, Remote};
+use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/backups";
 
@@ -24,22 +23,14 @@ struct Made {
 
 /// Asks the broker, waits until the backup is made and prints one line about it.
 pub fn run(arguments: &BackupArguments) -> Result<(), Refusal> {
-    let broker = match &arguments.connection_string {
-        Some(text) => ConnectionString::parse(text)?,
-        None => ConnectionString::development(),
-    };
+    let remote = Remote::new(&arguments.broker)?;
     let body = json!({ "directory": arguments.directory }).to_string();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Refusal::System)?;
-    let call = remote::call(&broker, Method::POST, PATH, Some(body));
     let Made {
         directory,
         bytes,
         position,
         took,
-    } = runtime.block_on(call)?;
+    } = runtime()?.block_on(remote.call(Call::post(PATH, body)))?;
     println!(
         "directory={} bytes={bytes} position={position} took={took}",
         directory.display()

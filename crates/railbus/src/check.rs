@@ -7,12 +7,7 @@ use crate::refusal::Refusal;
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), Refusal> {
-    let mut entities = read(file)?;
-    let missing = entities.missing_targets();
-    entities.warnings.extend(missing);
-    for warning in &entities.warnings {
-        eprintln!("railbus: {warning}");
-    }
+    let entities = read(file)?;
     println!(
         "{} is valid: {} queues, {} topics",
         file.display(),
@@ -22,7 +17,16 @@ pub fn run(file: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn read(file: &Path) -> Result<Entities, config::Error> {
+/// The entities of `file`. What a user should know of them goes to stderr.
+pub fn read(file: &Path) -> Result<Entities, config::Error> {
+    let entities = entities(file)?;
+    for warning in entities.warnings.iter().chain(&entities.missing_targets()) {
+        eprintln!("railbus: {warning}");
+    }
+    Ok(entities)
+}
+
+fn entities(file: &Path) -> Result<Entities, config::Error> {
     if file
         .extension()
         .is_none_or(|extension| !extension.eq_ignore_ascii_case("toml"))

@@ -1,13 +1,12 @@
 //! `railbus clock`: shows or moves the clock of a broker that was started with `--virtual-clock`.
 
-use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::{ClockArguments, ClockCommand};
-use crate::connection_string::ConnectionString;
 use crate::refusal::Refusal;
-use crate::remote;
+use crate::remote::{Call, Remote};
+use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/clock";
 
@@ -21,25 +20,21 @@ struct Face {
 
 /// Asks the broker and prints one line with its answer.
 pub fn run(arguments: &ClockArguments) -> Result<(), Refusal> {
-    let broker = match &arguments.connection_string {
-        Some(text) => ConnectionString::parse(text)?,
-        None => ConnectionString::development(),
-    };
-    let (method, body) = match arguments.command {
-        ClockCommand::Show => (Method::GET, None),
+    let remote = Remote::new(&arguments.broker)?;
+    let body = match arguments.command {
+        ClockCommand::Show => None,
         ClockCommand::Advance { millis } => {
             let amount =
                 jiff::SignedDuration::from_millis(i64::try_from(millis).unwrap_or(i64::MAX));
-            (Method::POST, Some(json!({ "advance": amount.to_string() })))
+            Some(json!({ "advance": amount.to_string() }))
         }
-        ClockCommand::Freeze { off } => (Method::POST, Some(json!({ "freeze": !off }))),
+        ClockCommand::Freeze { off } => Some(json!({ "freeze": !off })),
     };
-    let body = body.map(|body| body.to_string());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Refusal::System)?;
-    let face: Face = runtime.block_on(remote::call(&broker, method, PATH, body))?;
+    let call = body.map_or_else(
+        || Call::get(PATH),
+        |body| Call::post(PATH, body.to_string()),
+    );
+    let face: Face = runtime()?.block_on(remote.call(call))?;
     println!(
         "now={} offset={} frozen={}",
         face.now, face.offset, face.frozen

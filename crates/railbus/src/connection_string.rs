@@ -14,6 +14,8 @@ use crate::keys::{DEVELOPMENT_KEY, DEVELOPMENT_RULE};
 
 /// Every port of a broker speaks everything, so AMQP's will do.
 const PORT: u16 = 5_672;
+/// AMQP's within TLS.
+const TLS_PORT: u16 = 5_671;
 /// How long a signature that is made here holds.
 const VALIDITY: Duration = Duration::from_secs(5 * 60);
 
@@ -27,6 +29,11 @@ pub struct Error(&'static str);
 pub struct ConnectionString {
     /// Host and port.
     pub authority: String,
+    /// Whether it is spoken to within TLS: `https` or `amqps` say so, as does `sb` unless the string
+    /// has `UseDevelopmentEmulator=true`.
+    pub tls: bool,
+    /// The entity that is meant, if there is but one.
+    pub entity: Option<String>,
     credentials: Credentials,
 }
 
@@ -50,6 +57,8 @@ impl ConnectionString {
     pub fn development() -> Self {
         Self {
             authority: format!("127.0.0.1:{PORT}"),
+            tls: false,
+            entity: None,
             credentials: Credentials::Key {
                 rule: DEVELOPMENT_RULE.to_owned(),
                 key: Secret::new(DEVELOPMENT_KEY.to_owned()),
@@ -58,9 +67,11 @@ impl ConnectionString {
     }
 
     /// The broker at `address`, for what needs no right.
-    pub fn stranger(address: SocketAddr) -> Self {
+    pub fn stranger(address: SocketAddr, tls: bool) -> Self {
         Self {
             authority: address.to_string(),
+            tls,
+            entity: None,
             credentials: Credentials::None,
         }
     }
@@ -92,30 +103,60 @@ impl ConnectionString {
                 ));
             }
         };
+        let is_emulator = value("UseDevelopmentEmulator");
+        let is_emulator = is_emulator.is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let tls = is_tls(&endpoint, is_emulator);
         Ok(Self {
-            authority: authority(&endpoint)?,
+            authority: authority(&endpoint, if tls { TLS_PORT } else { PORT })?,
+            tls,
+            entity: value("EntityPath").filter(|path| !path.is_empty()),
             credentials,
         })
     }
 
-    /// What a request's `Authorization` header says, if there is one.
-    pub fn authorization(&self) -> Option<String> {
+    /// The host alone, without the brackets of an address.
+    pub fn host(&self) -> &str {
+        let host = self.authority.rsplit_once(':');
+        let host = host.map_or(&*self.authority, |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// What lets one in at `audience`, an entity's URL.
+    pub fn token(&self, audience: &str) -> Option<String> {
         match &self.credentials {
             Credentials::None => None,
             Credentials::Signature(signature) => Some(signature.clone()),
-            Credentials::Key { rule, key } => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                let expires = now.unwrap_or_default().saturating_add(VALIDITY).as_millis();
-                let expires = Wall(u64::try_from(expires).unwrap_or(u64::MAX));
-                let resource = format!("http://{}/", self.authority);
-                Some(sign(&resource, rule, key, expires))
-            }
+            Credentials::Key { rule, key } => Some(sign(audience, rule, key, expiry())),
         }
+    }
+
+    /// What a request's `Authorization` header says, if there is one.
+    pub fn authorization(&self) -> Option<String> {
+        self.token(&format!("http://{}/", self.authority))
+    }
+}
+
+/// When a signature ends that is made now.
+fn expiry() -> Wall {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let expires = now.unwrap_or_default().saturating_add(VALIDITY).as_millis();
+    Wall(u64::try_from(expires).unwrap_or(u64::MAX))
+}
+
+/// As Azure's SDKs understand it.
+fn is_tls(endpoint: &str, is_emulator: bool) -> bool {
+    let scheme = endpoint
+        .split_once("://")
+        .map_or("sb", |(scheme, _)| scheme);
+    match &*scheme.to_ascii_lowercase() {
+        "https" | "amqps" => true,
+        "http" | "amqp" => false,
+        _ => !is_emulator,
     }
 }
 
 /// Host and port of `sb://host[:port]/`.
-fn authority(endpoint: &str) -> Result<String, Error> {
+fn authority(endpoint: &str, port: u16) -> Result<String, Error> {
     let rest = endpoint
         .split_once("://")
         .map_or(endpoint, |(_, rest)| rest);
@@ -126,7 +167,7 @@ fn authority(endpoint: &str) -> Result<String, Error> {
     // An IPv6 address has colons, within brackets.
     let host_ends = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     match authority[host_ends..].rsplit_once(':') {
-        None => Ok(format!("{authority}:{PORT}")),
+        None => Ok(format!("{authority}:{port}")),
         Some((_, port)) if port.parse::<u16>().is_ok() => Ok(authority.to_owned()),
         Some(_) => Err(Error("its Endpoint has a port that is none")),
     }
@@ -137,7 +178,9 @@ mod tests {
     use super::*;
 
     fn check(endpoint: &str, expected: Result<&str, &str>) {
-        let text = format!("Endpoint={endpoint};SharedAccessKeyName=n;SharedAccessKey=k=;");
+        let text = format!(
+            "Endpoint={endpoint};SharedAccessKeyName=n;SharedAccessKey=k=;UseDevelopmentEmulator=true"
+        );
         match ConnectionString::parse(&text) {
             Ok(connection) => assert_eq!(Ok(connection.authority.as_str()), expected),
             Err(error) => assert_eq!(Err(error.0), expected),
@@ -156,12 +199,38 @@ mod tests {
     }
 
     #[test]
+    fn tls_is_spoken_as_the_sdks_would() {
+        let check = |endpoint: &str, rest: &str, authority: &str, tls: bool| {
+            let text =
+                format!("Endpoint={endpoint};SharedAccessKeyName=n;SharedAccessKey=k;{rest}");
+            let connection = ConnectionString::parse(&text).unwrap();
+            assert_eq!((&*connection.authority, connection.tls), (authority, tls));
+        };
+        check("sb://h", "", "h:5671", true);
+        check("sb://h", "UseDevelopmentEmulator=true", "h:5672", false);
+        check("sb://h:7/", "usedevelopmentemulator=false", "h:7", true);
+        check("http://h", "", "h:5672", false);
+        check(
+            "https://h:5300",
+            "UseDevelopmentEmulator=true",
+            "h:5300",
+            true,
+        );
+        let host = |endpoint: &str| {
+            let text = format!("Endpoint={endpoint};SharedAccessKeyName=n;SharedAccessKey=k");
+            ConnectionString::parse(&text).unwrap().host().to_owned()
+        };
+        assert_eq!(host("sb://broker.example:5671"), "broker.example");
+        assert_eq!(host("sb://[::1]:5671"), "::1");
+    }
+
+    #[test]
     fn a_key_signs_and_a_signature_is_taken_as_it_is() {
         let text = "Endpoint=sb://h;sharedaccesskeyname=root key;SharedAccessKey=a=b=;X=1";
         let connection = ConnectionString::parse(text).unwrap();
         let authorization = connection.authorization().unwrap();
         assert!(
-            authorization.starts_with("SharedAccessSignature sr=http%3A%2F%2Fh%3A5672%2F&sig="),
+            authorization.starts_with("SharedAccessSignature sr=http%3A%2F%2Fh%3A5671%2F&sig="),
             "{authorization}"
         );
         assert!(

@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use hyper::Method;
 use serde::Deserialize;
 
 use crate::arguments::HealthArguments;
 use crate::connection_string::ConnectionString;
 use crate::refusal::Refusal;
-use crate::remote;
+use crate::remote::{Call, Remote};
+use crate::runtime::runtime;
 
 /// What a healthy broker says. (Admin contract 1)
 #[derive(Deserialize)]
@@ -18,14 +18,10 @@ struct Health {
 
 /// Asks the broker that listens as the arguments say and prints its answer.
 pub fn run(arguments: &HealthArguments) -> Result<(), Refusal> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Refusal::System)?;
     for &address in arguments.listen.iter().take(1) {
-        let broker = ConnectionString::stranger(reachable(address));
-        let call = remote::call(&broker, Method::GET, "/health", None);
-        let health: Health = runtime.block_on(call)?;
+        let broker = ConnectionString::stranger(reachable(address), arguments.ca.is_some());
+        let remote = Remote::of(broker, arguments.ca.clone());
+        let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
         println!("{}", health.message);
     }
     Ok(())

@@ -13,17 +13,22 @@ mod config;
 mod connection_string;
 mod data_directory;
 mod entropy;
+mod export;
 mod health;
 mod keys;
 mod log;
+mod plan;
 mod processor;
 mod ready;
 mod refusal;
+mod reload;
 mod remote;
 mod restore;
 mod rule_test;
+mod runtime;
 mod serve;
 mod settings;
+mod stamp;
 mod tls;
 
 use std::process::ExitCode;
@@ -49,6 +54,9 @@ fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Config(ConfigCommand::Check { file }) => check::run(&file),
+        Command::Config(ConfigCommand::Plan(arguments)) => return plan::show(&arguments),
+        Command::Config(ConfigCommand::Apply(arguments)) => return plan::apply(&arguments),
+        Command::Config(ConfigCommand::Export(arguments)) => export::run(&arguments),
         Command::Rule(RuleCommand::Test(arguments)) => return rule_test::run(arguments),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -1,29 +1,33 @@
 //! Remote: a running broker, asked over HTTP. One request on one connection.
 
-use std::time::Duration;
+mod dial;
+
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
-use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
 
-use crate::connection_string::ConnectionString;
+use crate::arguments::BrokerArguments;
+use crate::connection_string::{self, ConnectionString};
 
-/// How long connecting may take. An answer may take as long as what was asked for does.
-const CONNECT: Duration = Duration::from_secs(10);
-/// More than any answer has.
-const ANSWER_BYTES: usize = 1 << 20;
+pub use dial::{Wire, dial};
+
+/// More than any answer has but the list of all entities, which may have many rules.
+const ANSWER_BYTES: usize = 256 << 20;
 
 /// Why a broker did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no connection to {authority}: {reason}")]
     Connect { authority: String, reason: String },
+    #[error("the certificates in {path} can not be used: {reason}")]
+    Certificates { path: PathBuf, reason: String },
     #[error("{authority} does not answer as Railbus does: {reason}")]
     Protocol { authority: String, reason: String },
     #[error("{authority} refused with {status}: {reason}")]
@@ -32,6 +36,45 @@ pub enum Error {
         status: StatusCode,
         reason: String,
     },
+    /// For whoever sees to the answer himself.
+    #[error("{authority} refused with {status}")]
+    Answered {
+        authority: String,
+        status: StatusCode,
+        body: Bytes,
+    },
+}
+
+impl Error {
+    /// The same with what an answer that is an error says.
+    #[must_use]
+    pub fn explained(self) -> Self {
+        let Self::Answered {
+            authority,
+            status,
+            body,
+        } = self
+        else {
+            return self;
+        };
+        let reason = serde_json::from_slice(&body).map_or_else(
+            |_| String::from_utf8_lossy(&body).trim().to_owned(),
+            |failure: Failure| failure.error,
+        );
+        Self::Refused {
+            authority,
+            status,
+            reason,
+        }
+    }
+}
+
+/// A broker, and whom to trust on the way there.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    pub broker: ConnectionString,
+    /// Certificates to trust besides the system's.
+    ca: Option<PathBuf>,
 }
 
 /// An answer that is an error.
@@ -41,77 +84,123 @@ struct Failure {
     error: String,
 }
 
-/// Sends a request with `body` as JSON and returns what the answer's JSON says.
-pub async fn call<Answer: DeserializeOwned>(
-    broker: &ConnectionString,
-    method: Method,
-    path: &str,
-    body: Option<String>,
-) -> Result<Answer, Error> {
-    let authority = &broker.authority;
-    let protocol = |reason: String| Error::Protocol {
-        authority: authority.clone(),
-        reason,
-    };
-    let request =
-        request(broker, method, path, body).map_err(|error| protocol(error.to_string()))?;
-    let stream = connect(authority).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| protocol(error.to_string()))?;
-    // It ends with the answer; an early end shows as the answer's error.
-    tokio::spawn(connection);
-    let response = sender
-        .send_request(request)
-        .await
-        .map_err(|error| protocol(error.to_string()))?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), ANSWER_BYTES)
-        .collect()
-        .await;
-    let body = body
-        .map_err(|error| protocol(error.to_string()))?
-        .to_bytes();
-    if status.is_success() {
-        return serde_json::from_slice(&body).map_err(|error| protocol(error.to_string()));
-    }
-    let reason = serde_json::from_slice(&body).map_or_else(
-        |_| String::from_utf8_lossy(&body).trim().to_owned(),
-        |failure: Failure| failure.error,
-    );
-    Err(Error::Refused {
-        authority: authority.clone(),
-        status,
-        reason,
-    })
+/// What is asked of a broker.
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub method: Method,
+    pub path: &'a str,
+    pub headers: &'a [(HeaderName, &'a str)],
+    /// In JSON.
+    pub body: Option<String>,
 }
 
-async fn connect(authority: &str) -> Result<TcpStream, Error> {
-    let failed = |reason: String| Error::Connect {
-        authority: authority.to_owned(),
-        reason,
-    };
-    match tokio::time::timeout(CONNECT, TcpStream::connect(authority)).await {
-        Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(failed(error.to_string())),
-        Err(_) => Err(failed(format!("no answer within {CONNECT:?}"))),
+impl<'a> Call<'a> {
+    /// Asks for what is at `path`.
+    pub fn get(path: &'a str) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            headers: &[],
+            body: None,
+        }
+    }
+
+    /// Sends `body` there.
+    pub fn post(path: &'a str, body: String) -> Self {
+        Self {
+            method: Method::POST,
+            body: Some(body),
+            ..Self::get(path)
+        }
     }
 }
 
-fn request(
-    broker: &ConnectionString,
-    method: Method,
-    path: &str,
-    body: Option<String>,
-) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    let mut request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(HOST, &broker.authority)
-        .header(CONTENT_TYPE, "application/json")
-        .header(CONNECTION, "close");
-    if let Some(authorization) = broker.authorization() {
-        request = request.header(AUTHORIZATION, authorization);
+impl Remote {
+    /// The broker that the command line or the environment names, or the one of this machine.
+    pub fn new(arguments: &BrokerArguments) -> Result<Self, connection_string::Error> {
+        let broker = match &arguments.connection_string {
+            Some(text) => ConnectionString::parse(text)?,
+            None => ConnectionString::development(),
+        };
+        Ok(Self::of(broker, arguments.ca.clone()))
     }
-    request.body(Full::new(Bytes::from(body.unwrap_or_default())))
+
+    /// A broker by its connection string.
+    pub fn of(broker: ConnectionString, ca: Option<PathBuf>) -> Self {
+        Self { broker, ca }
+    }
+
+    /// A connection to the broker.
+    pub async fn dial(&self) -> Result<Wire, Error> {
+        dial(&self.broker, self.ca.as_deref()).await
+    }
+
+    /// Sends a request and returns what the answer's JSON says.
+    pub async fn call<Answer: DeserializeOwned>(&self, call: Call<'_>) -> Result<Answer, Error> {
+        let authority = self.broker.authority.clone();
+        let body = match self.ask(call).await {
+            Ok(body) => body,
+            Err(error) => return Err(error.explained()),
+        };
+        serde_json::from_slice(&body).map_err(|error| Error::Protocol {
+            authority,
+            reason: error.to_string(),
+        })
+    }
+
+    /// Sends a request and returns the answer's body.
+    ///
+    /// # Errors
+    /// [`Error::Answered`] if the answer is one.
+    pub async fn ask(&self, call: Call<'_>) -> Result<Bytes, Error> {
+        let authority = &self.broker.authority;
+        let protocol = |reason: String| Error::Protocol {
+            authority: authority.clone(),
+            reason,
+        };
+        let request = self
+            .request(call)
+            .map_err(|error| protocol(error.to_string()))?;
+        let stream = self.dial().await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| protocol(error.to_string()))?;
+        // It ends with the answer; an early end shows as the answer's error.
+        tokio::spawn(connection);
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(|error| protocol(error.to_string()))?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES)
+            .collect()
+            .await;
+        let body = body
+            .map_err(|error| protocol(error.to_string()))?
+            .to_bytes();
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(Error::Answered {
+            authority: authority.clone(),
+            status,
+            body,
+        })
+    }
+
+    fn request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let mut request = Request::builder()
+            .method(call.method)
+            .uri(call.path)
+            .header(HOST, &self.broker.authority)
+            .header(CONTENT_TYPE, "application/json")
+            .header(CONNECTION, "close");
+        for (name, value) in call.headers {
+            request = request.header(name, *value);
+        }
+        if let Some(authorization) = self.broker.authorization() {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        request.body(Full::new(Bytes::from(call.body.unwrap_or_default())))
+    }
 }

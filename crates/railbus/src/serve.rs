@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::arguments::ServeArguments;
 use crate::data_directory::{DataDirectory, Location};
 use crate::refusal::Refusal;
+use crate::reload::Reloader;
 use crate::settings::Settings;
 use crate::{log, processor, ready, tls};
 
@@ -41,26 +42,25 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
         .max_blocking_threads(READERS)
         .build()
         .map_err(Refusal::System)?;
-    let result = runtime.block_on(serve(settings));
+    let result = runtime.block_on(serve(arguments, settings));
     // A process that ends while the store is still being closed can die of that.
     runtime.shutdown_timeout(CLOSE);
     result
 }
 
-async fn serve(mut settings: Settings) -> Result<(), Refusal> {
+async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Refusal> {
     let mut signals = Signals::new().map_err(Refusal::System)?;
+    let hang_up = signal(SignalKind::hangup()).map_err(Refusal::System)?;
     warn_about_durability(&settings);
     if settings.server.virtual_clock {
         tracing::warn!(
             "the clock is virtual: locks, time to live and all else by broker time go as it is moved"
         );
     }
-    let directory = DataDirectory::open(settings.data)?;
-    let (certificate, keeper) = tls::start(&settings.tls, directory.path())?;
-    settings.server.certificate = Some(certificate);
-    let backups = settings.server.backup_directory;
-    settings.server.backup_directory =
-        Some(backups.unwrap_or_else(|| directory.path().join(BACKUPS)));
+    let directory = DataDirectory::open(settings.data.clone())?;
+    let (certificate, keeper, bell) = tls::start(&settings.tls, directory.path())?;
+    let backups = settings.server.backup_directory.clone();
+    let backups = backups.unwrap_or_else(|| directory.path().join(BACKUPS));
     let progress = Arc::new(Notify::new());
     let waker = Arc::clone(&progress);
     let store = RocksStore::open(
@@ -72,10 +72,19 @@ async fn serve(mut settings: Settings) -> Result<(), Refusal> {
         path: directory.path().to_owned(),
         error,
     })?;
-    let prepared = Prepared::new(settings.server, Box::new(store), progress).await?;
+    let options = server::Options {
+        certificate: Some(certificate),
+        backup_directory: Some(backups),
+        ..settings.server.clone()
+    };
+    let prepared = Prepared::new(options, Box::new(store), progress).await?;
     ready::announce(prepared.addresses(), &settings.shown_key);
     let mut server = prepared.serve();
     tokio::spawn(keeper.run());
+    let administrator = server.administrator();
+    let arguments = arguments.clone();
+    let reloader = Reloader::new(arguments, settings, directory.path(), administrator, bell);
+    tokio::spawn(reloader.run(hang_up));
     tokio::select! {
         failure = server.failed() => return Err(Refusal::Failed(failure)),
         () = signals.next() => {}

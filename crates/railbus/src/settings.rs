@@ -11,8 +11,8 @@ use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::config::{
-    self, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, Sku,
-    read_entities, read_railbus_toml,
+    self, Auth, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size,
+    Sku, read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
@@ -20,13 +20,15 @@ use crate::keys::{Keys, ShownKey};
 use crate::refusal::Refusal;
 use crate::tls::{self, Pair};
 
+/// Where settings are if nobody says so.
+const USUAL_FILE: &str = "railbus.toml";
 /// What both the store and the cache of bodies may use, unless told otherwise.
 const MEMORY: u64 = 128 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;
 
 /// Everything `railbus serve` needs to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     pub data: Location,
     pub log_format: LogFormat,
@@ -34,6 +36,12 @@ pub struct Settings {
     pub tls: tls::Source,
     pub server: server::Options,
     pub shown_key: ShownKey,
+    /// As `railbus.toml` says them.
+    pub limits: LimitsConfig,
+    /// The same.
+    pub auth: Auth,
+    /// What all this was read from, whether it is there or not.
+    pub files: Vec<PathBuf>,
     /// What a user should know about the configuration, although it is accepted.
     pub warnings: Vec<String>,
 }
@@ -54,7 +62,11 @@ impl Settings {
             .entities
             .clone()
             .or_else(|| config.entities.as_ref().map(beside));
-        let entities = entities(entities_file.or_else(emulator_config_path), of_settings)?;
+        let entities_file = entities_file.or_else(emulator_config_path);
+        let usual = || PathBuf::from(USUAL_FILE);
+        let mut files = vec![file.clone().unwrap_or_else(usual)];
+        files.extend(entities_file.clone());
+        let entities = entities(entities_file, of_settings)?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, beside);
         let connections = connections(arguments, &config)?;
@@ -85,6 +97,9 @@ impl Settings {
                 topics: entities.topics,
             },
             shown_key: keys.shown,
+            limits: config.limits,
+            auth: config.auth,
+            files,
             warnings: entities.warnings,
         })
     }
@@ -92,7 +107,7 @@ impl Settings {
 
 /// The file that was named, or the one that is there.
 fn config_file(arguments: &ServeArguments) -> Option<PathBuf> {
-    let usual = || Some(PathBuf::from("railbus.toml")).filter(|file| file.is_file());
+    let usual = || Some(PathBuf::from(USUAL_FILE)).filter(|file| file.is_file());
     arguments.config.clone().or_else(usual)
 }
 

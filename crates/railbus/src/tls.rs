@@ -18,7 +18,7 @@ use server::Certificate;
 use tokio::sync::watch;
 
 pub use authority::Authority;
-pub use keeper::Keeper;
+pub use keeper::{Bell, Call, Keeper, Kept};
 pub use pair::Pair;
 pub use shown::Shown;
 
@@ -95,15 +95,21 @@ pub fn directory_in(data: &Path) -> PathBuf {
     data.join("tls")
 }
 
-/// The certificate to begin with, and who sees to it from then on.
-pub fn start(source: &Source, data: &Path) -> Result<(Certificate, Keeper), Error> {
-    let (config, kept) = match source {
-        Source::Files(pair) => keeper::Kept::files(pair.clone())?,
+/// The certificate to begin with, who sees to it from then on, and how to tell him something.
+pub fn start(source: &Source, data: &Path) -> Result<(Certificate, Keeper, Bell), Error> {
+    let (config, kept) = open(source, data)?;
+    let (sender, certificate) = watch::channel(Arc::new(config));
+    let (keeper, bell) = Keeper::new(kept, sender);
+    Ok((certificate, keeper, bell))
+}
+
+/// A certificate, and what is looked at to find the next one.
+pub fn open(source: &Source, data: &Path) -> Result<(rustls::ServerConfig, Kept), Error> {
+    match source {
+        Source::Files(pair) => Kept::files(pair.clone()),
         Source::Local { directory, names } => {
             let directory = directory.clone().unwrap_or_else(|| directory_in(data));
-            keeper::Kept::local(Authority::open(&directory)?, names.clone())?
+            Kept::local(Authority::open(&directory)?, names.clone())
         }
-    };
-    let (sender, certificate) = watch::channel(Arc::new(config));
-    Ok((certificate, Keeper::new(kept, sender)))
+    }
 }

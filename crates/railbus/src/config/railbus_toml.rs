@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
 use server::entities::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 
 use super::choice::{
@@ -55,7 +55,7 @@ pub struct RailbusToml {
 }
 
 /// `[auth]`: who may do what.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auth {
     /// What those may do who give no name.
@@ -64,7 +64,7 @@ pub struct Auth {
 }
 
 /// One of `[[auth.rules]]`.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AuthRule {
     pub name: String,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for AuthRule {
 }
 
 /// `[limits]`: what clients may take up.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LimitsConfig {
     pub connections: Option<Count<1, 1_000_000>>,

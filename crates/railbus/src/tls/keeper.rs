@@ -3,16 +3,14 @@
 //! It looks at the files from time to time rather than being told of changes: certificates are
 //! often replaced through links, and on file systems that tell nobody.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::{Authority, Error, Pair};
+use crate::stamp;
 
 /// How often it looks at files of somebody else's.
 const LOOK_AT_FILES: Duration = Duration::from_secs(1);
@@ -46,7 +44,7 @@ enum Kind {
 }
 
 /// What tells two versions of a pair of files apart.
-type Stamp = [Option<(u64, u64, i64, i64)>; 2];
+type Stamp = [Option<stamp::Stamp>; 2];
 
 impl Kept {
     /// Files of somebody else's.
@@ -122,32 +120,57 @@ impl Kind {
 }
 
 fn stamp(pair: &Pair) -> Stamp {
-    let of = |path: &Path| {
-        let file = fs::metadata(path).ok()?;
-        Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
-    };
-    [of(&pair.certificate), of(&pair.key)]
+    [stamp::of(&pair.certificate), stamp::of(&pair.key)]
 }
+
+/// What a keeper is told.
+#[derive(Debug)]
+pub enum Call {
+    /// To look now.
+    Look,
+    /// To show another certificate, and to look at something else from now on.
+    Replace(Box<ServerConfig>, Kept),
+}
+
+/// Where a keeper is called.
+pub type Bell = mpsc::Sender<Call>;
 
 /// Looks until the server is gone.
 #[derive(Debug)]
 pub struct Keeper {
     kept: Kept,
     sender: watch::Sender<Arc<ServerConfig>>,
+    calls: mpsc::Receiver<Call>,
 }
 
 impl Keeper {
     /// A keeper of what `sender` says.
-    pub fn new(kept: Kept, sender: watch::Sender<Arc<ServerConfig>>) -> Self {
-        Self { kept, sender }
+    pub fn new(kept: Kept, sender: watch::Sender<Arc<ServerConfig>>) -> (Self, Bell) {
+        let (bell, calls) = mpsc::channel(1);
+        let keeper = Self {
+            kept,
+            sender,
+            calls,
+        };
+        (keeper, bell)
     }
 
     /// Replaces the certificate whenever there is another one.
     pub async fn run(mut self) {
         loop {
-            tokio::time::sleep(self.kept.interval()).await;
+            let called = tokio::time::timeout(self.kept.interval(), self.calls.recv()).await;
             if self.sender.is_closed() {
                 return;
+            }
+            match called {
+                // Nobody can call any more, so the server is about to go.
+                Ok(None) => return,
+                Ok(Some(Call::Replace(config, kept))) => {
+                    self.kept = kept;
+                    self.show(config);
+                    continue;
+                }
+                Ok(Some(Call::Look)) | Err(_) => {}
             }
             // A file system may take its time.
             let looked = tokio::task::spawn_blocking(move || {
@@ -161,20 +184,25 @@ impl Keeper {
             self = keeper;
             match found {
                 Found::Nothing => {}
-                Found::New(config) => {
-                    self.sender.send_replace(Arc::from(config));
-                    tracing::info!("the TLS certificate was replaced");
-                }
+                Found::New(config) => self.show(config),
                 Found::Unusable(error) => {
                     tracing::error!("{error}; the TLS certificate in use stays");
                 }
             }
         }
     }
+
+    fn show(&self, config: Box<ServerConfig>) {
+        self.sender.send_replace(Arc::from(config));
+        tracing::info!("the TLS certificate was replaced");
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use rcgen::{CertificateParams, KeyPair};
 
     use super::*;

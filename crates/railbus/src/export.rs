@@ -1,0 +1,111 @@
+//! `railbus config export`: a running broker's entities as a file that makes the same ones.
+//!
+//! What has its default is left out of our own shape. What a file can not say is told on stderr.
+
+mod emulator;
+mod own;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use server::entities::{QueueConfig, TopicConfig};
+use server::{QueueDefinition, TopicDefinition};
+
+use crate::arguments::{ExportArguments, ExportFormat};
+use crate::refusal::Refusal;
+use crate::remote::{Call, Error, Remote};
+use crate::runtime::runtime;
+
+/// Where the broker shows everything.
+const ENTITIES: &str = "/$railbus/entities";
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub queues: Vec<QueueDefinition>,
+    pub topics: Vec<TopicDefinition>,
+}
+
+/// A file's text, and what it does not say.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub struct Written {
+    pub text: String,
+    pub warnings: Vec<String>,
+}
+
+/// Asks the broker and writes what it says.
+pub fn run(arguments: &ExportArguments) -> Result<(), Refusal> {
+    let remote = Remote::new(&arguments.broker)?;
+    let json: Value = runtime()?.block_on(remote.call(Call::get(ENTITIES)))?;
+    let found = read(json).map_err(|error| Error::Protocol {
+        authority: remote.broker.authority,
+        reason: error.to_string(),
+    })?;
+    let Written { text, warnings } = match arguments.format {
+        ExportFormat::Toml => own::toml(&found),
+        ExportFormat::Json => own::json(&found),
+        ExportFormat::Emulator => emulator::write(&found),
+    };
+    for warning in warnings {
+        eprintln!("railbus: {warning}");
+    }
+    write(arguments.out.as_deref(), &text)
+}
+
+fn write(file: Option<&Path>, text: &str) -> Result<(), Refusal> {
+    let Some(path) = file else {
+        print!("{text}");
+        return Ok(());
+    };
+    std::fs::write(path, text).map_err(|error| Refusal::Write {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    queues: Vec<QueueConfig>,
+    topics: Vec<TopicConfig>,
+}
+
+fn read(mut json: Value) -> serde_json::Result<Found> {
+    // Counts belong to no file.
+    without(&mut json, "state");
+    let shown: Shown = serde_json::from_value(json)?;
+    Ok(Found {
+        queues: shown.queues.into_iter().map(Into::into).collect(),
+        topics: shown.topics.into_iter().map(Into::into).collect(),
+    })
+}
+
+/// Takes a member away from every entity.
+fn without(json: &mut Value, name: &str) {
+    let lists = ["queues", "topics", "subscriptions"];
+    if let Value::Object(object) = json {
+        object.remove(name);
+        for list in lists {
+            if let Some(Value::Array(list)) = object.get_mut(list) {
+                list.iter_mut().for_each(|entity| without(entity, name));
+            }
+        }
+    }
+}
+
+/// A subscription that selects nothing, which no file can say.
+fn warn_of_nothing(found: &Found) -> Vec<String> {
+    let subscriptions = found.topics.iter().flat_map(|topic| {
+        let subscriptions = topic.subscriptions.iter();
+        subscriptions.map(|subscription| (&topic.path, subscription))
+    });
+    let without_rules = subscriptions.filter(|(_, subscription)| subscription.rules.is_none());
+    let warnings = without_rules.map(|(topic, subscription)| {
+        let name = &subscription.name;
+        format!("{topic}/{name} has no rule; made from the file it would select everything")
+    });
+    warnings.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! `railbus config plan` and `apply`: what makes a running broker's entities as a file says.
+//!
+//! The broker makes the plan and carries it out, all of it or nothing.
+
+use std::process::ExitCode;
+
+use hyper::StatusCode;
+use serde_json::Value;
+use server::entities::of_file;
+use server::plan::Plan;
+
+use crate::arguments::PlanArguments;
+use crate::check;
+use crate::refusal::Refusal;
+use crate::remote::{Call, Error, Remote};
+use crate::runtime::runtime;
+
+/// Prints what would change. The exit code says whether anything would.
+pub fn show(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
+    let plan = ask(arguments, "/$railbus/plan")?;
+    print(&plan, arguments.json);
+    Ok(match (plan.refused.is_empty(), plan.changes.is_empty()) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(1),
+        (false, _) => ExitCode::from(2),
+    })
+}
+
+/// Makes it so, and prints what has changed.
+pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
+    let mut plan = ask(arguments, "/$railbus/apply")?;
+    if plan.refused.is_empty() {
+        print(&plan, arguments.json);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !arguments.json {
+        plan.changes.clear();
+    }
+    print(&plan, arguments.json);
+    Ok(ExitCode::from(2))
+}
+
+fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, Refusal> {
+    let entities = check::read(&arguments.file)?;
+    let remote = Remote::new(&arguments.broker)?;
+    let mut body = of_file(&entities.queues, &entities.topics);
+    body.insert("authoritative".to_owned(), arguments.authoritative.into());
+    let body = Value::Object(body).to_string();
+    let answered = runtime()?.block_on(remote.ask(Call::post(path, body)));
+    let authority = remote.broker.authority;
+    match answered {
+        Ok(body) => read(&body).map_err(|error| protocol(authority, &error)),
+        // A plan that can not be carried out.
+        Err(Error::Answered { status, body, .. }) if status == StatusCode::CONFLICT => {
+            read(&body).map_err(|error| protocol(authority, &error))
+        }
+        Err(error) => Err(error.explained().into()),
+    }
+}
+
+fn read(body: &[u8]) -> serde_json::Result<Plan> {
+    serde_json::from_slice(body)
+}
+
+fn protocol(authority: String, error: &serde_json::Error) -> Refusal {
+    let reason = error.to_string();
+    Error::Protocol { authority, reason }.into()
+}
+
+/// One line for each change on stdout, and for each refusal on stderr.
+fn print(plan: &Plan, json: bool) {
+    if json {
+        let text = serde_json::to_string(plan).expect("a plan is JSON");
+        println!("{text}");
+        return;
+    }
+    for change in &plan.changes {
+        println!("{change}");
+    }
+    for refused in &plan.refused {
+        eprintln!("railbus: {refused}");
+    }
+    if plan.changes.is_empty() && plan.refused.is_empty() {
+        println!("nothing changes");
+    }
+}

@@ -1,0 +1,181 @@
+//! Reload: what `railbus.toml` and the entities file say is taken over while the broker runs.
+//!
+//! On SIGHUP, and when one of the files has changed, all of it is read as at start. What can not
+//! change in a running broker, or can not be, refuses the whole: then nothing changes and one
+//! sentence in the log says why. What changes is in the log too, but no key. Entities and rules are
+//! made or changed and never deleted; limits of a connection hold for those that come from then on;
+//! links that rest on a key that is gone are detached.
+
+mod fixed;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use server::Administrator;
+use server::plan::{Plan, Wanted};
+use tokio::signal::unix::Signal;
+
+use crate::arguments::ServeArguments;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::stamp::{self, Stamp};
+use crate::tls;
+
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why nothing is taken over.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Settings(#[from] Refusal),
+    #[error("{0} can not change while the broker runs; restart it for that")]
+    Fixed(String),
+    #[error("{0}")]
+    Plan(String),
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+    #[error(transparent)]
+    Closed(#[from] server::Closed),
+    #[error("the files could not be read: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// Takes over what files say.
+pub struct Reloader {
+    arguments: ServeArguments,
+    running: Settings,
+    data: PathBuf,
+    administrator: Administrator,
+    certificate: tls::Bell,
+    stamps: Vec<Option<Stamp>>,
+}
+
+impl Reloader {
+    /// One for a broker that runs with `running`, with its data in `data`.
+    pub fn new(
+        arguments: ServeArguments,
+        running: Settings,
+        data: &Path,
+        administrator: Administrator,
+        certificate: tls::Bell,
+    ) -> Self {
+        Self {
+            stamps: stamps(&running.files),
+            arguments,
+            running,
+            data: data.to_owned(),
+            administrator,
+            certificate,
+        }
+    }
+
+    /// Reloads on every signal and change, until the broker stops.
+    pub async fn run(mut self, mut hang_up: Signal) {
+        loop {
+            let asked = tokio::time::timeout(LOOK, hang_up.recv()).await.is_ok();
+            let stamps = stamps(&self.running.files);
+            if !asked && stamps == self.stamps {
+                continue;
+            }
+            self.stamps = stamps;
+            if asked {
+                // A keeper that has gone has said so.
+                _ = self.certificate.send(tls::Call::Look).await;
+            }
+            match self.reload().await {
+                Ok(()) => {}
+                Err(Trouble::Closed(_)) => return,
+                Err(trouble) => tracing::error!("the configuration was not reloaded: {trouble}"),
+            }
+        }
+    }
+
+    async fn reload(&mut self) -> Result<(), Trouble> {
+        let arguments = self.arguments.clone();
+        let read = tokio::task::spawn_blocking(move || Settings::resolve(&arguments));
+        let new = read.await??;
+        if let Some(name) = fixed::difference(&self.running, &new) {
+            return Err(Trouble::Fixed(name));
+        }
+        let plan = self.plan(&new).await?;
+        let certificate = self.certificate(&new).await?;
+        self.take_over(new, &plan, certificate).await
+    }
+
+    /// What has to change of entities, if all of it can.
+    async fn plan(&self, new: &Settings) -> Result<Plan, Trouble> {
+        let wanted = Wanted {
+            queues: new.server.queues.clone(),
+            topics: new.server.topics.clone(),
+            authoritative: false,
+        };
+        let plan = self.administrator.plan(&wanted).await?;
+        if plan.refused.is_empty() {
+            return Ok(plan);
+        }
+        let refused: Vec<_> = plan.refused.iter().map(ToString::to_string).collect();
+        Err(Trouble::Plan(refused.join("; ")))
+    }
+
+    /// The certificate, if it comes from somewhere else now.
+    async fn certificate(&self, new: &Settings) -> Result<Option<tls::Call>, Trouble> {
+        if new.tls == self.running.tls {
+            return Ok(None);
+        }
+        let (source, data) = (new.tls.clone(), self.data.clone());
+        let opened = tokio::task::spawn_blocking(move || tls::open(&source, &data));
+        let (config, kept) = opened.await??;
+        Ok(Some(tls::Call::Replace(Box::new(config), kept)))
+    }
+
+    /// Nothing of this is refused, unless somebody else changes entities at the same time.
+    async fn take_over(
+        &mut self,
+        new: Settings,
+        plan: &Plan,
+        certificate: Option<tls::Call>,
+    ) -> Result<(), Trouble> {
+        for warning in &new.warnings {
+            tracing::warn!("{warning}");
+        }
+        let limits = fixed::limits(&self.running, &new);
+        let keys = fixed::keys(&self.running.auth, &new.auth);
+        let (of_house, of_connections) =
+            (new.server.limits.clone(), new.server.connections.clone());
+        self.administrator.set_limits(of_house, of_connections)?;
+        for limit in &limits {
+            tracing::info!("reloaded: limits.{limit}");
+        }
+        let rules = new.server.rules.clone();
+        if !keys.is_empty() {
+            self.administrator.replace_access_rules(rules);
+        }
+        for key in &keys {
+            tracing::info!("reloaded: {key}");
+        }
+        let is_silent = limits.is_empty() && keys.is_empty() && certificate.is_none();
+        if let Some(call) = certificate {
+            _ = self.certificate.send(call).await;
+        }
+        let refused = self.administrator.carry_out(plan).await?;
+        for change in &plan.changes {
+            if !refused.iter().any(|refused| refused.path == change.path) {
+                tracing::info!("reloaded: {change}");
+            }
+        }
+        for refused in &refused {
+            tracing::error!("not reloaded: {refused}");
+        }
+        if is_silent && plan.is_empty() {
+            tracing::info!("reloaded: nothing has changed");
+        }
+        self.stamps = stamps(&new.files);
+        self.running = new;
+        Ok(())
+    }
+}
+
+fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
+    files.iter().map(|file| stamp::of(file)).collect()
+}

@@ -1,0 +1,211 @@
+//! Fixed: what can not change in a running broker; and what of the rest has.
+
+use broker::BrokerSettings;
+use server::entities::Properties;
+use server::plan::{Difference, between};
+
+use crate::config::{Auth, AuthRule, LimitsConfig};
+use crate::settings::Settings;
+
+/// Limits that the core or the store have taken at start.
+const LIMITS: [&str; 7] = [
+    "bytes-per-transaction",
+    "operations-per-transaction",
+    "outgoing-bytes-per-connection",
+    "reserve-bytes",
+    "transaction-bytes",
+    "transaction-time-out",
+    "transactions-per-connection",
+];
+
+/// The limits that are different.
+pub fn limits(old: &Settings, new: &Settings) -> Vec<Difference> {
+    between(&shown(&old.limits), &shown(&new.limits))
+}
+
+/// What is different of who may do what. No key is told.
+pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
+    let named = |auth: &Auth, rule: &AuthRule| {
+        let same = |other: &&AuthRule| other.name == rule.name && other.entity == rule.entity;
+        auth.rules.iter().find(same).cloned()
+    };
+    let gone = old.rules.iter().filter(|rule| named(new, rule).is_none());
+    let gone = gone.map(|rule| format!("the rule {} is gone", rule.name));
+    let others = new.rules.iter().filter_map(|rule| match named(old, rule) {
+        None => Some(format!("the rule {} is new", rule.name)),
+        Some(known) if known != *rule => Some(format!("the rule {} has changed", rule.name)),
+        Some(_) => None,
+    });
+    let anonymous = (old.anonymous != new.anonymous).then(|| "auth.anonymous".to_owned());
+    gone.chain(others).chain(anonymous).collect()
+}
+
+/// A setting that is different and can not change.
+pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
+    let (broker, other) = (&old.server.broker, &new.server.broker);
+    let settings = [
+        ("data-dir", old.data != new.data),
+        (
+            "backup-dir",
+            old.server.backup_directory != new.server.backup_directory,
+        ),
+        ("listen", old.server.listen != new.server.listen),
+        ("log-format", old.log_format != new.log_format),
+        ("durability", old.store.durability != new.store.durability),
+        ("memory", old.store.memory_bytes != new.store.memory_bytes),
+        (
+            "namespace",
+            old.server.admin.namespace != new.server.admin.namespace,
+        ),
+        ("sku", old.server.admin.premium != new.server.admin.premium),
+        (
+            "max-message-size",
+            old.server.admin.max_message_size != new.server.admin.max_message_size,
+        ),
+        (
+            "virtual-clock",
+            old.server.virtual_clock != new.server.virtual_clock,
+        ),
+        ("expiry", broker.expiry != other.expiry),
+        (
+            "locks-on-disconnect",
+            broker.locks_on_disconnect != other.locks_on_disconnect,
+        ),
+        (
+            "forward-failures",
+            broker.forward_failures != other.forward_failures,
+        ),
+    ];
+    let setting = settings.into_iter().find(|(_, differs)| *differs);
+    let limits = limits(old, new);
+    let limit = limits
+        .iter()
+        .find(|limit| LIMITS.contains(&&*limit.property));
+    let limit = limit.map(|limit| format!("limits.{}", limit.property));
+    setting
+        .map(|(name, _)| name.to_owned())
+        .or(limit)
+        .or_else(|| other_of_broker(broker, other))
+}
+
+/// Whatever else the core would have to be told.
+fn other_of_broker(old: &BrokerSettings, new: &BrokerSettings) -> Option<String> {
+    let new = BrokerSettings {
+        // Chance is not configured.
+        seed: old.seed,
+        ..new.clone()
+    };
+    (*old != new).then(|| "a setting of the broker".to_owned())
+}
+
+fn shown(limits: &LimitsConfig) -> Properties {
+    let json = serde_json::to_value(limits).unwrap_or_default();
+    let mut shown = match json {
+        serde_json::Value::Object(object) => object,
+        _ => Properties::new(),
+    };
+    shown.retain(|_, value| !value.is_null());
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::ServeArguments;
+
+    fn settings(directory: &std::path::Path, text: &str) -> Settings {
+        let file = directory.join("railbus.toml");
+        std::fs::write(&file, text).unwrap();
+        let arguments = ServeArguments {
+            config: Some(file),
+            ..ServeArguments::default()
+        };
+        Settings::resolve(&arguments).unwrap()
+    }
+
+    fn check(old: &str, new: &str, fixed: Option<&str>, limits: &[&str]) {
+        let directory = tempfile::tempdir().unwrap();
+        let (old, new) = (
+            settings(directory.path(), old),
+            settings(directory.path(), new),
+        );
+        assert_eq!(difference(&old, &new).as_deref(), fixed);
+        let found = super::limits(&old, &new);
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, limits);
+    }
+
+    #[test]
+    fn entities_certificates_and_most_limits_can_change() {
+        check("", "", None, &[]);
+        check("", "[[queues]]\nname = 'a'\n", None, &[]);
+        check("", "tls-name = ['a']\n", None, &[]);
+        check("", "auth.anonymous = ['send']\n", None, &[]);
+        check(
+            "[limits]\nconnections = 5\n",
+            "[limits]\nconnections = 6\nidle-time-out = 'PT1M'\nframe-size = '64KiB'\n",
+            None,
+            &[
+                "connections 5 -> 6",
+                "frame-size - -> 65536",
+                "idle-time-out - -> PT1M",
+            ],
+        );
+    }
+
+    #[test]
+    fn keys_are_told_by_the_names_of_their_rules() {
+        let directory = tempfile::tempdir().unwrap();
+        let rule = |name: &str, key: &str| {
+            format!("[[auth.rules]]\nname = '{name}'\nprimary-key = '{key}'\nrights = ['send']\n")
+        };
+        let old = rule("a", "hush") + &rule("b", "hush") + &rule("c", "hush");
+        let new = rule("b", "hush") + &rule("c", "shh") + &rule("d", "hush");
+        let old = settings(directory.path(), &old);
+        let new = settings(directory.path(), &(new + "[auth]\nanonymous = ['send']\n"));
+        let said = keys(&old.auth, &new.auth);
+        let expected = [
+            "the rule a is gone",
+            "the rule c has changed",
+            "the rule d is new",
+            "auth.anonymous",
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(difference(&old, &new), None);
+        assert!(keys(&new.auth, &new.auth).is_empty());
+    }
+
+    #[test]
+    fn what_can_not_change_is_named() {
+        for (text, name) in [
+            ("data-dir = 'x'", "data-dir"),
+            ("ephemeral = true", "data-dir"),
+            ("backup-dir = 'x'", "backup-dir"),
+            ("listen = ['127.0.0.1:1']", "listen"),
+            ("log-format = 'json'", "log-format"),
+            ("durability = 'buffered'", "durability"),
+            ("memory = '64MiB'", "memory"),
+            ("namespace = 'shop'", "namespace"),
+            ("sku = 'premium'", "sku"),
+            ("max-message-size = 2048", "max-message-size"),
+            ("virtual-clock = true", "virtual-clock"),
+            ("expiry = 'cloud'", "expiry"),
+            ("locks-on-disconnect = 'drop'", "locks-on-disconnect"),
+            ("forward-failures = 'dead-letter'", "forward-failures"),
+        ] {
+            check("", text, Some(name), &[]);
+        }
+        check(
+            "",
+            "[limits]\nreserve-bytes = 5\n",
+            Some("limits.reserve-bytes"),
+            &["reserve-bytes - -> 5"],
+        );
+        check(
+            "",
+            "[limits]\ntransaction-time-out = 'PT5S'\n",
+            Some("limits.transaction-time-out"),
+            &["transaction-time-out - -> PT5S"],
+        );
+    }
+}

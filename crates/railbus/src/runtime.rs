@@ -1,0 +1,11 @@
+//! Runtime: what commands wait on that ask a broker.
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::refusal::Refusal;
+
+/// A runtime on this thread alone.
+pub fn runtime() -> Result<Runtime, Refusal> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Refusal::System)
+}

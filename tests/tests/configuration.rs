@@ -1,0 +1,185 @@
+//! Configuration of a running broker: planned, applied, exported, and reloaded.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::cli::railbus;
+use e2e::{Broker, Peer, Setup, http};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// Writes a file for a broker to read.
+fn write(setup: &Setup, name: &str, text: &str) -> PathBuf {
+    let file = setup.directory().join(name);
+    fs::write(&file, text).expect("the directory is ours");
+    file
+}
+
+fn entity(broker: &Broker, path: &str) -> (u16, Value) {
+    let (status, body) = http::get(broker.address(), &format!("/$railbus/entities/{path}"));
+    (status, serde_json::from_str(&body).expect("JSON"))
+}
+
+const FILE: &str = r#"
+[[queues]]
+name = "orders"
+max-delivery-count = 3
+
+[[topics]]
+name = "events"
+[[topics.subscriptions]]
+name = "big"
+[[topics.subscriptions.rules]]
+name = "a"
+filter = { sql = "n > 1" }
+"#;
+
+#[test]
+fn a_file_is_planned_applied_and_exported() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    let file = write(&setup, "entities.toml", FILE);
+    let file = file.to_str().expect("a path of ours");
+    let changes = "update queue orders: max-delivery-count 10 -> 3\n\
+                   create topic events\n\
+                   create subscription events/Subscriptions/big\n\
+                   create rule events/Subscriptions/big/Rules/a: filter - -> {\"sql\":\"n > 1\"}\n";
+    for (command, code) in [("plan", 1), ("plan", 1), ("apply", 0)] {
+        let said = railbus(&broker, &["config", command, file]);
+        assert_eq!((said.code, &*said.out), (code, changes), "{}", said.err);
+    }
+    for (command, code) in [("plan", 0), ("apply", 0)] {
+        let said = railbus(&broker, &["config", command, file]);
+        assert_eq!((said.code, &*said.out), (code, "nothing changes\n"));
+    }
+    let said = railbus(&broker, &["config", "plan", file, "--authoritative"]);
+    assert_eq!((said.code, &*said.out), (1, "delete queue others\n"));
+    let said = railbus(
+        &broker,
+        &["config", "apply", file, "--authoritative", "--json"],
+    );
+    let plan: Value = serde_json::from_str(&said.out).expect("JSON");
+    let change = json!({"action": "delete", "kind": "queue", "path": "others"});
+    assert_eq!(plan, json!({"changes": [change], "refused": []}));
+    assert_eq!(entity(&broker, "others").0, 404);
+    for format in ["toml", "json", "emulator"] {
+        let name = if format == "toml" {
+            "again.toml"
+        } else {
+            "again.json"
+        };
+        let out = setup.directory().join(name);
+        let out = out.to_str().expect("a path of ours");
+        let said = railbus(
+            &broker,
+            &["config", "export", "--format", format, "--out", out],
+        );
+        assert_eq!((said.code, said.out + &said.err), (0, String::new()));
+        let said = railbus(&broker, &["config", "plan", out, "--authoritative"]);
+        assert_eq!(
+            (said.code, &*said.out),
+            (0, "nothing changes\n"),
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_can_not_be_applied_changes_nothing() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    let text = "[[queues]]\nname = 'new'\n[[queues]]\nname = 'orders'\nrequires-session = true\n";
+    let file = write(&setup, "entities.toml", text);
+    let file = file.to_str().expect("a path of ours");
+    let refusal = "railbus: orders: requires-session false -> true can not be changed after creation; \
+                   delete it to change that\n";
+    let said = railbus(&broker, &["config", "plan", file]);
+    assert_eq!((said.code, &*said.out), (2, "create queue new\n"));
+    assert_eq!(said.err, refusal);
+    let said = railbus(&broker, &["config", "apply", file]);
+    assert_eq!((said.code, &*said.out, &*said.err), (2, "", refusal));
+    assert_eq!(entity(&broker, "new").0, 404);
+}
+
+#[test]
+fn entities_and_limits_are_reloaded_on_a_signal() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    let text = "[limits]\nconnections = 1\n[[queues]]\nname = 'orders'\nlock-duration = 'PT30S'\n\
+                [[queues]]\nname = 'new'\n";
+    write(&setup, "railbus.toml", text);
+    broker.signal(Signal::HUP);
+    broker.wait_for_log("reloaded: limits.connections - -> 1");
+    broker.wait_for_log("reloaded: update queue orders: lock-duration PT1M -> PT30S");
+    broker.wait_for_log("reloaded: create queue new");
+    assert_eq!(entity(&broker, "orders").1["lock-duration"], "PT30S");
+    assert_eq!(
+        entity(&broker, "others").0,
+        200,
+        "what is not in the file stays"
+    );
+    let mut peer = Peer::connect(broker.address());
+    let _ = peer.sender("new");
+    let answer = http::exchange(broker.address(), "GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_eq!(answer, "", "one connection is all there can be");
+}
+
+#[test]
+fn a_changed_file_is_reloaded_without_being_asked_for() {
+    let setup = Setup::new().arguments(&["--entities", "entities.json"]);
+    write(&setup, "entities.json", r#"{"queues": [{"name": "a"}]}"#);
+    let broker = setup.start();
+    write(
+        &setup,
+        "entities.json",
+        r#"{"queues": [{"name": "a"}, {"name": "b"}]}"#,
+    );
+    broker.wait_for_log("reloaded: create queue b");
+    assert_eq!(entity(&broker, "b").0, 200);
+}
+
+#[test]
+fn what_can_not_change_refuses_the_whole() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    let new = "[[queues]]\nname = 'new'\n";
+    for (text, sentence) in [
+        (
+            "durability = 'buffered'\n",
+            "durability can not change while the broker runs; restart it for that",
+        ),
+        (
+            "limits.reserve-bytes = 5\n",
+            "limits.reserve-bytes can not change while the broker runs; restart it for that",
+        ),
+        (
+            "[[queues]]\nname = 'orders'\nrequires-duplicate-detection = true\n",
+            "orders: requires-duplicate-detection false -> true can not be changed after creation",
+        ),
+        (
+            "tls-certificate = 'a.pem'\ntls-key = 'b.pem'\n",
+            "the TLS certificate ",
+        ),
+        (
+            "speed = 'high'\n",
+            "railbus.toml:1: speed: unknown field `speed`",
+        ),
+    ] {
+        write(&setup, "railbus.toml", &format!("{text}{new}"));
+        broker.signal(Signal::HUP);
+        broker.wait_for_log(sentence);
+        assert!(
+            broker
+                .log()
+                .contains("the configuration was not reloaded: ")
+        );
+        assert_eq!(entity(&broker, "new").0, 404, "{text}");
+    }
+}
+
+#[test]
+fn a_hang_up_without_changes_says_so() {
+    let broker = Setup::new().start();
+    broker.signal(Signal::HUP);
+    broker.wait_for_log("reloaded: nothing has changed");
+}
