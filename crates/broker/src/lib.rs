@@ -85,4 +85,4 @@ pub use settings::{
 };
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};
-pub use topic::{Distribution, RuleSnapshot};
+pub use topic::{Distribution, RuleRoom, RuleSnapshot};

@@ -8,6 +8,7 @@
 pub(crate) mod command;
 mod distribution;
 pub(crate) mod fan_out;
+mod room;
 mod rules;
 mod snapshot;
 
@@ -19,6 +20,7 @@ use store::EntityId;
 use crate::time::Wall;
 
 pub use distribution::Distribution;
+pub use room::RuleRoom;
 pub(crate) use snapshot::CurrentRules;
 pub use snapshot::RuleSnapshot;
 

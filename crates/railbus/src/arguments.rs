@@ -1,6 +1,9 @@
 //! Arguments: the command line. Each option can also come from `RAILBUS_<OPTION>` in the
 //! environment; what neither says may be said by `railbus.toml`.
 
+mod entity;
+mod message;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,18 +12,30 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use server::duration::parse_typed;
 
+pub use entity::{
+    EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
+};
+pub use message::{
+    Part, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments, SendArguments,
+    SourceArguments, SurgeryArguments,
+};
+
 use crate::config::{
     Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, parse_address,
 };
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
 #[derive(Debug, Parser)]
-#[command(name = "railbus", version, disable_help_subcommand = true)]
+#[command(name = "railbus", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done or asked to stop; 1 failed, or the broker refused; 2 not begun, since the command line, a \
+file or the environment is wrong. One that is not 0 comes with a sentence on stderr.";
 
 /// What the program can do.
 #[derive(Debug, Subcommand)]
@@ -41,16 +56,34 @@ pub enum Command {
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Works on queues.
+    #[command(subcommand)]
+    Queue(EntityCommand<QueueOptions>),
+    /// Works on topics.
+    #[command(subcommand)]
+    Topic(EntityCommand<TopicOptions>),
+    /// Works on subscriptions of topics.
+    #[command(subcommand)]
+    Subscription(SubscriptionCommand),
     /// Works on rules of subscriptions.
     #[command(subcommand)]
     Rule(RuleCommand),
-}
-
-/// What can be done with rules.
-#[derive(Debug, Subcommand)]
-pub enum RuleCommand {
-    /// Says what a rule would make of a message; needs no broker.
-    Test(RuleTestArguments),
+    /// Sends messages to a queue or topic.
+    Send(SendArguments),
+    /// Receives messages of a queue or subscription, prints each, and takes it away.
+    Receive(ReceiveArguments),
+    /// Shows messages of a queue or subscription and leaves them where they are.
+    Peek(PeekArguments),
+    /// Deletes messages of a queue or subscription.
+    Purge(PurgeArguments),
+    /// Puts dead letters back into the queue or subscription that they came from.
+    Redrive(RedriveArguments),
+    /// Prints what makes a shell complete these commands.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
 }
 
 /// The options of `railbus rule test`.

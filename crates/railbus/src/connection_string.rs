@@ -32,8 +32,6 @@ pub struct ConnectionString {
     /// Whether it is spoken to within TLS: `https` or `amqps` say so, as does `sb` unless the string
     /// has `UseDevelopmentEmulator=true`.
     pub tls: bool,
-    /// The entity that is meant, if there is but one.
-    pub entity: Option<String>,
     credentials: Credentials,
 }
 
@@ -58,7 +56,6 @@ impl ConnectionString {
         Self {
             authority: format!("127.0.0.1:{PORT}"),
             tls: false,
-            entity: None,
             credentials: Credentials::Key {
                 rule: DEVELOPMENT_RULE.to_owned(),
                 key: Secret::new(DEVELOPMENT_KEY.to_owned()),
@@ -71,7 +68,6 @@ impl ConnectionString {
         Self {
             authority: address.to_string(),
             tls,
-            entity: None,
             credentials: Credentials::None,
         }
     }
@@ -109,7 +105,6 @@ impl ConnectionString {
         Ok(Self {
             authority: authority(&endpoint, if tls { TLS_PORT } else { PORT })?,
             tls,
-            entity: value("EntityPath").filter(|path| !path.is_empty()),
             credentials,
         })
     }

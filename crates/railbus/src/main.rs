@@ -4,6 +4,7 @@
 //! comes with one sentence on stderr. A tested rule that does not match ends with 1, and one that fails
 //! with 2; what the test says is on stdout.
 
+mod administration;
 mod arguments;
 mod backup;
 mod ca;
@@ -17,6 +18,7 @@ mod export;
 mod health;
 mod keys;
 mod log;
+mod messaging;
 mod plan;
 mod processor;
 mod ready;
@@ -29,13 +31,15 @@ mod runtime;
 mod serve;
 mod settings;
 mod stamp;
+mod surgery;
+mod table;
 mod tls;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
-use arguments::{Arguments, Command, ConfigCommand, RuleCommand};
+use arguments::{Arguments, Command, ConfigCommand};
 use refusal::Refusal;
 
 fn main() -> ExitCode {
@@ -57,7 +61,25 @@ fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
         Command::Config(ConfigCommand::Plan(arguments)) => return plan::show(&arguments),
         Command::Config(ConfigCommand::Apply(arguments)) => return plan::apply(&arguments),
         Command::Config(ConfigCommand::Export(arguments)) => export::run(&arguments),
-        Command::Rule(RuleCommand::Test(arguments)) => return rule_test::run(arguments),
+        Command::Queue(command) => return administration::queue(command),
+        Command::Topic(command) => return administration::topic(command),
+        Command::Subscription(command) => return administration::subscription(command),
+        Command::Rule(command) => return administration::rule(command),
+        Command::Send(arguments) => return messaging::send(&arguments),
+        Command::Receive(arguments) => return messaging::receive(&arguments),
+        Command::Peek(arguments) => return messaging::peek(&arguments),
+        Command::Purge(arguments) => return surgery::purge(&arguments),
+        Command::Redrive(arguments) => return surgery::redrive(&arguments),
+        Command::Completions { shell } => {
+            let name = "railbus";
+            clap_complete::generate(
+                shell,
+                &mut Arguments::command(),
+                name,
+                &mut std::io::stdout(),
+            );
+            Ok(())
+        }
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use store::StoreError;
 
 use crate::processor::Lacking;
-use crate::{config, connection_string, remote, tls};
+use crate::{config, connection_string, messaging, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,19 @@ pub enum Refusal {
     ConnectionString(#[from] connection_string::Error),
     #[error(transparent)]
     Remote(#[from] remote::Error),
+    #[error("{path} is a {kind}, not a {wanted}: use `railbus {kind}`")]
+    Kind {
+        path: String,
+        kind: String,
+        wanted: &'static str,
+    },
+    #[error(transparent)]
+    Messaging(#[from] messaging::Error),
+    #[error("{path} can not be read: {error}")]
+    Read {
+        path: PathBuf,
+        error: std::io::Error,
+    },
     #[error("--correlation is not what a correlation filter consists of: {0}")]
     Correlation(serde_json::Error),
     #[error("the message can not be read from stdin: {0}")]
@@ -63,7 +76,12 @@ impl Refusal {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Failed(_) | Self::Remote(_) | Self::Write { .. } => ExitCode::from(1),
+            Self::Messaging(messaging::Error::Message(_)) => ExitCode::from(2),
+            Self::Failed(_)
+            | Self::Remote(_)
+            | Self::Messaging(_)
+            | Self::Kind { .. }
+            | Self::Write { .. } => ExitCode::from(1),
             Self::Processor(_)
             | Self::Config(_)
             | Self::DevelopmentKey(_)
@@ -76,6 +94,7 @@ impl Refusal {
             | Self::ConnectionString(_)
             | Self::Correlation(_)
             | Self::Stdin(_)
+            | Self::Read { .. }
             | Self::RuleTest(_)
             | Self::System(_) => ExitCode::from(2),
         }

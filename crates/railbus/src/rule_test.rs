@@ -1,7 +1,6 @@
 //! `railbus rule test`: what a rule would make of a message, with the engine of the broker and
 //! without one.
 
-use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +15,7 @@ use server::rules::{
 use crate::arguments::RuleTestArguments;
 use crate::config;
 use crate::refusal::Refusal;
+use crate::table::table;
 
 /// Prints what comes of the rule and the message; the exit code says it too.
 pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
@@ -32,7 +32,7 @@ pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
     if json {
         print_json(&report);
     } else {
-        print!("{}", table(&report));
+        print!("{}", shown(&report));
     }
     Ok(match report.verdict {
         Verdict::Match => ExitCode::SUCCESS,
@@ -80,7 +80,7 @@ fn print_json(answer: &impl Serialize) {
 }
 
 /// The verdict in one line, and a line for each change.
-fn table(report: &Report) -> String {
+fn shown(report: &Report) -> String {
     let verdict = match report.verdict {
         Verdict::Match => "match",
         Verdict::NoMatch => "no match",
@@ -115,21 +115,7 @@ fn columns(changes: &[Change]) -> String {
             shown(&change.after),
         ]
     });
-    let head = ["property", "before", "after"].map(str::to_owned);
-    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-    let width = |column: usize| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let (first, second) = (width(0), width(1));
-    let line = |[property, before, after]: &[String; 3]| {
-        pad(property, first) + &pad(before, second) + after + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-fn pad(text: impl Display, width: usize) -> String {
-    format!("{text:width$}  ")
+    table(["property", "before", "after"], rows.collect())
 }
 
 #[cfg(test)]
@@ -152,7 +138,7 @@ mod tests {
         };
         change(&mut arguments);
         let report = test(arguments).unwrap().run(0).unwrap();
-        assert_eq!(table(&report), expected);
+        assert_eq!(shown(&report), expected);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use jiff::{SpanRelativeTo, SpanTotal, Unit};
 
 /// What "never" is in milliseconds.
 const NEVER: u64 = u64::MAX;
-/// A .NET time span's maximum.
-const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
+/// A .NET time span's maximum: how "never" is written.
+pub const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
 /// Its whole days.
 const NEVER_PREFIX: &str = "P10675199D";
 

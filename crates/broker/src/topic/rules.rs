@@ -5,42 +5,24 @@
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
-use super::{RuleFacts, Topic};
+use super::{RuleFacts, RuleRoom, Topic};
 use crate::directory::Directory;
 use crate::kind::Kind;
 use crate::rules::{self, RuleDescription, RuleError};
 use crate::shared::Context;
 
-/// (Entities contract 4)
-const MAX_SQL_FILTERS: usize = 2_000;
-const MAX_CORRELATION_FILTERS: usize = 100_000;
-/// They stay in memory.
-const MAX_BYTES: usize = 64 << 20;
 /// A page of a list ends with the rule that takes it beyond this.
 const PAGE_BYTES: usize = 512 << 10;
 
 impl Topic {
     /// Whether there is room for one more rule of this kind.
     fn check_room(&self, rule: &Rule, bytes: usize) -> Result<(), RuleError> {
-        let correlations = self.correlation_filters;
-        let (count, limit, what) = match rule.filter {
-            Filter::Correlation(_) => {
-                (correlations, MAX_CORRELATION_FILTERS, "correlation filters")
-            }
-            _ => (
-                self.rules.len().saturating_sub(correlations),
-                MAX_SQL_FILTERS,
-                "SQL filters",
-            ),
+        let room = RuleRoom {
+            sql: self.rules.len().saturating_sub(self.correlation_filters),
+            correlations: self.correlation_filters,
+            bytes: self.rule_bytes,
         };
-        if count >= limit {
-            return Err(RuleError::TooMany { limit, what });
-        }
-        let bytes = self.rule_bytes.saturating_add(bytes);
-        if bytes > MAX_BYTES {
-            return Err(RuleError::TooLarge { limit: MAX_BYTES });
-        }
-        Ok(())
+        room.check(matches!(rule.filter, Filter::Correlation(_)), bytes)
     }
 
     /// Adds a rule that was made of a description.

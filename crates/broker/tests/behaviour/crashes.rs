@@ -16,6 +16,8 @@ use store::{CommitId, Part, SequenceNumber};
 use crate::world::{QUEUE, World, attach, receiver, request, role};
 
 const RECEIVERS: u64 = 6;
+/// The verb of a settlement that is a redrive.
+const REDRIVE: usize = 5;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -42,7 +44,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (1..6_usize).prop_map(Op::Send),
         3 => (0..RECEIVERS).prop_map(Op::Attach),
         8 => (0..RECEIVERS, 0..6_u32).prop_map(|(receiver, more)| Op::Credit(receiver, more)),
-        12 => (any::<usize>(), 0..5_usize).prop_map(|(which, verb)| Op::Settle { which, verb }),
+        12 => (any::<usize>(), 0..6_usize).prop_map(|(which, verb)| Op::Settle { which, verb }),
         3 => (any::<usize>(), any::<bool>())
             .prop_map(|(which, delete)| Op::Fetch { which, delete }),
         8 => any::<usize>().prop_map(Op::Answer),
@@ -152,6 +154,16 @@ impl Listener {
             return;
         };
         let (number, token) = self.given[index];
+        if verb == REDRIVE {
+            let request = self.ask(Asked::Settle(number, verb));
+            return self.turn(Command::Redrive {
+                request,
+                entity: QUEUE,
+                subqueue: Subqueue::DeadLetter,
+                token,
+                payload: Bytes::from_static(b"hello"),
+            });
+        }
         let changes = vec![("key".to_owned(), Bytes::from_static(b"\x40"))];
         let outcome = match verb {
             0 => Outcome::Complete,
@@ -225,13 +237,7 @@ impl Listener {
                         "numbers have no gaps"
                     );
                     for _ in 0..count {
-                        let heard = Heard {
-                            part: Part::Active,
-                            deliveries: 0,
-                            abandoned: 0,
-                        };
-                        self.messages.insert(self.next, heard);
-                        self.next += 1;
+                        self.arrived();
                     }
                 }
                 Output::Deliver { receiver, delivery } => {
@@ -292,8 +298,23 @@ impl Listener {
             2 if dead => message.part = Part::DeadLetterDeferred,
             2 => message.part = Part::Deferred,
             3 => message.part = Part::DeadLetter,
+            REDRIVE => {
+                drop(self.messages.remove(&number));
+                self.arrived();
+            }
             _ => {}
         }
+    }
+
+    /// The next message is there.
+    fn arrived(&mut self) {
+        let heard = Heard {
+            part: Part::Active,
+            deliveries: 0,
+            abandoned: 0,
+        };
+        self.messages.insert(self.next, heard);
+        self.next += 1;
     }
 
     fn crash(&mut self) {

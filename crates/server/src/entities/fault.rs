@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
-use broker::{QueueSettings, RuleDescription, RuleError};
+use broker::{QueueSettings, RuleDescription, RuleError, RuleRoom};
 
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
@@ -98,13 +98,14 @@ pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(
 
 fn check_topic(topic_index: usize, topic: &TopicDefinition) -> Result<(), Fault> {
     let mut names = Names::default();
+    let mut room = RuleRoom::default();
     for (index, subscription) in topic.subscriptions.iter().enumerate() {
         let spot = Spot::Subscription(topic_index, index);
         names.add("subscription", &subscription.name, spot)?;
         let path = format!("{}/Subscriptions/{}", topic.path, subscription.name);
         check_forwarding("subscription", &path, &subscription.settings.queue)
             .map_err(|fault| Fault::new(spot, fault))?;
-        check_rules(topic_index, index, subscription)?;
+        check_rules(topic_index, index, subscription, &mut room)?;
     }
     Ok(())
 }
@@ -113,13 +114,21 @@ fn check_rules(
     topic: usize,
     subscription_index: usize,
     subscription: &SubscriptionDefinition,
+    room: &mut RuleRoom,
 ) -> Result<(), Fault> {
+    if subscription.rules.is_none() {
+        let spot = Spot::Subscription(topic, subscription_index);
+        room.add(&RuleDescription::default_rule())
+            .map_err(|error| Fault::new(spot, error.to_string()))?;
+    }
     let mut names = Names::default();
     for (index, rule) in subscription.rules.iter().flatten().enumerate() {
         let spot = |part| Spot::Rule(topic, subscription_index, index, part);
         names.add("rule", &rule.name, spot(Part::Name))?;
         rule.check()
             .map_err(|error| Fault::new(spot(part_of(rule, &error)), error.to_string()))?;
+        room.add(rule)
+            .map_err(|error| Fault::new(spot(Part::Name), error.to_string()))?;
     }
     Ok(())
 }
@@ -182,4 +191,43 @@ pub fn missing_targets(queues: &[QueueDefinition], topics: &[TopicDefinition]) -
         }
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::FilterDescription;
+
+    use super::*;
+
+    fn topic(rules: usize, filter: &FilterDescription) -> TopicDefinition {
+        let rule = |number| RuleDescription {
+            name: format!("r{number}"),
+            filter: filter.clone(),
+            ..RuleDescription::default()
+        };
+        TopicDefinition {
+            path: "t".to_owned(),
+            settings: QueueSettings::default(),
+            subscriptions: vec![SubscriptionDefinition {
+                name: "s".to_owned(),
+                settings: Default::default(),
+                rules: Some((0..rules).map(rule).collect()),
+            }],
+        }
+    }
+
+    #[test]
+    fn more_rules_than_a_topic_can_have_are_found_without_a_broker() {
+        let sql = FilterDescription::Sql("a = 1".to_owned());
+        assert_eq!(check(&[], &[topic(2_000, &sql)]), Ok(()));
+        let fault = check(&[], &[topic(2_001, &sql)]).unwrap_err();
+        assert_eq!(fault.spot, Spot::Rule(0, 0, 2_000, Part::Name));
+        assert_eq!(fault.message, "a topic can have 2000 SQL filters");
+        let long = FilterDescription::Sql(format!("a = '{}'", "x".repeat(60_000)));
+        let fault = check(&[], &[topic(1_200, &long)]).unwrap_err();
+        assert_eq!(
+            fault.message,
+            "the rules of a topic can take 67108864 bytes"
+        );
+    }
 }

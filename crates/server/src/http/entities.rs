@@ -157,13 +157,10 @@ async fn work(
     wish: Wish,
     client: oneshot::Sender<()>,
 ) -> Result<(StatusCode, Json), Refusal> {
-    if let Wish::Operate(deed, body) = wish {
-        let path = place.messages().map_err(Refusal::Bad)?;
-        return surgery::work(house, &path, deed, &body, client).await;
-    }
     let mut desk = Desk::open_in(house).await?;
     let result = match wish {
-        Wish::Show | Wish::Operate(..) => show::place(&mut desk, place).await,
+        Wish::Show => show::place(&mut desk, place).await,
+        Wish::Operate(deed, body) => surgery::work(&mut desk, place, deed, &body, &client).await,
         Wish::Delete => change::delete(&mut desk, place).await,
         Wish::Patch(json) => change::patch(&mut desk, place, json).await,
         Wish::Put(json, may_be_there) => change::put(&mut desk, place, json, may_be_there).await,

@@ -6,6 +6,7 @@ use broker::QueueSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::duration;
 use crate::entities::Properties;
 
 /// One property that changes. None has no value.
@@ -30,6 +31,7 @@ impl fmt::Display for Difference {
 fn shown(value: Option<&Json>) -> String {
     match value {
         None => "-".to_owned(),
+        Some(Json::String(text)) if text == duration::NEVER_TEXT => "never".to_owned(),
         Some(Json::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     }

@@ -86,6 +86,12 @@ impl MessageDescription {
     /// The message as it goes over the wire.
     #[must_use]
     pub fn encode(&self) -> Bytes {
+        self.encode_with(self.body.as_bytes())
+    }
+
+    /// The same with another body, which need not be a text.
+    #[must_use]
+    pub fn encode_with(&self, body: &[u8]) -> Bytes {
         let mut out = BytesMut::new();
         self.header(&mut out);
         self.annotations(&mut out);
@@ -97,7 +103,7 @@ impl MessageDescription {
         if !properties.is_empty() {
             encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
         }
-        encode_data(&mut out, self.body.as_bytes());
+        encode_data(&mut out, body);
         out.freeze()
     }
 

@@ -21,9 +21,8 @@ use serde_json::{Value as Json, json};
 use store::EntityId;
 use tokio::sync::oneshot;
 
-use super::{Refusal, show};
+use super::{Place, Refusal, show};
 use crate::desk::Desk;
-use crate::door::House;
 use run::Run;
 
 /// What is done to messages.
@@ -70,38 +69,27 @@ struct Job {
 
 /// Does it; `client` is closed when nobody waits for the answer any more.
 pub async fn work(
-    house: &House,
-    path: &str,
+    desk: &mut Desk,
+    place: &Place,
     deed: Deed,
     body: &Bytes,
-    client: oneshot::Sender<()>,
+    client: &oneshot::Sender<()>,
 ) -> Result<(StatusCode, Json), Refusal> {
+    let path = place.messages().map_err(Refusal::Bad)?;
     let wanted = match &body[..] {
         [] => Wanted::default(),
         body => serde_json::from_slice(body).map_err(|error| Refusal::Bad(error.to_string()))?,
     };
-    let mut desk = Desk::open_in(house).await?;
-    let result = match show::describe(&mut desk, path).await {
-        Ok(info) => match Job::new(deed, wanted, &info) {
-            Ok(job) => Run::new(&mut desk, &job)
-                .run(&client)
-                .await
-                .map(|done| (job, done)),
-            Err(refusal) => Err(refusal),
-        },
-        Err(refusal) => Err(refusal),
-    };
-    desk.close().await;
-    let (job, done) = result?;
-    let name = match job.deed {
+    let info = show::describe(desk, &path).await?;
+    let job = Job::new(deed, wanted, &info)?;
+    let done = Run::new(desk, &job).run(client).await?;
+    let name = match deed {
         _ if job.dry_run => "selected",
         Deed::Purge => "purged",
         Deed::Redrive => "redriven",
     };
-    Ok((
-        StatusCode::OK,
-        json!({name: done.count, "kept": done.kept, "dry-run": job.dry_run}),
-    ))
+    let answer = json!({name: done.count, "kept": done.kept, "dry-run": job.dry_run});
+    Ok((StatusCode::OK, answer))
 }
 
 impl Job {

@@ -1,0 +1,184 @@
+//! `railbus queue`, `topic`, `subscription` and `rule`: administration over HTTP.
+
+pub mod request;
+mod shown;
+
+use std::process::ExitCode;
+
+use hyper::Method;
+use hyper::header::{HeaderName, IF_NONE_MATCH};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::arguments::{
+    EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
+};
+use crate::refusal::Refusal;
+use request::{Request, path_of, rule_path, subscription_path};
+use shown::{Answer, Shape};
+
+type Done = Result<ExitCode, Refusal>;
+
+/// Only makes what is not there.
+const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
+
+/// `railbus queue ...`
+pub fn queue(command: EntityCommand<QueueOptions>) -> Done {
+    entity(command, "queue")
+}
+
+/// `railbus topic ...`
+pub fn topic(command: EntityCommand<TopicOptions>) -> Done {
+    entity(command, "topic")
+}
+
+fn entity<Options: clap::Args + Serialize>(
+    command: EntityCommand<Options>,
+    kind: &'static str,
+) -> Done {
+    match command {
+        EntityCommand::List(list) => {
+            let all = Request::get(String::new()).send(&list.broker)?;
+            let list_of_kind = all.get(format!("{kind}s")).cloned().unwrap_or_default();
+            Answer(list_of_kind).print(Shape::Entities, list.output.json)
+        }
+        EntityCommand::Show(at) => {
+            let found = Request::get(path_of(&at.path)).send(&at.broker)?;
+            request::check_kind(&found, kind, &at.path)?;
+            Answer(found).print(Shape::Entity, at.output.json)
+        }
+        EntityCommand::Create(change) => {
+            let mut body = properties(&change.options);
+            body.insert("kind".to_owned(), kind.into());
+            let request = Request::new(Method::PUT, path_of(&change.at.path), NEW, Some(body));
+            let made = request.send(&change.at.broker)?;
+            Answer(made).print(Shape::Entity, change.at.output.json)
+        }
+        EntityCommand::Update(change) => {
+            let mut body = properties(&change.options);
+            body.insert("kind".to_owned(), kind.into());
+            let request = Request::new(Method::PATCH, path_of(&change.at.path), &[], Some(body));
+            let changed = request.send(&change.at.broker)?;
+            Answer(changed).print(Shape::Entity, change.at.output.json)
+        }
+        EntityCommand::Delete(at) => {
+            let found = Request::get(path_of(&at.path)).send(&at.broker)?;
+            request::check_kind(&found, kind, &at.path)?;
+            Request::delete(path_of(&at.path)).send(&at.broker)?;
+            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+        }
+    }
+}
+
+/// `railbus subscription ...`
+pub fn subscription(command: SubscriptionCommand) -> Done {
+    match command {
+        SubscriptionCommand::List { topic, list } => {
+            let found = Request::get(path_of(&topic)).send(&list.broker)?;
+            request::check_kind(&found, "topic", &topic)?;
+            let below = found.get("subscriptions").cloned().unwrap_or_default();
+            Answer(below).print(Shape::Entities, list.output.json)
+        }
+        SubscriptionCommand::Show(at) => {
+            let path = subscription_path(&at.topic, &at.name);
+            let found = Request::get(path).send(&at.broker)?;
+            Answer(found).print(Shape::Entity, at.output.json)
+        }
+        SubscriptionCommand::Create(change) => {
+            let path = subscription_path(&change.at.topic, &change.at.name);
+            let body = properties(&change.options);
+            let request = Request::new(Method::PUT, path, NEW, Some(body));
+            let made = request.send(&change.at.broker)?;
+            Answer(made).print(Shape::Entity, change.at.output.json)
+        }
+        SubscriptionCommand::Update(change) => {
+            let path = subscription_path(&change.at.topic, &change.at.name);
+            let body = properties(&change.options);
+            let request = Request::new(Method::PATCH, path, &[], Some(body));
+            let changed = request.send(&change.at.broker)?;
+            Answer(changed).print(Shape::Entity, change.at.output.json)
+        }
+        SubscriptionCommand::Delete(at) => {
+            let path = subscription_path(&at.topic, &at.name);
+            Request::delete(path).send(&at.broker)?;
+            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+        }
+    }
+}
+
+/// `railbus rule ...`, but for the test of one.
+pub fn rule(command: RuleCommand) -> Done {
+    match command {
+        RuleCommand::List {
+            topic,
+            subscription,
+            list,
+        } => {
+            let path = subscription_path(&topic, &subscription) + "/Rules";
+            let found = Request::get(path).send(&list.broker)?;
+            let rules = found.get("rules").cloned().unwrap_or_default();
+            Answer(rules).print(Shape::Rules, list.output.json)
+        }
+        RuleCommand::Show(at) => {
+            let path = rule_path(&at.topic, &at.subscription, &at.name);
+            let found = Request::get(path).send(&at.broker)?;
+            Answer(found).print(Shape::Entity, at.output.json)
+        }
+        RuleCommand::Create(change) => {
+            let at = change.at;
+            let path = rule_path(&at.topic, &at.subscription, &at.name);
+            let body = rule_of(change.options)?;
+            let made = Request::new(Method::PUT, path, NEW, Some(body)).send(&at.broker)?;
+            Answer(made).print(Shape::Entity, at.output.json)
+        }
+        RuleCommand::Update(change) => {
+            let at = change.at;
+            let path = rule_path(&at.topic, &at.subscription, &at.name);
+            let body = rule_of(change.options)?;
+            let changed = Request::new(Method::PATCH, path, &[], Some(body)).send(&at.broker)?;
+            Answer(changed).print(Shape::Entity, at.output.json)
+        }
+        RuleCommand::Delete(at) => {
+            let path = rule_path(&at.topic, &at.subscription, &at.name);
+            Request::delete(path).send(&at.broker)?;
+            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+        }
+        RuleCommand::Test(arguments) => crate::rule_test::run(arguments),
+    }
+}
+
+/// What was given of properties. An empty text takes one away.
+fn properties(options: &impl Serialize) -> Map<String, Value> {
+    let json = serde_json::to_value(options).expect("options are plain data");
+    let mut properties = match json {
+        Value::Object(properties) => properties,
+        _ => Map::new(),
+    };
+    for value in properties.values_mut() {
+        if value.as_str() == Some("") {
+            *value = Value::Null;
+        }
+    }
+    properties
+}
+
+fn rule_of(options: RuleOptions) -> Result<Map<String, Value>, Refusal> {
+    let mut rule = Map::new();
+    let filter = match (options.expression, options.correlation) {
+        (Some(sql), _) => Some(serde_json::json!({ "sql": sql })),
+        (None, Some(json)) => {
+            let fields: Value = serde_json::from_str(&json).map_err(Refusal::Correlation)?;
+            Some(serde_json::json!({ "correlation": fields }))
+        }
+        (None, None) if options.everything || options.nothing => Some(options.everything.into()),
+        (None, None) => None,
+    };
+    if let Some(filter) = filter {
+        rule.insert("filter".to_owned(), filter);
+    }
+    if let Some(action) = options.action {
+        let action = Some(action).filter(|action| !action.is_empty());
+        rule.insert("action".to_owned(), action.into());
+    }
+    Ok(rule)
+}

@@ -1,0 +1,199 @@
+//! Messages shown: as their bodies for pipes, or as JSON with all that is known of them.
+
+use std::io::Write;
+
+use amqp::message::{BodyKind, Header, Properties, Sections, batch_parts, decode_map_section};
+use amqp::{Map, Value, value::lookup};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Map as Object, Value as Json};
+use server::rules::TypedValue;
+
+use super::Error;
+
+/// Parts of a body, which nobody sends more of by hand.
+const MOST_PARTS: usize = 4_096;
+
+/// What is known of a message.
+#[derive(Debug)]
+pub struct Shown {
+    facts: Object<String, Json>,
+    body: Vec<u8>,
+}
+
+impl Shown {
+    /// Reads an encoded message.
+    pub fn read(payload: &Bytes) -> Result<Self, Error> {
+        let sections = Sections::scan(payload)?;
+        let mut facts = Object::new();
+        if !sections.header.is_empty() {
+            let header = Header::decode(&payload[sections.header.clone()])?;
+            insert(&mut facts, "delivery-count", header.delivery_count);
+        }
+        annotations(&mut facts, &map(payload, &sections.message_annotations)?);
+        if !sections.properties.is_empty() {
+            let section = payload.slice(sections.properties.clone());
+            properties(&mut facts, Properties::decode(&section)?);
+        }
+        let application: Object<_, _> = map(payload, &sections.application_properties)?
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.as_text()?.to_owned(), json(value))))
+            .collect();
+        if !application.is_empty() {
+            facts.insert("properties".to_owned(), application.into());
+        }
+        let body = body(payload, &sections)?;
+        Ok(Self { facts, body })
+    }
+
+    /// Prints it: its body and the end of a line, or an object in one line.
+    pub fn print(&self, as_json: bool) -> Result<(), Error> {
+        let mut stdout = std::io::stdout().lock();
+        let printed = match as_json {
+            true => writeln!(stdout, "{}", Json::Object(self.json())),
+            false => stdout.write_all(&self.body).and_then(|()| writeln!(stdout)),
+        };
+        printed.and_then(|()| stdout.flush()).map_err(Error::Output)
+    }
+
+    /// A body that is no text is in base 64, under a name of its own.
+    fn json(&self) -> Object<String, Json> {
+        let mut object = self.facts.clone();
+        match std::str::from_utf8(&self.body) {
+            Ok(text) => insert(&mut object, "body", Some(text)),
+            Err(_) => insert(&mut object, "body-base64", Some(BASE64.encode(&self.body))),
+        }
+        object
+    }
+}
+
+/// The number that the broker has given to a message.
+pub fn sequence_number(payload: &Bytes) -> Option<u64> {
+    let sections = Sections::scan(payload).ok()?;
+    let annotations = map(payload, &sections.message_annotations).ok()?;
+    let number = lookup(&annotations, "x-opt-sequence-number")?;
+    u64::try_from(number.as_integer()?).ok()
+}
+
+fn map(payload: &Bytes, range: &std::ops::Range<usize>) -> Result<Map, Error> {
+    if range.is_empty() {
+        return Ok(Map::new());
+    }
+    Ok(decode_map_section(&payload.slice(range.clone()))?)
+}
+
+fn insert(object: &mut Object<String, Json>, name: &str, value: Option<impl Serialize>) {
+    let value = value.and_then(|value| serde_json::to_value(value).ok());
+    if let Some(value) = value {
+        object.insert(name.to_owned(), value);
+    }
+}
+
+/// A value as messages in JSON have it; null if that can not say it.
+fn json(value: Value) -> Json {
+    serde_json::to_value(TypedValue(value)).unwrap_or_default()
+}
+
+fn annotations(facts: &mut Object<String, Json>, annotations: &Map) {
+    for (key, name) in [
+        ("x-opt-sequence-number", "sequence-number"),
+        ("x-opt-enqueue-sequence-number", "enqueued-sequence-number"),
+        ("x-opt-partition-key", "partition-key"),
+        ("x-opt-deadletter-source", "dead-letter-source"),
+    ] {
+        let value = lookup(annotations, key).cloned();
+        insert(facts, name, value.map(json));
+    }
+    for (key, name) in [
+        ("x-opt-enqueued-time", "enqueued-time"),
+        ("x-opt-scheduled-enqueue-time", "scheduled-enqueue-time"),
+        ("x-opt-locked-until", "locked-until"),
+    ] {
+        let millis = lookup(annotations, key).and_then(Value::as_integer);
+        let moment = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+        insert(facts, name, moment.map(|moment| moment.to_string()));
+    }
+}
+
+fn properties(facts: &mut Object<String, Json>, properties: Properties) {
+    for (name, value) in [
+        ("message-id", properties.message_id),
+        ("correlation-id", properties.correlation_id),
+        ("to", properties.to),
+        ("reply-to", properties.reply_to),
+    ] {
+        insert(facts, name, value.map(json));
+    }
+    let content_type = properties.content_type.map(|it| it.as_str().to_owned());
+    for (name, text) in [
+        ("subject", properties.subject),
+        ("content-type", content_type),
+        ("session-id", properties.group_id),
+        ("reply-to-session-id", properties.reply_to_group_id),
+    ] {
+        insert(facts, name, text);
+    }
+}
+
+/// Data as it is, a value that is a text likewise, and any other as JSON.
+fn body(payload: &Bytes, sections: &Sections) -> Result<Vec<u8>, Error> {
+    match sections.body_kind {
+        BodyKind::None => Ok(Vec::new()),
+        BodyKind::Data => Ok(batch_parts(payload, sections, MOST_PARTS)?.concat()),
+        BodyKind::Value | BodyKind::Sequence => {
+            let mut rest = payload.slice(sections.body.clone());
+            let value = match amqp::decode::take_value(&mut rest)? {
+                Value::Described(described) => described.1,
+                value => value,
+            };
+            Ok(match value {
+                Value::String(text) => text.into_bytes(),
+                Value::Binary(bytes) => bytes.to_vec(),
+                value => match serde_json::to_string(&TypedValue(value.clone())) {
+                    Ok(json) => json.into_bytes(),
+                    // Lists and maps have no form in JSON that would be theirs alone.
+                    Err(_) => format!("{value:?}").into_bytes(),
+                },
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use server::rules::MessageDescription;
+
+    use super::*;
+
+    fn message(json: Json) -> Bytes {
+        let description: MessageDescription = serde_json::from_value(json).unwrap();
+        description.encode()
+    }
+
+    #[test]
+    fn a_message_is_shown_as_it_was_described() {
+        let facts = json!({
+            "message-id": "1", "subject": "red", "session-id": "s", "content-type": "text/plain",
+            "properties": {"n": 5, "level": {"type": "int", "value": 7}}, "body": "hello",
+        });
+        let shown = Shown::read(&message(facts.clone())).unwrap();
+        assert_eq!(Json::Object(shown.json()), facts);
+        assert_eq!(shown.body, b"hello");
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_is_told_apart() {
+        let description = MessageDescription::default();
+        let shown = Shown::read(&description.encode_with(&[0xff, 0])).unwrap();
+        assert_eq!(Json::Object(shown.json()), json!({"body-base64": "/wA="}));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        assert!(Shown::read(&Bytes::from_static(b"\x00\x53\x75")).is_err());
+        assert_eq!(sequence_number(&Bytes::from_static(b"hello")), None);
+    }
+}
