@@ -125,6 +125,28 @@ fn entities_and_limits_are_reloaded_on_a_signal() {
 }
 
 #[test]
+fn keys_are_reloaded_and_links_that_rested_on_the_old_ones_end() {
+    let rule = |key: &str| {
+        format!(
+            "[[auth.rules]]\nname = 'RootManageSharedAccessKey'\nprimary-key = '{key}'\nrights = ['manage']\n"
+        )
+    };
+    let setup = Setup::new().configure(&rule("SAS_KEY_VALUE"));
+    let broker = setup.start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    assert_eq!(railbus(&broker, &["queue", "list"]).code, 0);
+    write(&setup, "railbus.toml", &rule("another-key"));
+    broker.signal(Signal::HUP);
+    broker.wait_for_log("reloaded: the rule RootManageSharedAccessKey has changed");
+    assert!(peer.detached(sender).is_some());
+    let said = railbus(&broker, &["queue", "list"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("refused with 401"), "{}", said.err);
+    assert!(!broker.log().contains("another-key"));
+}
+
+#[test]
 fn a_changed_file_is_reloaded_without_being_asked_for() {
     let setup = Setup::new().arguments(&["--entities", "entities.json"]);
     write(&setup, "entities.json", r#"{"queues": [{"name": "a"}]}"#);

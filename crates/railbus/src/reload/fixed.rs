@@ -162,7 +162,10 @@ mod tests {
         let old = rule("a", "hush") + &rule("b", "hush") + &rule("c", "hush");
         let new = rule("b", "hush") + &rule("c", "shh") + &rule("d", "hush");
         let old = settings(directory.path(), &old);
-        let new = settings(directory.path(), &(new + "[auth]\nanonymous = ['send']\n"));
+        let new = settings(
+            directory.path(),
+            &("[auth]\nanonymous = ['send']\n".to_owned() + &new),
+        );
         let said = keys(&old.auth, &new.auth);
         let expected = [
             "the rule a is gone",
