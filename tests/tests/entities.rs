@@ -3,8 +3,8 @@
 use e2e::{Broker, Peer, Setup, http};
 use serde_json::{Value, json};
 
-fn ask(broker: &Broker, method: &str, path: &str, body: Value) -> (u16, Value) {
-    ask_with(broker, method, path, &[], &body)
+fn ask(broker: &Broker, method: &str, path: &str, body: impl Into<Value>) -> (u16, Value) {
+    ask_with(broker, method, path, &[], &body.into())
 }
 
 fn ask_with(

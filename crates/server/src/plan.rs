@@ -162,7 +162,7 @@ impl Plan {
     }
 }
 
-fn by_path<'a, T>(all: &'a [T], path: impl Fn(&T) -> &str) -> HashMap<String, &'a T> {
+fn by_path<T>(all: &[T], path: impl Fn(&T) -> &str) -> HashMap<String, &T> {
     let all = all.iter();
     all.map(|one| (path(one).to_lowercase(), one)).collect()
 }

@@ -299,7 +299,7 @@ impl Listener {
             2 => message.part = Part::Deferred,
             3 => message.part = Part::DeadLetter,
             REDRIVE => {
-                drop(self.messages.remove(&number));
+                self.messages.remove(&number);
                 self.arrived();
             }
             _ => {}

@@ -195,7 +195,7 @@ pub fn missing_targets(queues: &[QueueDefinition], topics: &[TopicDefinition]) -
 
 #[cfg(test)]
 mod tests {
-    use broker::FilterDescription;
+    use broker::{Correlation, FilterDescription};
 
     use super::*;
 
@@ -223,7 +223,10 @@ mod tests {
         let fault = check(&[], &[topic(2_001, &sql)]).unwrap_err();
         assert_eq!(fault.spot, Spot::Rule(0, 0, 2_000, Part::Name));
         assert_eq!(fault.message, "a topic can have 2000 SQL filters");
-        let long = FilterDescription::Sql(format!("a = '{}'", "x".repeat(60_000)));
+        let long = FilterDescription::Correlation(Box::new(Correlation {
+            label: Some("x".repeat(60_000)),
+            ..Correlation::default()
+        }));
         let fault = check(&[], &[topic(1_200, &long)]).unwrap_err();
         assert_eq!(
             fault.message,

@@ -81,7 +81,7 @@ pub async fn work(
         body => serde_json::from_slice(body).map_err(|error| Refusal::Bad(error.to_string()))?,
     };
     let info = show::describe(desk, &path).await?;
-    let job = Job::new(deed, wanted, &info)?;
+    let job = Job::new(deed, &wanted, &info)?;
     let done = Run::new(desk, &job).run(client).await?;
     let name = match deed {
         _ if job.dry_run => "selected",
@@ -93,7 +93,7 @@ pub async fn work(
 }
 
 impl Job {
-    fn new(deed: Deed, wanted: Wanted, info: &EntityInfo) -> Result<Self, Refusal> {
+    fn new(deed: Deed, wanted: &Wanted, info: &EntityInfo) -> Result<Self, Refusal> {
         let queue = &info.queue;
         let part = wanted.part.unwrap_or(match deed {
             Deed::Purge => Part::Active,
