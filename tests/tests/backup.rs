@@ -97,7 +97,7 @@ fn run(arguments: &[&str], broker: Option<&Broker>) -> Output {
     command.args(arguments);
     if let Some(broker) = broker {
         let text = format!(
-            "Endpoint=sb://{};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE",
+            "Endpoint=sb://{};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true",
             broker.address()
         );
         command.env("RAILBUS_CONNECTION_STRING", text);
