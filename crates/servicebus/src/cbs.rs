@@ -61,6 +61,7 @@ impl Client {
         let granted = token::verify(token, &scope, self.directory.access(), self.now.wall);
         let granted = granted.map_err(|reason| {
             self.failures += 1;
+            self.refused_credentials += 1;
             refused(reason)
         })?;
         self.check_audience_exists(&scope)?;

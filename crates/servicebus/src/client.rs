@@ -63,6 +63,9 @@ pub struct Client {
     /// Since when there has been no link.
     pub(crate) linkless_since: Option<Mono>,
     pub(crate) ended: bool,
+    /// When the client has to have shown a right, while it has not.
+    pub(crate) known_by: Option<Mono>,
+    pub(crate) refused_credentials: u64,
 }
 
 impl Client {
@@ -96,6 +99,8 @@ impl Client {
             host: "localhost".to_owned(),
             linkless_since: Some(now.mono),
             ended: false,
+            known_by: None,
+            refused_credentials: 0,
         };
         client.begin_as_stranger();
         client
@@ -176,6 +181,7 @@ impl Client {
         if self.claims.expire(now.mono) {
             self.check_links_again(Self::renew_token);
         }
+        self.dismiss_stranger();
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
             let allowed = self.settings.idle_connection.unwrap_or_default();
             self.linkless_since = None;
@@ -200,10 +206,13 @@ impl Client {
         } else {
             self.claims.deadline()
         };
-        [self.connection.deadline(), claims, self.idle_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let deadlines = [
+            self.connection.deadline(),
+            claims,
+            self.idle_deadline(),
+            self.known_by.filter(|_| !self.ended),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Commands for the broker since the last call; the caller takes them all out.
@@ -259,6 +268,12 @@ impl Client {
     #[must_use]
     pub fn is_stranger(&self) -> bool {
         self.is_stranger
+    }
+
+    /// How often the client has shown what was not accepted: a name with its key, or a token.
+    #[must_use]
+    pub fn refused_credentials(&self) -> u64 {
+        self.refused_credentials
     }
 
     /// Whether the socket may be closed once the output is written.

@@ -18,6 +18,9 @@ impl Client {
             "PLAIN" => initial_response.is_some_and(|response| self.log_in(response)),
             _ => false,
         };
+        if !welcome {
+            self.refused_credentials += 1;
+        }
         if self.claims.has_any() {
             self.become_known();
         }

@@ -13,6 +13,8 @@ pub struct Settings {
     pub token_grace: u32,
     /// Close a connection without links after this long; `None` keeps it. (Wire contract 1.5)
     pub idle_connection: Option<u32>,
+    /// Close a connection that has shown no right after this long, unless everyone has one.
+    pub authentication_time_out: u32,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,
 }
@@ -25,6 +27,7 @@ impl Default for Settings {
             batch_delete: 4_000,
             token_grace: 60_000,
             idle_connection: None,
+            authentication_time_out: 60_000,
             endpoint: endpoint::Config::default(),
         }
     }

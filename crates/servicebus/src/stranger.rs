@@ -2,11 +2,12 @@
 //!
 //! What it needs for showing one is a session and a pair of links to `$cbs`. Once it has logged in
 //! or put a token that was accepted it is known for the rest of the connection, also when the token
-//! has run out: it has held a key.
+//! has run out: it has held a key. It has a minute for that.
 
-use endpoint::Bounds;
+use endpoint::{Bounds, Mono};
 
 use crate::client::Client;
+use crate::refusal;
 use crate::rights::Rights;
 
 /// What a stranger may have.
@@ -22,12 +23,24 @@ impl Client {
         let everyone = self.directory.access().anonymous();
         self.is_stranger = !self.claims.has_any() && everyone == Rights::NONE;
         if self.is_stranger {
+            let allowed = self.settings.authentication_time_out;
+            self.known_by = Some(Mono(self.now.mono.0.saturating_add(allowed.into())));
             self.connection.confine(Some(BOUNDS));
+        }
+    }
+
+    /// Closes the connection of a stranger whose time is up.
+    pub(crate) fn dismiss_stranger(&mut self) {
+        if self.known_by.is_some_and(|due| due <= self.now.mono) {
+            self.known_by = None;
+            let allowed = self.settings.authentication_time_out;
+            self.close(refusal::unknown_for_long(allowed));
         }
     }
 
     /// The client has shown a right.
     pub(crate) fn become_known(&mut self) {
+        self.known_by = None;
         self.is_stranger = false;
         self.connection.confine(None);
     }

@@ -4,7 +4,7 @@ use amqp::performative::SenderSettleMode;
 use broker::Command;
 use endpoint::Event;
 
-use crate::world::{KEY, Login, World, message};
+use crate::world::{KEY, Login, Request, World, message, token};
 
 fn disconnects(world: &World) -> usize {
     world
@@ -147,4 +147,41 @@ fn everything_pipelined_in_one_burst_is_served() {
     world.pump();
     world.enqueue("orders", &message("x"));
     assert_eq!(world.received(link).len(), 1);
+}
+
+#[test]
+fn a_connection_that_shows_no_right_is_closed_after_its_time() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |settings| {
+        settings.authentication_time_out = 60_000;
+    });
+    world.advance(59_999);
+    assert_eq!(closed(&world), None);
+    world.advance(1);
+    assert_eq!(closed(&world).as_deref(), Some("amqp:unauthorized-access"));
+    assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
+fn a_connection_that_has_shown_a_right_is_kept() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let pair = world.pair("$cbs");
+    let audience = "amqps://host/orders";
+    let request = Request::put_token(audience, &token(audience, "root", KEY, 3_600));
+    assert_eq!(world.call(&pair, &request).expect("an answer").code(), 202);
+    for _ in 0..3 {
+        world.advance(59_999);
+    }
+    assert_eq!(closed(&world), None);
+}
+
+#[test]
+fn refused_credentials_are_counted() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let pair = world.pair("$cbs");
+    let audience = "amqps://host/orders";
+    for key in ["wrong", KEY] {
+        let request = Request::put_token(audience, &token(audience, "root", key, 3_600));
+        world.call(&pair, &request).expect("an answer");
+        assert_eq!(world.server.refused_credentials(), 1);
+    }
 }
