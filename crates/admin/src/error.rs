@@ -50,10 +50,9 @@ impl Error {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, Some(50_002), text)
     }
 
-    /// The body is longer than [`MAX_BODY`](crate::MAX_BODY).
+    /// The body is longer than so many bytes.
     #[must_use]
-    pub fn too_long() -> Self {
-        let limit = crate::MAX_BODY;
+    pub fn too_long(limit: usize) -> Self {
         let text = format!("Bad Request. A description has at most {limit} bytes.");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, Some(40_000), text)
     }

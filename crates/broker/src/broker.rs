@@ -17,6 +17,7 @@ use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
+use crate::traffic::Traffic;
 use crate::{
     attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, redrive, remove,
     renew, selections, send, sessions, settle, topic, transaction,
@@ -361,6 +362,9 @@ pub struct QueueInfo {
     /// How long ago the next scheduled message was due, by the clock of the last step.
     pub schedule_lag_ms: u64,
     pub bytes: u64,
+    /// How long ago the next available message was enqueued, if it is known without a look at the disk.
+    pub oldest_age_ms: Option<u64>,
+    pub traffic: Traffic,
     /// Of the active ones, how many wait to be forwarded.
     pub transfer: u64,
     pub transfer_dead_letter: u64,
@@ -386,6 +390,8 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
         scheduled: count(Part::Scheduled),
         schedule_lag_ms: queue.schedule_lag(now.wall),
         bytes: queue.bytes(),
+        oldest_age_ms: queue.oldest_age(now.wall),
+        traffic: queue.traffic,
         transfer: if queue.forwards(Subqueue::Main) {
             count(Subqueue::Main.part())
         } else {

@@ -225,11 +225,13 @@ impl Queue {
                 })
             }
             ReceiveMode::ReceiveAndDelete => {
+                self.traffic.complete();
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
                 None
             }
         };
+        self.traffic.deliver();
         Delivery {
             message: shown,
             token,

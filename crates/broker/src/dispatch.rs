@@ -144,11 +144,13 @@ impl Queue {
                 Some(self.lock(subqueue, message, token, holder, Origin::Available, cx))
             }
             ReceiveMode::ReceiveAndDelete => {
+                self.traffic.complete();
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
                 None
             }
         };
+        self.traffic.deliver();
         let delivery = Box::new(Delivery {
             message: shown,
             token,

@@ -115,6 +115,7 @@ impl Queue {
     /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch
     /// besides the one it comes with.
     pub(crate) fn expire(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+        self.traffic.expire();
         self.doom_session(message, cx);
         if self.settings.dead_lettering_on_message_expiration {
             let description = "The message expired and was dead lettered.";

@@ -60,6 +60,7 @@ mod sweep;
 mod timetable;
 mod token;
 mod topic;
+mod traffic;
 mod transaction;
 mod window;
 
@@ -86,3 +87,4 @@ pub use settings::{
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};
 pub use topic::{Distribution, RuleRoom, RuleSnapshot};
+pub use traffic::Traffic;

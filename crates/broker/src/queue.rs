@@ -30,6 +30,7 @@ use crate::shared::{Alarm, Context};
 use crate::sub::Sub;
 use crate::sweep::Sweep;
 use crate::time::{Mono, Wall};
+use crate::traffic::Traffic;
 use crate::window::Entry;
 
 /// One entity.
@@ -55,6 +56,7 @@ pub(crate) struct Queue {
     /// In the order in which they were asked for.
     pub deletions: VecDeque<Deletion>,
     pub journal: Journal,
+    pub traffic: Traffic,
     /// Whether the head has to be written at the end of the turn.
     pub touched: bool,
     pub alarm: Alarm,
@@ -114,6 +116,7 @@ impl Queue {
             sweep: None,
             deletions: VecDeque::new(),
             journal: Journal::default(),
+            traffic: Traffic::default(),
             touched: false,
             alarm: Alarm::default(),
         }
@@ -132,6 +135,12 @@ impl Queue {
             entity: self.id,
             subqueue,
         }
+    }
+
+    /// How long ago the next message of the main window was enqueued, if it is in memory.
+    pub(crate) fn oldest_age(&self, now: Wall) -> Option<u64> {
+        let (_, entry) = self.sub(Subqueue::Main).window.first()?;
+        Some(now.0.saturating_sub(entry.row.enqueued_ms))
     }
 
     /// Bytes of all messages, subqueues included, and of sessions' states.
@@ -239,6 +248,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         self.touch(cx);
+        self.traffic.arrive(part);
         let head = self.head.part_mut(part);
         if head.count == 0 || number.0 < head.resume {
             head.resume = number.0;
@@ -266,6 +276,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         self.touch(cx);
+        self.traffic.depart(part);
         let head = self.head.part_mut(part);
         // Saturating, since a head comes from the disk and this must not bring the broker down.
         head.count = head.count.saturating_sub(1);

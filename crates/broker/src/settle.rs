@@ -170,6 +170,7 @@ impl Queue {
     ) {
         match outcome {
             Outcome::Complete => {
+                self.traffic.complete();
                 let message = lock.into_message(subqueue, number);
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);

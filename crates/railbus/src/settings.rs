@@ -301,6 +301,12 @@ fn connections(
             .unused_connection_time_out
             .map(|value| u32::try_from(value.0).unwrap_or(u32::MAX))
             .or(default.idle_connection),
+        authentication_time_out: config
+            .limits
+            .authentication_time_out
+            .map_or(default.authentication_time_out, |value| {
+                u32::try_from(value.0).unwrap_or(u32::MAX)
+            }),
         endpoint: endpoint(&config.limits),
         ..default
     })
@@ -327,6 +333,9 @@ fn endpoint(limits: &LimitsConfig) -> endpoint::Config {
         max_links_per_session: limits
             .links_per_session
             .map_or(default.max_links_per_session, |value| size(value.0)),
+        max_links: limits
+            .links_per_connection
+            .map_or(default.max_links, |value| size(value.0)),
         max_unsettled: limits
             .unsettled_per_session
             .map_or(default.max_unsettled, |value| size(value.0)),
@@ -355,6 +364,17 @@ fn limits(limits: &LimitsConfig) -> Limits {
             .map_or(default.unanswered_bytes_per_connection, |value| {
                 size(value.0)
             }),
+        unwritten_bytes_per_connection: limits
+            .unwritten_bytes_per_connection
+            .map_or(default.unwritten_bytes_per_connection, |value| {
+                size(value.0)
+            }),
+        http_header_bytes: limits
+            .http_header_size
+            .map_or(default.http_header_bytes, |value| size(value.0)),
+        http_body_bytes: limits
+            .http_body_size
+            .map_or(default.http_body_bytes, |value| size(value.0)),
         unanswered_bytes: limits
             .unanswered_bytes
             .map_or(default.unanswered_bytes, |value| size(value.0)),

@@ -156,6 +156,10 @@ impl Store for RocksStore {
         Arc::new(RocksReader { opened, progress })
     }
 
+    fn statistics(&self) -> store::Statistics {
+        self.statistics.snapshot()
+    }
+
     fn backup(&self) -> Option<Arc<dyn Backup>> {
         let submissions = self.submissions.as_ref()?;
         let backup = RocksBackup::new(&self.opened, submissions, self.progress.clone());

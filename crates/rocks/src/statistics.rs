@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Buckets of a histogram by powers of two.
-pub const BUCKETS: usize = 32;
+pub use store::Statistics as Snapshot;
+use store::statistics::BUCKETS;
 
 /// Counters since the store was opened.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub struct Statistics {
     writes: AtomicU64,
     messages: AtomicU64,
     bytes: AtomicU64,
+    commit_us_sum: AtomicU64,
     commit_us: [AtomicU64; BUCKETS],
     group_sets: [AtomicU64; BUCKETS],
 }
@@ -30,25 +31,6 @@ pub(crate) struct Counts {
     pub bytes: usize,
 }
 
-/// One look at [`Statistics`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Snapshot {
-    /// Groups committed: one write to the log each.
-    pub groups: u64,
-    /// Write sets in them.
-    pub sets: u64,
-    /// Writes in those.
-    pub writes: u64,
-    /// Messages whose bodies are among those.
-    pub messages: u64,
-    /// Bytes given to RocksDB.
-    pub bytes: u64,
-    /// How many commits took less than 2^n microseconds and not less than half of that, by n.
-    pub commit_us: [u64; BUCKETS],
-    /// How many groups had less than 2^n sets and not less than half of that, by n.
-    pub group_sets: [u64; BUCKETS],
-}
-
 impl Statistics {
     /// Looks at all counters.
     #[must_use]
@@ -60,6 +42,7 @@ impl Statistics {
             writes: load(&self.writes),
             messages: load(&self.messages),
             bytes: load(&self.bytes),
+            commit_us_sum: load(&self.commit_us_sum),
             commit_us: std::array::from_fn(|bucket| load(&self.commit_us[bucket])),
             group_sets: std::array::from_fn(|bucket| load(&self.group_sets[bucket])),
         }
@@ -73,6 +56,7 @@ impl Statistics {
         add(&self.messages, counts.messages as u64);
         add(&self.bytes, counts.bytes as u64);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        add(&self.commit_us_sum, us);
         add(&self.commit_us[bucket(us)], 1);
         add(&self.group_sets[bucket(counts.sets as u64)], 1);
     }

@@ -43,6 +43,16 @@ impl Budget {
         self.limit.load(Ordering::Relaxed)
     }
 
+    /// Unanswered and partial bytes together.
+    pub fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Those of messages that are not whole.
+    pub fn partial(&self) -> usize {
+        self.partial.load(Ordering::Relaxed)
+    }
+
     fn partial_limit(&self, is_stranger: bool) -> usize {
         let half = (self.limit() / 2).max(LEAST_PARTIAL);
         if is_stranger { half / 4 } else { half }

@@ -60,6 +60,8 @@ pub struct Connection<S> {
     said_goodbye: bool,
     /// Bytes that the socket did not take in the last round.
     unwritten: usize,
+    /// Credentials of the peer that were refused and are counted.
+    refused_credentials: u64,
     /// The peer has sent its last byte.
     input_ended: bool,
     /// The socket is of no use any more.
@@ -91,6 +93,7 @@ impl<S: Stream> Connection<S> {
             house,
             said_goodbye: false,
             unwritten: 0,
+            refused_credentials: 0,
             input_ended: false,
             is_gone: false,
         }
@@ -227,6 +230,7 @@ impl<S: Stream> Connection<S> {
     fn shed(&mut self, partial_before: usize) {
         let excess = self.share.excess(self.client.is_stranger());
         if self.share.partial() > partial_before && excess > 0 {
+            self.house.counts.shed.raise();
             self.client.shed_partials(self.house.clock.moment(), excess);
             self.account();
         }
@@ -236,14 +240,21 @@ impl<S: Stream> Connection<S> {
         self.account();
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
-            if !self.may_read() || is_slow && round > 0 {
+            if !self.may_read() {
+                self.house.counts.pauses.raise();
+                break;
+            }
+            if is_slow && round > 0 {
                 break;
             }
             let most = if is_slow { SLOW_READ } else { usize::MAX };
             match self.input.read(&mut self.stream, most) {
-                Read::Some(_) => self
-                    .client
-                    .handle_input(self.house.clock.moment(), self.input.buffer()),
+                Read::Some(count) => {
+                    self.house.counts.received_bytes.add(count as u64);
+                    let now = self.house.clock.moment();
+                    self.client.handle_input(now, self.input.buffer());
+                    self.count_refusals();
+                }
                 Read::Nothing => break,
                 Read::End => {
                     self.client.handle_eof(self.house.clock.moment());
@@ -256,6 +267,16 @@ impl<S: Stream> Connection<S> {
             self.shed(partial_before);
         }
         self.input.rest();
+    }
+
+    /// Counts the credentials that were refused meanwhile.
+    fn count_refusals(&mut self) {
+        let refused = self.client.refused_credentials();
+        let more = refused.saturating_sub(self.refused_credentials);
+        if more > 0 {
+            self.refused_credentials = refused;
+            self.house.counts.refused_credentials.add(more);
+        }
     }
 
     /// Sends the shard what there is to decide. Waits only while the shard has more to do than it can.
@@ -284,6 +305,7 @@ impl<S: Stream> Connection<S> {
             }
             match self.stream.try_write(&[IoSlice::new(output)]) {
                 Ok(count) => {
+                    self.house.counts.sent_bytes.add(count as u64);
                     output.advance(count);
                     self.client.written();
                 }

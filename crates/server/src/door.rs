@@ -25,7 +25,8 @@ use tokio_rustls::server::TlsStream;
 use crate::budget::{Budget, Share};
 use crate::clock::Clock;
 use crate::connection::Connection;
-use crate::entrance::{Entrance, Ticket};
+use crate::counts::{Counts, Refused, Spoken};
+use crate::entrance::{self, Entrance, Ticket};
 use crate::http::backups::Backups;
 use crate::http::{self, Upgraded, Way};
 use crate::options::{Certificate, Limits};
@@ -46,6 +47,7 @@ pub struct House {
     pub live: watch::Sender<Live>,
     pub entrance: Arc<Entrance>,
     pub budget: Arc<Budget>,
+    pub counts: Counts,
     pub admin: admin::Settings,
     pub directories: Directories,
     pub certificate: Option<Certificate>,
@@ -154,7 +156,14 @@ fn welcome(stream: TcpStream, peer: SocketAddr, is_loopback: bool, house: &Arc<H
             };
             drop(tokio::spawn(visitor.receive(stream, ticket)));
         }
-        Err(refusal) => tracing::warn!(%peer, "a connection is refused: {refusal}"),
+        Err(refusal) => {
+            let reason = match refusal {
+                entrance::Refusal::TooMany(_) => Refused::Full,
+                entrance::Refusal::TooManyFromAddress(_) => Refused::FullOfAddress,
+            };
+            house.counts.refused.of(reason).raise();
+            tracing::warn!(%peer, "a connection is refused: {refusal}");
+        }
     }
 }
 
@@ -242,7 +251,9 @@ impl Visitor {
 
     async fn accept_tls(&self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
         let peer = self.peer;
+        let counts = &self.house.counts;
         let Some(certificate) = &self.house.certificate else {
+            counts.refused.of(Refused::Tls).raise();
             tracing::warn!(%peer, "a connection is refused: it begins with a TLS handshake, and this broker has no certificate");
             return None;
         };
@@ -251,8 +262,12 @@ impl Visitor {
             .in_time(TlsAcceptor::from(config).accept(stream))
             .await?
         {
-            Ok(stream) => Some(stream),
+            Ok(stream) => {
+                counts.spoken.of(Spoken::Tls).raise();
+                Some(stream)
+            }
             Err(error) => {
+                counts.refused.of(Refused::Tls).raise();
                 tracing::warn!(%peer, "a connection is refused in its TLS handshake: {error}");
                 None
             }
@@ -264,7 +279,12 @@ impl Visitor {
         let mut stopping = self.house.stopping.clone();
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => None,
-            done = tokio::time::timeout_at(self.deadline, work) => done.ok(),
+            done = tokio::time::timeout_at(self.deadline, work) => {
+                if done.is_err() {
+                    self.house.counts.refused.of(Refused::TimeOut).raise();
+                }
+                done.ok()
+            }
         }
     }
 
@@ -272,6 +292,7 @@ impl Visitor {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
+        self.house.counts.spoken.of(Spoken::Http).raise();
         let way = Way {
             is_loopback: self.is_loopback,
             is_tls,
@@ -280,6 +301,7 @@ impl Visitor {
     }
 
     async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {
+        self.house.counts.spoken.of(Spoken::WebSocket).raise();
         let max_frame_size = self.house.limits().unanswered_bytes as u64;
         let stream = WebSocket::new(stream, early, max_frame_size);
         // A connection may have been one of HTTP for long.
@@ -291,6 +313,7 @@ impl Visitor {
     /// it is gone. `early` was read from the stream before; `since` is when the handshake began.
     async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: Moment) {
         let house = &self.house;
+        house.counts.spoken.of(Spoken::Amqp).raise();
         let id = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
         let (ear, outputs) = mpsc::unbounded_channel();
         let open = Message::Open {

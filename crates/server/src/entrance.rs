@@ -67,6 +67,12 @@ impl Entrance {
         })
     }
 
+    /// How many are in.
+    pub fn inside(&self) -> usize {
+        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.total
+    }
+
     fn leave(&self, address: IpAddr) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         inside.total -= 1;

@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bytes::Bytes;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Operation;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -41,8 +41,7 @@ use crate::door::House;
 use answer::Response;
 use caller::Caller;
 
-/// A request's line and headers together.
-const HEADER_BYTES: usize = 16 * 1024;
+/// Headers of a request.
 const HEADERS: usize = 64;
 
 /// Most requests in a row on one connection that are refused for what they show.
@@ -76,7 +75,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut stopping = house.stopping.clone();
-    let handshake = house.limits().handshake;
+    let limits = house.limits();
+    let handshake = limits.handshake;
+    // The library takes no less.
+    let header_bytes = limits.http_header_bytes.max(8 << 10);
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
     let failures = Arc::new(AtomicU32::new(0));
@@ -88,6 +90,7 @@ where
                 Some(response) => response,
                 None => respond(request, &house, way).await,
             };
+            house.counts.answer(response.status());
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
             }
@@ -98,7 +101,7 @@ where
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(handshake)
-        .max_buf_size(HEADER_BYTES)
+        .max_buf_size(header_bytes)
         .max_headers(HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     let asked_to_stop = tokio::select! {
@@ -141,6 +144,9 @@ fn log(result: &hyper::Result<()>) {
 }
 
 async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
+    if is_ambiguous(request.headers()) {
+        return answer::ambiguous();
+    }
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
@@ -177,6 +183,12 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Re
         _ if entities::is_meant(&path) => entities::respond(request, &path, house).await,
         _ => answer::nothing_here(),
     }
+}
+
+/// Whether a request says in two ways how long it is: somebody on its way may have gone by the other
+/// one, and what is a body here may be a request there. [RFC 9112 6.3]
+fn is_ambiguous(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }
 
 fn health(method: &Method, healthy: bool) -> Response {

@@ -10,6 +10,7 @@ mod broker_clock;
 mod budget;
 mod clock;
 mod connection;
+mod counts;
 mod desk;
 mod door;
 pub mod duration;

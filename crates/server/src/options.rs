@@ -86,6 +86,10 @@ pub struct Limits {
     pub unanswered_bytes: usize,
     /// Bytes one connection may leave unread before its own input waits.
     pub unwritten_bytes_per_connection: usize,
+    /// An HTTP request's line and headers together; 8 KiB at least.
+    pub http_header_bytes: usize,
+    /// The body of a request of management; those of our own interface have less.
+    pub http_body_bytes: usize,
     /// How long connections may take to say goodbye when the server stops.
     pub farewell: Duration,
 }
@@ -99,6 +103,8 @@ impl Default for Limits {
             unanswered_bytes_per_connection: 8 << 20,
             unanswered_bytes: 256 << 20,
             unwritten_bytes_per_connection: 8 << 20,
+            http_header_bytes: 16 << 10,
+            http_body_bytes: admin::MAX_BODY,
             farewell: Duration::from_secs(2),
         }
     }

@@ -19,6 +19,7 @@ use crate::administrator::Administrator;
 use crate::broker_clock::BrokerClock;
 use crate::budget::Budget;
 use crate::clock::Clock;
+use crate::counts::Counts;
 use crate::door::{self, House, Live};
 use crate::entrance::Entrance;
 use crate::http::backups::Backups;
@@ -110,6 +111,7 @@ impl Prepared {
             clock,
             entrance: Arc::new(Entrance::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
+            counts: Counts::default(),
             live: watch::Sender::new(Live {
                 limits: Arc::new(options.limits),
                 settings: Arc::new(options.connections),

@@ -23,6 +23,9 @@ const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
 
+/// Entities that have metrics of their own, so that a scrape has an end.
+const MEASURED_ENTITIES: usize = 2_000;
+
 /// A connection's ear: batches of what the broker says to it.
 pub type Ear = mpsc::UnboundedSender<Vec<Output>>;
 
@@ -48,10 +51,29 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
+    /// Asks for what there is to measure.
+    Measure(oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
     Clock(Request, Answer),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
+}
+
+/// What there is to measure of a shard.
+#[derive(Debug)]
+pub struct Report {
+    /// The oldest ones, so many as [`MEASURED_ENTITIES`].
+    pub entities: Vec<QueueInfo>,
+    /// How many more there are.
+    pub unmeasured: usize,
+    /// AMQP connections and whoever else listens.
+    pub connections: usize,
+    /// Reads that have not come back.
+    pub reads: usize,
+    /// Batches of commands that wait to be decided.
+    pub undecided: usize,
+    pub commits: store::Statistics,
+    pub nearly_full: bool,
 }
 
 /// The way to a shard task.
@@ -172,10 +194,26 @@ impl ShardTask {
             }
             // Who asked may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
+            Message::Measure(answer) => drop(answer.send(self.report())),
             Message::Clock(request, answer) => self.clock.ask(request, answer),
             Message::Stop => return true,
         }
         false
+    }
+
+    fn report(&self) -> Report {
+        let broker = &self.shard.broker;
+        let entities: Vec<_> = broker.queues().take(MEASURED_ENTITIES).collect();
+        let store = self.shard.store();
+        Report {
+            unmeasured: broker.queues().skip(MEASURED_ENTITIES).count(),
+            entities,
+            connections: self.listeners.len(),
+            reads: self.reads_under_way,
+            undecided: self.inbox.len(),
+            commits: store.statistics(),
+            nearly_full: store.is_nearly_full(),
+        }
     }
 
     fn turn(&mut self) -> Result<(), StoreError> {

@@ -15,6 +15,7 @@ pub mod image;
 pub mod memory;
 pub mod query;
 pub mod record;
+pub mod statistics;
 pub mod write;
 
 pub use backup::{Backup, BackupError};
@@ -25,6 +26,7 @@ pub use image::Image;
 pub use memory::{MemoryDisk, MemoryStore};
 pub use query::{Found, Query, StoredMessage};
 pub use record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, PartHead, Recovery};
+pub use statistics::Statistics;
 pub use write::{Write, WriteSet};
 
 use std::sync::Arc;
@@ -45,6 +47,11 @@ pub trait Store: Send {
 
     /// For what was dropped from memory. Reading blocks, so it happens off the shard.
     fn reader(&self) -> Arc<dyn Reader>;
+
+    /// How commits have been going; all zero where nobody counts.
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
 
     /// For copies of the store; none of a store that has no files.
     fn backup(&self) -> Option<Arc<dyn Backup>> {

@@ -118,11 +118,13 @@ impl Queue {
                 Some(self.lock_of(id, message, token, Some(holder), Origin::Available, cx))
             }
             ReceiveMode::ReceiveAndDelete => {
+                self.traffic.complete();
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
                 None
             }
         };
+        self.traffic.deliver();
         let delivery = Box::new(Delivery {
             message: message_shown,
             token,

@@ -92,6 +92,8 @@ pub struct LimitsConfig {
     pub connections_per_address: Option<Count<1, 1_000_000>>,
     /// From being accepted until a connection is open.
     pub handshake_time_out: Option<TimeOut>,
+    /// Until a connection has shown a right, unless everyone has one.
+    pub authentication_time_out: Option<TimeOut>,
     /// Silence for this long ends a connection.
     pub idle_time_out: Option<TimeOut>,
     /// A connection without links is closed after this long; never, unless told otherwise.
@@ -99,6 +101,8 @@ pub struct LimitsConfig {
     pub frame_size: Option<Size<512, { 1 << 20 }>>,
     pub sessions_per_connection: Option<Count<1, 5_000>>,
     pub links_per_session: Option<Count<1, 65_536>>,
+    /// Links of all sessions together.
+    pub links_per_connection: Option<Count<1, 65_536>>,
     pub unsettled_per_session: Option<Count<1, 1_000_000>>,
     /// Unfinished multi-frame messages of one connection.
     pub partial_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
@@ -106,6 +110,12 @@ pub struct LimitsConfig {
     /// fill half of it, so a message that comes in several frames can not be larger than that.
     pub unanswered_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
+    /// Bytes that a client leaves unread before it is not read any more itself.
+    pub unwritten_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
+    /// An HTTP request's line and headers.
+    pub http_header_size: Option<Size<{ 8 << 10 }, { 1 << 20 }>>,
+    /// The body of a request of management.
+    pub http_body_size: Option<Size<1_024, { 64 << 20 }>>,
     /// Messages on their way to one connection.
     pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     /// Messages that one batch delete may ask for: 4,000 as Premium has it, unless told otherwise.

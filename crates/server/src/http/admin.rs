@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use admin::{Circumstances, Error, Exchange, MAX_BODY, Response as Answered, Step};
+use admin::{Circumstances, Error, Exchange, Response as Answered, Step};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -42,10 +42,13 @@ pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<Hou
     if let Err(reason) = allowed {
         return refuse(&head, &unauthorized(&reason));
     }
-    let read = body::read(incoming, MAX_BODY, house.limits().handshake).await;
+    let limits = house.limits();
+    let read = body::read(incoming, limits.http_body_bytes, limits.handshake).await;
     let body = match read {
         Ok(body) => body,
-        Err(BodyError::TooLong(_)) => return refuse(&head, &Error::too_long()),
+        Err(BodyError::TooLong(_)) => {
+            return refuse(&head, &Error::too_long(limits.http_body_bytes));
+        }
         Err(error) => return refuse(&head, &Error::body(&error.to_string())),
     };
     let request = head.map(|()| body);

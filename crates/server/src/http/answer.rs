@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::StatusCode;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
 use servicebus::Unauthorized;
 
@@ -37,6 +37,13 @@ pub fn error(status: StatusCode, message: &str) -> Response {
 pub fn nothing_here() -> Response {
     let body = "There is nothing here.\n".to_owned();
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
+}
+
+/// For a request that says its length twice; nothing behind it is read.
+pub fn ambiguous() -> Response {
+    let message = "a request has a Content-Length or a Transfer-Encoding, not both";
+    let response = error(StatusCode::BAD_REQUEST, message);
+    with_header(response, CONNECTION, "close")
 }
 
 pub fn method_not_allowed(allowed: &'static str) -> Response {

@@ -1,0 +1,56 @@
+//! Traffic: what has come and gone at an entity since the process began, for metrics.
+
+use store::Part;
+
+/// Counters that only rise.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Traffic {
+    /// By [`Part`] number: how many messages came into it.
+    pub arrived: [u64; Part::ALL.len()],
+    /// By [`Part`] number: how many messages left it.
+    pub departed: [u64; Part::ALL.len()],
+    /// Messages handed to receivers, again and again those that come back.
+    pub delivered: u64,
+    /// Messages that receivers were done with, those taken in receive-and-delete mode among them.
+    pub completed: u64,
+    /// Messages whose time to live was over.
+    pub expired: u64,
+}
+
+impl Traffic {
+    /// How many messages came into a part, from wherever. One whose lock ends has not left it.
+    #[must_use]
+    pub fn arrived(&self, part: Part) -> u64 {
+        self.arrived[part as usize]
+    }
+
+    /// How many messages left a part, to wherever.
+    #[must_use]
+    pub fn departed(&self, part: Part) -> u64 {
+        self.departed[part as usize]
+    }
+
+    pub(crate) fn arrive(&mut self, part: Part) {
+        add_one(&mut self.arrived[part as usize]);
+    }
+
+    pub(crate) fn depart(&mut self, part: Part) {
+        add_one(&mut self.departed[part as usize]);
+    }
+
+    pub(crate) fn deliver(&mut self) {
+        add_one(&mut self.delivered);
+    }
+
+    pub(crate) fn complete(&mut self) {
+        add_one(&mut self.completed);
+    }
+
+    pub(crate) fn expire(&mut self) {
+        add_one(&mut self.expired);
+    }
+}
+
+fn add_one(counter: &mut u64) {
+    *counter = counter.wrapping_add(1);
+}

@@ -1,0 +1,150 @@
+//! Counts: what the rim of the server has seen, for metrics. Each place raises its own counter; nothing
+//! is read but when somebody asks for `/metrics`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that many raise.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// One more.
+    pub fn raise(&self) {
+        self.add(1);
+    }
+
+    /// So many more.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// How many so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Declares an enum of few cases, the words for them, and a counter for each.
+macro_rules! counters {
+    ($(#[$note:meta])* $name:ident, $counts:ident { $($case:ident => $word:literal),+ $(,)? }) => {
+        $(#[$note])*
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub enum $name { $($case),+ }
+
+        impl $name {
+            const WORDS: &[&str] = &[$($word),+];
+        }
+
+        /// A counter for each of them.
+        #[derive(Debug, Default)]
+        pub struct $counts([Counter; $name::WORDS.len()]);
+
+        impl $counts {
+            /// The counter of one of them.
+            pub fn of(&self, case: $name) -> &Counter {
+                &self.0[case as usize]
+            }
+
+            /// All of them with their words.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+                $name::WORDS.iter().copied().zip(self.0.iter().map(Counter::get))
+            }
+        }
+    };
+}
+
+counters! {
+    /// What a connection turned out to speak; those with several layers count in each.
+    Spoken, ByProtocol {
+        Amqp => "amqp",
+        Http => "http",
+        Tls => "tls",
+        WebSocket => "websocket",
+    }
+}
+
+counters! {
+    /// Why a connection was refused before it was one of AMQP or HTTP.
+    Refused, ByRefusal {
+        Full => "connections",
+        FullOfAddress => "connections-per-address",
+        TimeOut => "handshake-time-out",
+        Tls => "tls",
+    }
+}
+
+counters! {
+    /// How an HTTP request was answered.
+    Answered, ByAnswer {
+        Done => "2xx",
+        Elsewhere => "3xx",
+        Mistaken => "4xx",
+        Failed => "5xx",
+    }
+}
+
+/// All that is counted.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub spoken: ByProtocol,
+    pub refused: ByRefusal,
+    pub answered: ByAnswer,
+    /// Credentials that were not accepted, over AMQP.
+    pub refused_credentials: Counter,
+    /// The same over HTTP: requests that were answered with 401.
+    pub unauthorized: Counter,
+    /// Bytes of AMQP that arrived.
+    pub received_bytes: Counter,
+    /// Bytes of AMQP that were sent.
+    pub sent_bytes: Counter,
+    /// Times that a connection was left unread, since it had as much unanswered or unwritten as it may.
+    pub pauses: Counter,
+    /// Times that a connection lost unfinished messages, since all together had too many.
+    pub shed: Counter,
+}
+
+impl Counts {
+    /// Counts the answer to an HTTP request.
+    pub fn answer(&self, status: hyper::StatusCode) {
+        if status == hyper::StatusCode::UNAUTHORIZED {
+            self.unauthorized.raise();
+        }
+        let case = match status.as_u16() {
+            300..=399 => Answered::Elsewhere,
+            400..=499 => Answered::Mistaken,
+            500..=599 => Answered::Failed,
+            _ => Answered::Done,
+        };
+        self.answered.of(case).raise();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_has_a_counter_under_its_own_word() {
+        let counts = Counts::default();
+        counts.refused.of(Refused::TimeOut).raise();
+        counts.refused.of(Refused::Tls).add(2);
+        let found: Vec<_> = counts.refused.iter().collect();
+        let expected = [
+            ("connections", 0),
+            ("connections-per-address", 0),
+            ("handshake-time-out", 1),
+            ("tls", 2),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn answers_are_counted_by_the_class_of_their_status() {
+        let counts = Counts::default();
+        for status in [101, 200, 201, 404, 431, 503] {
+            counts.answer(hyper::StatusCode::from_u16(status).unwrap());
+        }
+        let found: Vec<_> = counts.answered.iter().collect();
+        assert_eq!(found, [("2xx", 3), ("3xx", 0), ("4xx", 2), ("5xx", 1)]);
+    }
+}

@@ -1,0 +1,213 @@
+//! What every entity holds, and what comes and goes.
+
+use std::time::Duration;
+
+use broker::QueueInfo;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::registry::Unit;
+use store::Part;
+
+use super::page::Page;
+use crate::shard::Report;
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Entity {
+    entity: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct InState {
+    entity: String,
+    state: &'static str,
+}
+
+/// The parts whose traffic is shown, by the words of their states.
+const STATES: [(&str, Part); 5] = [
+    ("active", Part::Active),
+    ("dead-letter", Part::DeadLetter),
+    ("deferred", Part::Deferred),
+    ("scheduled", Part::Scheduled),
+    ("transfer-dead-letter", Part::Transfer),
+];
+
+pub fn add(page: &mut Page, report: &Report) {
+    let all = || report.entities.iter();
+    add_contents(page, &report.entities);
+    page.counters(
+        "entity_arrivals",
+        "Messages that came into a state, from wherever",
+        all().flat_map(|queue| traffic(queue, |part| queue.traffic.arrived(part))),
+    );
+    page.counters(
+        "entity_departures",
+        "Messages that left a state, to wherever",
+        all().flat_map(|queue| traffic(queue, |part| queue.traffic.departed(part))),
+    );
+    page.counters(
+        "entity_deliveries",
+        "Messages handed to receivers, each time",
+        all().map(|queue| (entity(queue), queue.traffic.delivered)),
+    );
+    page.counters(
+        "entity_completions",
+        "Messages that receivers were done with",
+        all().map(|queue| (entity(queue), queue.traffic.completed)),
+    );
+    page.counters(
+        "entity_expirations",
+        "Messages whose time to live was over",
+        all().map(|queue| (entity(queue), queue.traffic.expired)),
+    );
+    page.gauge(
+        "entities",
+        "Queues, topics and subscriptions",
+        None,
+        (report.entities.len() + report.unmeasured) as u64,
+    );
+    page.gauge(
+        "entities_unmeasured",
+        "Those that have no metrics of their own, being too many",
+        None,
+        report.unmeasured as u64,
+    );
+}
+
+fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
+    page.gauges(
+        "entity_messages",
+        "Messages of an entity by state; active ones include those that wait to be forwarded",
+        None,
+        queues.iter().flat_map(contents),
+    );
+    page.gauges(
+        "entity_size",
+        "What an entity's messages and session states take",
+        Some(Unit::Bytes),
+        queues.iter().map(|queue| (entity(queue), queue.bytes)),
+    );
+    page.gauges(
+        "entity_oldest_message_age",
+        "How long ago the next available message was enqueued, where that is in memory",
+        Some(Unit::Seconds),
+        queues
+            .iter()
+            .filter_map(|queue| Some((entity(queue), seconds(queue.oldest_age_ms?)))),
+    );
+    page.gauges(
+        "entity_schedule_lag",
+        "How long ago the next scheduled message was due",
+        Some(Unit::Seconds),
+        queues
+            .iter()
+            .map(|queue| (entity(queue), seconds(queue.schedule_lag_ms))),
+    );
+}
+
+fn contents(queue: &QueueInfo) -> impl Iterator<Item = (InState, u64)> {
+    let counts = [
+        ("active", queue.active),
+        ("dead-letter", queue.dead_letter),
+        ("deferred", queue.deferred),
+        ("scheduled", queue.scheduled),
+        ("transfer", queue.transfer),
+        ("transfer-dead-letter", queue.transfer_dead_letter),
+    ];
+    counts
+        .into_iter()
+        .map(|(state, count)| (in_state(queue, state), count))
+}
+
+fn traffic(queue: &QueueInfo, count: impl Fn(Part) -> u64) -> impl Iterator<Item = (InState, u64)> {
+    STATES
+        .into_iter()
+        .map(move |(state, part)| (in_state(queue, state), count(part)))
+}
+
+fn entity(queue: &QueueInfo) -> Entity {
+    Entity {
+        entity: escaped(&queue.path),
+    }
+}
+
+fn in_state(queue: &QueueInfo, state: &'static str) -> InState {
+    InState {
+        entity: escaped(&queue.path),
+        state,
+    }
+}
+
+fn seconds(ms: u64) -> f64 {
+    Duration::from_millis(ms).as_secs_f64()
+}
+
+/// A path as a label has it, which the library does not see to.
+fn escaped(path: &str) -> String {
+    let path = path.replace('\\', "\\\\");
+    path.replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::{EntityKind, QueueSettings, Traffic, Wall};
+    use store::{EntityId, NamespaceId, Statistics};
+
+    use super::*;
+
+    #[test]
+    fn every_entity_has_its_counts_size_age_and_lag() {
+        let queue = QueueInfo {
+            id: EntityId(1),
+            namespace: NamespaceId(0),
+            path: "a\"b".to_owned(),
+            kind: EntityKind::Queue,
+            settings: QueueSettings::default(),
+            active: 3,
+            dead_letter: 2,
+            deferred: 1,
+            scheduled: 7,
+            schedule_lag_ms: 1_500,
+            bytes: 99,
+            oldest_age_ms: Some(250),
+            traffic: Traffic {
+                delivered: 5,
+                completed: 4,
+                expired: 6,
+                ..Traffic::default()
+            },
+            transfer: 0,
+            transfer_dead_letter: 4,
+            created: Wall(0),
+            updated: Wall(0),
+            accessed: None,
+        };
+        let mut page = Page::new();
+        let report = Report {
+            entities: vec![queue],
+            unmeasured: 2,
+            connections: 0,
+            reads: 0,
+            undecided: 0,
+            commits: Statistics::default(),
+            nearly_full: false,
+        };
+        add(&mut page, &report);
+        let text = page.into_text();
+        for line in [
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"active\"} 3",
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"dead-letter\"} 2",
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"deferred\"} 1",
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"scheduled\"} 7",
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"transfer-dead-letter\"} 4",
+            "railbus_entity_size_bytes{entity=\"a\\\"b\"} 99",
+            "railbus_entity_schedule_lag_seconds{entity=\"a\\\"b\"} 1.5",
+            "railbus_entity_oldest_message_age_seconds{entity=\"a\\\"b\"} 0.25",
+            "railbus_entity_deliveries_total{entity=\"a\\\"b\"} 5",
+            "railbus_entity_completions_total{entity=\"a\\\"b\"} 4",
+            "railbus_entity_expirations_total{entity=\"a\\\"b\"} 6",
+            "railbus_entities 3",
+            "railbus_entities_unmeasured 2",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What goes on at the rim: connections, refusals, bytes, memory, and the limits that all of them have.
+
+use std::fs;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::registry::Unit;
+
+use super::page::{Page, measure};
+use crate::door::House;
+use crate::shard::Report;
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Version {
+    version: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Protocol {
+    protocol: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Status {
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Kind {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Limit {
+    limit: &'static str,
+}
+
+pub fn add(page: &mut Page, report: &Report, house: &House) {
+    let version = env!("CARGO_PKG_VERSION");
+    page.gauges("build", "The program", None, [(Version { version }, 1_u64)]);
+    add_connections(page, report, house);
+    add_refusals(page, house);
+    add_memory(page, house);
+    let limits = limits(house).into_iter();
+    page.gauges(
+        "limit",
+        "What the limits of the configuration are, by their names there; times in seconds",
+        None,
+        limits.map(|(limit, value)| (Limit { limit }, value)),
+    );
+}
+
+fn add_connections(page: &mut Page, report: &Report, house: &House) {
+    let counts = &house.counts;
+    let inside = house.entrance.inside() as u64;
+    page.gauge(
+        "connections",
+        "Open connections of whatever protocol",
+        None,
+        inside,
+    );
+    let listeners = report.connections as u64;
+    page.gauge(
+        "amqp_connections",
+        "Open connections of AMQP",
+        None,
+        listeners,
+    );
+    page.gauge(
+        "undecided_batches",
+        "Batches of commands that wait for the core",
+        None,
+        report.undecided as u64,
+    );
+    page.counters(
+        "connections_opened",
+        "Connections by what they spoke; AMQP within WebSocket within TLS counts in each",
+        counts
+            .spoken
+            .iter()
+            .map(|(protocol, count)| (Protocol { protocol }, count)),
+    );
+    let bytes = || Some(Unit::Bytes);
+    let (received, sent) = (counts.received_bytes.get(), counts.sent_bytes.get());
+    page.counter(
+        "amqp_received",
+        "What AMQP connections sent us",
+        bytes(),
+        received,
+    );
+    page.counter(
+        "amqp_sent",
+        "What was written to AMQP connections",
+        bytes(),
+        sent,
+    );
+    page.counters(
+        "http_responses",
+        "Answers to HTTP requests by the class of their status",
+        counts
+            .answered
+            .iter()
+            .map(|(status, count)| (Status { status }, count)),
+    );
+}
+
+fn add_refusals(page: &mut Page, house: &House) {
+    let counts = &house.counts;
+    page.counters(
+        "connections_refused",
+        "Connections that were refused before they spoke AMQP or HTTP",
+        counts
+            .refused
+            .iter()
+            .map(|(reason, count)| (Reason { reason }, count)),
+    );
+    let refused = [
+        ("amqp", counts.refused_credentials.get()),
+        ("http", counts.unauthorized.get()),
+    ];
+    page.counters(
+        "credentials_refused",
+        "Keys and tokens that were not accepted, and HTTP requests without a right",
+        refused.map(|(protocol, count)| (Protocol { protocol }, count)),
+    );
+    page.counter(
+        "read_pauses",
+        "Times that a connection was left unread for what it had unanswered or unwritten",
+        None,
+        counts.pauses.get(),
+    );
+    page.counter(
+        "partial_messages_shed",
+        "Times that a connection lost unfinished messages, all together having too many",
+        None,
+        counts.shed.get(),
+    );
+}
+
+fn add_memory(page: &mut Page, house: &House) {
+    let (total, partial) = (house.budget.total(), house.budget.partial());
+    let kinds = [
+        ("unanswered", total.saturating_sub(partial) as u64),
+        ("partial", partial as u64),
+    ];
+    page.gauges(
+        "incoming_message",
+        "Messages on their way in: with the core and not answered, or not whole yet",
+        Some(Unit::Bytes),
+        kinds.map(|(kind, value)| (Kind { kind }, value)),
+    );
+    if let Some(resident) = resident_bytes() {
+        page.gauge(
+            "resident_memory",
+            "What the process has in memory",
+            Some(Unit::Bytes),
+            resident,
+        );
+    }
+}
+
+/// As the system counts it; there is nothing to say where it does not.
+fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib.saturating_mul(1_024))
+}
+
+/// By the names that they have under `[limits]`.
+fn limits(house: &House) -> [(&'static str, f64); 16] {
+    let (limits, dialect) = (house.limits(), house.settings());
+    let endpoint = &dialect.endpoint;
+    let count = |count: usize| measure(count as u64);
+    let seconds = |ms: u32| f64::from(ms) / 1e3;
+    [
+        ("connections", count(limits.connections)),
+        (
+            "connections-per-address",
+            count(limits.connections_per_address),
+        ),
+        ("handshake-time-out", limits.handshake.as_secs_f64()),
+        (
+            "authentication-time-out",
+            seconds(dialect.authentication_time_out),
+        ),
+        (
+            "idle-time-out",
+            seconds(endpoint.idle_time_out.unwrap_or(0)),
+        ),
+        ("frame-size", f64::from(endpoint.max_frame_size)),
+        ("sessions-per-connection", count(endpoint.max_sessions)),
+        ("links-per-session", count(endpoint.max_links_per_session)),
+        ("links-per-connection", count(endpoint.max_links)),
+        ("unsettled-per-session", count(endpoint.max_unsettled)),
+        (
+            "partial-bytes-per-connection",
+            count(endpoint.max_partial_bytes),
+        ),
+        (
+            "unanswered-bytes-per-connection",
+            count(limits.unanswered_bytes_per_connection),
+        ),
+        ("unanswered-bytes", count(limits.unanswered_bytes)),
+        (
+            "unwritten-bytes-per-connection",
+            count(limits.unwritten_bytes_per_connection),
+        ),
+        ("http-header-size", count(limits.http_header_bytes)),
+        ("http-body-size", count(limits.http_body_bytes)),
+    ]
+}

@@ -1,0 +1,60 @@
+//! What the store is doing: how long commits take, how large their groups are, whether there is room.
+
+use prometheus_client::registry::Unit;
+
+use super::page::{Page, measure};
+use super::powers::Powers;
+use crate::shard::Report;
+
+pub fn add(page: &mut Page, report: &Report) {
+    let commits = &report.commits;
+    page.metric(
+        "commit_duration",
+        "From taking a group of write sets up to its being durable",
+        Some(Unit::Seconds),
+        Powers {
+            counts: commits.commit_us,
+            sum: seconds(measure(commits.commit_us_sum)),
+            least: 6,
+            greatest: 23,
+            bound: seconds,
+        },
+    );
+    page.metric(
+        "commit_group_size",
+        "Write sets that became durable together",
+        None,
+        Powers {
+            counts: commits.group_sets,
+            sum: measure(commits.sets),
+            least: 1,
+            greatest: 15,
+            bound: |power| power - 1.0,
+        },
+    );
+    let bytes = Some(Unit::Bytes);
+    page.counter("commit_size", "Written to the log", bytes, commits.bytes);
+    page.counter(
+        "commit_messages",
+        "Bodies among what was committed",
+        None,
+        commits.messages,
+    );
+    let full = u64::from(report.nearly_full);
+    page.gauge(
+        "disk_nearly_full",
+        "1 while sends are refused for want of space",
+        None,
+        full,
+    );
+    page.gauge(
+        "reads",
+        "Reads of the disk under way",
+        None,
+        report.reads as u64,
+    );
+}
+
+fn seconds(us: f64) -> f64 {
+    us / 1e6
+}

@@ -1,0 +1,25 @@
+//! Statistics: how commits have been going since a store was opened.
+
+/// Buckets of a histogram by powers of two.
+pub const BUCKETS: usize = 32;
+
+/// One look at a store's counters; all of them only rise.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Statistics {
+    /// Groups committed: one write to the log each.
+    pub groups: u64,
+    /// Write sets in them.
+    pub sets: u64,
+    /// Writes in those.
+    pub writes: u64,
+    /// Messages whose bodies are among those.
+    pub messages: u64,
+    /// Bytes given to the log.
+    pub bytes: u64,
+    /// Microseconds that all commits took together.
+    pub commit_us_sum: u64,
+    /// How many commits took less than 2^n microseconds and not less than half of that, by n.
+    pub commit_us: [u64; BUCKETS],
+    /// How many groups had less than 2^n sets and not less than half of that, by n.
+    pub group_sets: [u64; BUCKETS],
+}
