@@ -218,7 +218,8 @@ fn a_directory_of_backups_on_another_file_system_is_refused() {
 
 #[test]
 fn a_backup_needs_the_manage_right() {
-    let rules = "[[auth.rules]]\nname = 'owner'\nprimary-key = 'hush'\nrights = ['manage']";
+    let rules =
+        "[[auth.rules]]\nname = 'owner'\nprimary-key = 'hush-hush-hush'\nrights = ['manage']";
     let setup = Setup::new().configure(rules);
     let broker = setup.start();
     assert_eq!(back_up(&broker, "monday").0, 401);

@@ -100,7 +100,7 @@ fn what_happens_is_counted() {
     assert_eq!(settled, Some(DeliveryState::Accepted));
     let wrong = e2e::Credentials {
         rule: "RootManageSharedAccessKey",
-        key: "wrong",
+        key: "none-of-them",
     };
     let mut stranger = Peer::begin(broker.address(), wrong);
     assert_eq!(stranger.sasl_outcome(), amqp::sasl::Code::Auth);
