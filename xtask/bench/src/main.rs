@@ -20,6 +20,7 @@ mod disk;
 mod dress;
 mod drive;
 mod group;
+mod hostile;
 mod latency;
 mod memory;
 mod process;
@@ -82,6 +83,8 @@ pub enum Row {
     Latency,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
     Purge,
+    /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
+    Hostile,
     /// Memory and start times: empty, with idle connections, with a large backlog
     Memory,
 }
@@ -174,6 +177,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Topics => topics::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Purge => purge::measure(site, scale, results),
+        Row::Hostile => hostile::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }
 }
