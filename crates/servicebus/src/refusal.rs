@@ -369,12 +369,6 @@ pub(crate) fn too_many_failures(count: u32) -> Error {
     )
 }
 
-/// A connection on which nobody has shown a right.
-pub(crate) fn unknown_for_long(allowed_ms: u32) -> Error {
-    let text = format!("No right was shown on the connection within {allowed_ms} milliseconds.");
-    Error::new(condition::UNAUTHORIZED_ACCESS, text)
-}
-
 /// The broker stops.
 pub(crate) fn shut_down() -> Error {
     Error::new(condition::CONNECTION_FORCED, "The broker is shutting down.")

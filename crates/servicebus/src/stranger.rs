@@ -4,10 +4,11 @@
 //! or put a token that was accepted it is known for the rest of the connection, also when the token
 //! has run out: it has held a key. It has a minute for that.
 
+use amqp::Error;
+use amqp::error::condition;
 use endpoint::{Bounds, Mono};
 
 use crate::client::Client;
-use crate::refusal;
 use crate::rights::Rights;
 
 /// What a stranger may have.
@@ -34,7 +35,9 @@ impl Client {
         if self.known_by.is_some_and(|due| due <= self.now.mono) {
             self.known_by = None;
             let allowed = self.settings.authentication_time_out;
-            self.close(refusal::unknown_for_long(allowed));
+            let text =
+                format!("No right was shown on the connection within {allowed} milliseconds.");
+            self.close(Error::new(condition::UNAUTHORIZED_ACCESS, text));
         }
     }
 
