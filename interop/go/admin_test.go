@@ -17,17 +17,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 )
 
-// plainHTTP is a transport, as anybody may set one: the SDK takes the scheme https for granted.
-type plainHTTP struct{}
-
-func (plainHTTP) Do(request *http.Request) (*http.Response, error) {
-	request.URL.Scheme = "http"
-	return http.DefaultClient.Do(request)
-}
-
+// administer makes a client that goes over HTTPS and trusts the broker's certificate authority.
 func administer(t *testing.T, text string) *admin.Client {
 	t.Helper()
-	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: plainHTTP{}}}
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: trust(t)}}
+	t.Cleanup(trusting.CloseIdleConnections)
+	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: trusting}}
 	client, err := admin.NewClientFromConnectionString(text, options)
 	must(t, err)
 	return client
@@ -201,16 +196,16 @@ func TestEveryPropertyOfASubscriptionComesBack(t *testing.T) {
 	_, err = client.CreateQueue(ctx, target, nil)
 	must(t, err)
 	given := admin.SubscriptionProperties{
-		LockDuration:                     pointer("PT20S"),
-		RequiresSession:                  pointer(true),
-		DefaultMessageTimeToLive:         pointer("PT1H"),
-		DeadLetteringOnMessageExpiration: pointer(true),
+		LockDuration:                                    pointer("PT20S"),
+		RequiresSession:                                 pointer(true),
+		DefaultMessageTimeToLive:                        pointer("PT1H"),
+		DeadLetteringOnMessageExpiration:                pointer(true),
 		EnableDeadLetteringOnFilterEvaluationExceptions: pointer(false),
-		MaxDeliveryCount:        pointer(int32(4)),
-		Status:                  pointer(admin.EntityStatusActive),
-		AutoDeleteOnIdle:        pointer("PT1H"),
-		EnableBatchedOperations: pointer(false),
-		UserMetadata:            pointer("mine"),
+		MaxDeliveryCount:                                pointer(int32(4)),
+		Status:                                          pointer(admin.EntityStatusActive),
+		AutoDeleteOnIdle:                                pointer("PT1H"),
+		EnableBatchedOperations:                         pointer(false),
+		UserMetadata:                                    pointer("mine"),
 	}
 	made, err := client.CreateSubscription(ctx, topic, name, &admin.CreateSubscriptionOptions{Properties: &given})
 	must(t, err)

@@ -50,8 +50,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /**
- * The administration client, every property of what it administers. This SDK takes https and its port for
- * granted; a policy, which anybody may add, sends its requests to where the broker listens.
+ * The administration client, every property of what it administers. This SDK takes the port of https
+ * for granted; a policy, which anybody may add, sends its requests to where the broker listens.
  */
 class AdminTest {
     private static final String CONNECTION = System.getenv("RAILBUS_CONNECTION_STRING");
@@ -62,16 +62,16 @@ class AdminTest {
 
     private static ServiceBusAdministrationClient administer(String connection) {
         String endpoint = connection.replaceFirst(".*Endpoint=sb://([^/;]+).*", "$1");
-        HttpPipelinePolicy plainHttp = (context, next) -> {
+        HttpPipelinePolicy port = (context, next) -> {
             HttpRequest request = context.getHttpRequest();
             URI uri = URI.create(request.getUrl().toString());
             String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
-            request.setUrl("http://" + endpoint + uri.getRawPath() + query);
+            request.setUrl("https://" + endpoint + uri.getRawPath() + query);
             return next.process();
         };
         return new ServiceBusAdministrationClientBuilder()
                 .connectionString(connection)
-                .addPolicy(plainHttp)
+                .addPolicy(port)
                 .buildClient();
     }
 
