@@ -1,7 +1,7 @@
 //! Access: who may do what, at one moment. (Entities contract 2.6)
 //!
 //! The rules of the namespace come from its configuration, those of queues and topics live with
-//! them. Rights rest on a [`Credential`] and are looked up each time that they are asked for, so a
+//! them. Rights rest on a credential and are looked up each time that they are asked for, so a
 //! key that is replaced, or a rule that goes, is felt by whoever came in with it.
 
 use std::collections::HashMap;
