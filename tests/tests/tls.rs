@@ -78,6 +78,30 @@ fn a_client_may_ask_for_tls_by_amqps_own_header() {
 }
 
 #[test]
+fn who_has_to_come_within_tls_is_told_so() {
+    let site = Site::secured();
+    let mut stream = peer::connect(site.address);
+    stream.write_all(b"AMQP\x03\x01\x00\x00").unwrap();
+    assert_eq!(read_to_end(&mut stream), b"AMQP\x02\x01\x00\x00");
+    let upgrade = "GET /$servicebus/websocket HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\n\
+        upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-protocol: amqp\r\n\
+        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let (head, body) = split(&http::exchange(site.address, upgrade));
+    assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    assert!(body.contains("https"), "{body}");
+    for path in ["/metrics", "/orders", "/$railbus/clock"] {
+        assert_eq!(http::get(site.address, path).0, 403, "{path}");
+    }
+    assert_eq!(http::get(site.address, "/health").0, 200);
+    check_exchange(&mut secured(&site), b"hello");
+}
+
+fn split(answer: &str) -> (String, String) {
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
 fn garbage_ends_its_own_connection_alone() {
     let site = Site::start();
     let mut other = secured(&site);

@@ -21,7 +21,7 @@ pub use message::{
 };
 
 use crate::config::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, parse_address,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, parse_address,
 };
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
@@ -409,6 +409,10 @@ pub struct ServeArguments {
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
     pub allow_development_key: bool,
+
+    /// Whose connections may go without TLS [default: local]
+    #[arg(long, value_enum, value_name = "WHO", env = "RAILBUS_PLAIN")]
+    pub plain: Option<Plain>,
 
     /// Broker time is real time plus an offset, which `railbus clock` moves; for tests
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]

@@ -90,6 +90,7 @@ impl Settings {
                 connections,
                 rules: keys.rules,
                 certificate: None,
+                plain: arguments.plain.or(config.plain).unwrap_or_default().into(),
                 backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, beside),
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,

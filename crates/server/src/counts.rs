@@ -64,12 +64,13 @@ counters! {
 }
 
 counters! {
-    /// Why a connection was refused before it was one of AMQP or HTTP.
+    /// Why a connection was refused before it was one of AMQP or HTTP, or could ask anything.
     Refused, ByRefusal {
         Full => "connections",
         FullOfAddress => "connections-per-address",
         TimeOut => "handshake-time-out",
         Tls => "tls",
+        Plain => "plain",
     }
 }
 
@@ -134,6 +135,7 @@ mod tests {
             ("connections-per-address", 0),
             ("handshake-time-out", 1),
             ("tls", 2),
+            ("plain", 0),
         ];
         assert_eq!(found, expected);
     }

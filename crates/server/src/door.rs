@@ -5,6 +5,7 @@
 //! connection into WebSocket. Whatever is none of these is given to the AMQP engine, which answers
 //! with the protocol header it would have liked. [AMQP 2.2]
 //!
+//! Who does not come from this machine speaks all of this within TLS, unless the owner lets others in without.
 //! Until a connection has said what it speaks, TLS included, it has the time of one handshake.
 
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use crate::counts::{Counts, Refused, Spoken};
 use crate::entrance::{self, Entrance, Ticket};
 use crate::http::backups::Backups;
 use crate::http::{self, Upgraded, Way};
-use crate::options::{Certificate, Limits};
+use crate::options::{Certificate, Limits, Plain};
 use crate::shard::{Directories, Inbox, Message};
 use crate::stream::Stream;
 use crate::tls::Tls;
@@ -51,6 +52,7 @@ pub struct House {
     pub admin: admin::Settings,
     pub directories: Directories,
     pub certificate: Option<Certificate>,
+    pub plain: Plain,
     pub backups: Option<Backups>,
     pub inbox: Inbox,
     pub next_connection: AtomicU64,
@@ -192,6 +194,8 @@ impl Visitor {
                 };
                 if *header == AMQP_TLS && self.house.certificate.is_some() {
                     self.serve_tls_after_header(stream).await;
+                } else if !self.may_be_plain() {
+                    self.demand_tls(stream).await;
                 } else {
                     self.serve_amqp(stream, header, self.since).await;
                 }
@@ -216,6 +220,19 @@ impl Visitor {
             }
         }
         Some(header)
+    }
+
+    fn may_be_plain(&self) -> bool {
+        self.house.plain.admits(self.peer.ip())
+    }
+
+    /// Answers with the protocol header that would have been right. [AMQP 2.2]
+    async fn demand_tls(&self, mut stream: TcpStream) {
+        self.house.counts.refused.of(Refused::Plain).raise();
+        tracing::warn!(peer = %self.peer, "a connection is refused: it is not within TLS");
+        if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
+            drop(self.in_time(stream.shutdown()).await);
+        }
     }
 
     async fn serve_tls_after_header(&self, mut stream: TcpStream) {
@@ -296,6 +313,7 @@ impl Visitor {
         let way = Way {
             is_loopback: self.is_loopback,
             is_tls,
+            is_private: is_tls || self.may_be_plain(),
         };
         http::serve(stream, Arc::clone(&self.house), way).await
     }

@@ -37,6 +37,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Operation;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::counts::Refused;
 use crate::door::House;
 use answer::Response;
 use caller::Caller;
@@ -49,6 +50,8 @@ const FAILURES: u32 = 32;
 
 /// Where the counters are.
 const METRICS: &str = "/metrics";
+/// Whether all is well; open to everybody, however they come.
+const HEALTH: &str = "/health";
 /// What is ours besides the contracts.
 const OWN: &str = "/$railbus/";
 
@@ -66,6 +69,8 @@ pub struct Way {
     /// Through a listener that only this machine can reach.
     pub is_loopback: bool,
     pub is_tls: bool,
+    /// Within TLS, or let in without it.
+    pub is_private: bool,
 }
 
 /// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
@@ -86,10 +91,7 @@ where
         let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
         let failures = Arc::clone(&failures);
         Box::pin(async move {
-            let mut response = match upgrade::respond(&request, &house, way.is_loopback) {
-                Some(response) => response,
-                None => respond(request, &house, way).await,
-            };
+            let mut response = admit(request, &house, way).await;
             house.counts.answer(response.status());
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
@@ -143,6 +145,19 @@ fn log(result: &hyper::Result<()>) {
     }
 }
 
+/// Answers a request if it may come the way it did.
+async fn admit(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
+    if !way.is_private && request.uri().path() != HEALTH {
+        house.counts.refused.of(Refused::Plain).raise();
+        tracing::warn!("a request is refused: it is not within TLS");
+        return answer::plain();
+    }
+    match upgrade::respond(&request, house, way.is_loopback) {
+        Some(response) => response,
+        None => respond(request, house, way).await,
+    }
+}
+
 async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
     if is_ambiguous(request.headers()) {
         return answer::ambiguous();
@@ -151,7 +166,7 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Re
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
     let is_management = !is_own && admin::is_meant(&request);
-    if path == "/health" && !is_management {
+    if path == HEALTH && !is_management {
         return health(request.method(), !*house.stopping.borrow());
     }
     if path == "/" {

@@ -34,6 +34,6 @@ pub use administrator::Administrator;
 pub use desk::Closed;
 pub use namespace::Namespace;
 pub use options::{
-    Certificate, Limits, Options, QueueDefinition, SubscriptionDefinition, TopicDefinition,
+    Certificate, Limits, Options, Plain, QueueDefinition, SubscriptionDefinition, TopicDefinition,
 };
 pub use server::{Prepared, Server, StartError};

@@ -1,6 +1,6 @@
 //! Options: what a server is started with. Plain values, handed over whole.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub struct Options {
     pub rules: AccessRules,
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
+    /// Who may do without TLS.
+    pub plain: Plain,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
     /// Where backups are made that are asked for over HTTP; none are when there is no such place.
@@ -38,6 +40,30 @@ pub struct Options {
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions, likewise.
     pub topics: Vec<TopicDefinition>,
+}
+
+/// Whose connections may go without TLS.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Plain {
+    /// Nobody's.
+    Nobody,
+    /// Those that come from this machine.
+    #[default]
+    Local,
+    /// Everybody's.
+    Everyone,
+}
+
+impl Plain {
+    /// Whether a connection from that address may.
+    #[must_use]
+    pub fn admits(self, peer: IpAddr) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Local => peer.to_canonical().is_loopback(),
+            Self::Everyone => true,
+        }
+    }
 }
 
 /// A queue as the configuration wants it.
@@ -106,6 +132,39 @@ impl Default for Limits {
             http_header_bytes: 16 << 10,
             http_body_bytes: admin::MAX_BODY,
             farewell: Duration::from_secs(2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(plain: Plain, peer: &str, expected: bool) {
+        assert_eq!(plain.admits(peer.parse().unwrap()), expected, "{peer}");
+    }
+
+    #[test]
+    fn what_comes_from_this_machine_is_local() {
+        for peer in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
+            check(Plain::Local, peer, true);
+        }
+        for peer in [
+            "192.168.0.1",
+            "10.0.0.127",
+            "fe80::1",
+            "::ffff:10.0.0.1",
+            "::",
+        ] {
+            check(Plain::Local, peer, false);
+        }
+    }
+
+    #[test]
+    fn everyone_and_nobody_are_just_that() {
+        for peer in ["127.0.0.1", "192.168.0.1", "::1"] {
+            check(Plain::Everyone, peer, true);
+            check(Plain::Nobody, peer, false);
         }
     }
 }

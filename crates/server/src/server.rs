@@ -119,6 +119,7 @@ impl Prepared {
             admin: options.admin,
             directories,
             certificate: options.certificate,
+            plain: options.plain,
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             inbox: inbox.clone(),
             next_connection: AtomicU64::new(1),

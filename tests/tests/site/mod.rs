@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
-use server::{Limits, Options, Prepared, QueueDefinition, Server};
+use server::{Limits, Options, Plain, Prepared, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::MemoryDisk;
 use tokio::runtime::Runtime;
@@ -41,14 +41,26 @@ impl Site {
         })
     }
 
+    /// Takes nothing without TLS, not even from this machine.
+    pub fn secured() -> Self {
+        Self::of(Limits::default(), Plain::Nobody)
+    }
+
     pub fn with(limits: Limits) -> Self {
+        Self::of(limits, Plain::Local)
+    }
+
+    fn of(limits: Limits, plain: Plain) -> Self {
         let runtime = Runtime::new().expect("threads");
         let (config, trust) = certificate();
         let (certificate, shown) = watch::channel(config);
         let disk = MemoryDisk::new();
         disk.set_automatic(true);
         let prepared = runtime.block_on(Prepared::new(
-            options(limits, shown),
+            Options {
+                plain,
+                ..options(limits, shown)
+            },
             Box::new(disk.open()),
             Arc::new(Notify::new()),
         ));
@@ -112,6 +124,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
     };
     Options {
         certificate: Some(certificate),
+        plain: Plain::default(),
         virtual_clock: false,
         backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],

@@ -23,6 +23,29 @@ impl From<Durability> for rocks::Durability {
     }
 }
 
+/// Whose connections may go without TLS.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Plain {
+    /// Nobody's
+    Nobody,
+    /// Those that come from this machine
+    #[default]
+    Local,
+    /// Everybody's
+    Everyone,
+}
+
+impl From<Plain> for server::Plain {
+    fn from(plain: Plain) -> Self {
+        match plain {
+            Plain::Nobody => Self::Nobody,
+            Plain::Local => Self::Local,
+            Plain::Everyone => Self::Everyone,
+        }
+    }
+}
+
 /// The tier whose limits management over HTTP keeps.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]

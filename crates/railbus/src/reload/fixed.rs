@@ -50,6 +50,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.backup_directory != new.server.backup_directory,
         ),
         ("listen", old.server.listen != new.server.listen),
+        ("plain", old.server.plain != new.server.plain),
         ("log-format", old.log_format != new.log_format),
         ("durability", old.store.durability != new.store.durability),
         ("memory", old.store.memory_bytes != new.store.memory_bytes),

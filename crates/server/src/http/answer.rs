@@ -46,6 +46,13 @@ pub fn ambiguous() -> Response {
     with_header(response, CONNECTION, "close")
 }
 
+/// For a request that came without TLS and must not; nothing behind it is read.
+pub fn plain() -> Response {
+    let message = "this broker is spoken to over https, unless from its own machine or started with --plain everyone";
+    let response = error(StatusCode::FORBIDDEN, message);
+    with_header(response, CONNECTION, "close")
+}
+
 pub fn method_not_allowed(allowed: &'static str) -> Response {
     let message = format!("only {allowed} are allowed here");
     let response = error(StatusCode::METHOD_NOT_ALLOWED, &message);
