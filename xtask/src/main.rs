@@ -40,7 +40,7 @@ enum Command {
     },
     /// Runs the simulator: whole brokers under virtual time, with faults by seed
     Sim {
-        /// How many operations; without it five million, or the one run that the seed names
+        /// How many operations; without it ten million, or the one run that the seed names
         #[arg(long)]
         operations: Option<u64>,
         /// The first seed
