@@ -195,12 +195,12 @@ fn only_manage_may_see_or_change_entities() {
     let rules = "
         [[auth.rules]]
         name = 'sender'
-        primary-key = 'hush'
+        primary-key = 'hush-hush'
         rights = ['send', 'listen']
     ";
     let broker = Setup::new().configure(rules).start();
-    // sender:hush
-    let sender = "authorization: Basic c2VuZGVyOmh1c2g=";
+    // sender:hush-hush
+    let sender = "authorization: Basic c2VuZGVyOmh1c2gtaHVzaA==";
     for headers in [&[][..], &[sender]] {
         for (method, path) in [("GET", ""), ("GET", "/orders"), ("DELETE", "/orders")] {
             assert_eq!(
