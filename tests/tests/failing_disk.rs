@@ -73,6 +73,7 @@ fn options() -> Options {
     };
     Options {
         certificate: None,
+        plain: server::Plain::default(),
         virtual_clock: false,
         backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],

@@ -13,7 +13,9 @@ mod toml_file;
 #[cfg(test)]
 mod topic_tests;
 
-pub use choice::{Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Right, Sku};
+pub use choice::{
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, Right, Sku,
+};
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};
 pub use json::read_text;
