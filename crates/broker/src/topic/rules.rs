@@ -135,11 +135,10 @@ impl Directory {
         let wanted = description.compile()?;
         let topic = self.topic_of(subscription)?;
         match topic.rules.get(subscription, &wanted.name) {
-            Some(there) if **there == wanted => return Ok(()),
-            Some(_) => self.remove_rule(subscription, &wanted.name, cx)?,
-            None => {}
+            Some(there) if **there == wanted => Ok(()),
+            Some(_) => self.replace_rule(subscription, description, cx),
+            None => self.add_rule(subscription, description, cx),
         }
-        self.add_rule(subscription, description, cx)
     }
 
     pub(crate) fn remove_rule(

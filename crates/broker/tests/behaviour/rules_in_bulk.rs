@@ -113,6 +113,34 @@ fn a_topics_rules_take_so_much_memory_together_and_no_more() {
 }
 
 #[test]
+fn a_rule_that_has_no_room_for_what_a_file_makes_of_it_stays_as_it_is() {
+    let mut world = world();
+    add(&mut world, FIRST, rule("kept", 1)).unwrap();
+    let mut added = 0;
+    while add(&mut world, SECOND, rule(&format!("r{added}"), LARGE)).is_ok() {
+        added += 1;
+    }
+    world.turn(Command::EnsureSubscription {
+        request: request(0),
+        namespace: NamespaceId(0),
+        topic: "t".to_owned(),
+        name: "first".to_owned(),
+        settings: Box::default(),
+        rules: Some(vec![*rule("kept", LARGE)]),
+    });
+    let check = |world: &mut World| {
+        let page = page(world, FIRST, 0, 10);
+        let [kept] = page.as_slice() else {
+            panic!("{page:?}");
+        };
+        assert_eq!(kept.filter, rule("kept", 1).filter);
+    };
+    check(&mut world);
+    world.restart();
+    check(&mut world);
+}
+
+#[test]
 fn a_page_of_rules_ends_with_the_one_that_takes_it_beyond_its_bytes() {
     let mut world = world();
     for index in 0..30 {
