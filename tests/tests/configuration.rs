@@ -147,6 +147,29 @@ fn keys_are_reloaded_and_links_that_rested_on_the_old_ones_end() {
 }
 
 #[test]
+fn a_file_that_says_nothing_any_more_takes_no_key_away() {
+    let key = "primary-key = 'a-key-of-ones-own'";
+    let rule = format!("[[auth.rules]]\nname = 'owner'\n{key}\nrights = ['manage']\n");
+    let setup = Setup::new().configure(&rule);
+    let broker = setup.start();
+    let file = setup.directory().join("railbus.toml");
+    let check = |said: &str| {
+        broker.signal(Signal::HUP);
+        broker.wait_for_log(said);
+        let asked = http::get(broker.address(), "/$railbus/entities");
+        assert_eq!(asked.0, 401);
+    };
+    write(&setup, "railbus.toml", "");
+    check("is empty or not there any more");
+    fs::remove_file(&file).expect("it is there");
+    check("is empty or not there any more");
+    write(&setup, "railbus.toml", "# no rules\n");
+    check("there is no key in the configuration any more");
+    write(&setup, "railbus.toml", &rule);
+    check("reloaded: nothing has changed");
+}
+
+#[test]
 fn a_changed_file_is_reloaded_without_being_asked_for() {
     let setup = Setup::new().arguments(&["--entities", "entities.json"]);
     write(&setup, "entities.json", r#"{"queues": [{"name": "a"}]}"#);

@@ -31,6 +31,12 @@ enum Trouble {
     Settings(#[from] Refusal),
     #[error("{0} can not change while the broker runs; restart it for that")]
     Fixed(String),
+    #[error("{} is empty or not there any more; restart the broker to do without it", .0.display())]
+    Gone(PathBuf),
+    #[error(
+        "there is no key in the configuration any more, and a running broker does not go back to the development key; restart it for that"
+    )]
+    NoKey,
     #[error("{0}")]
     Plan(String),
     #[error(transparent)]
@@ -48,7 +54,10 @@ pub struct Reloader {
     data: PathBuf,
     administrator: Administrator,
     certificate: tls::Bell,
+    /// Of the files when they were last read.
     stamps: Vec<Option<Stamp>>,
+    /// Of what the broker runs with.
+    taken: Vec<Option<Stamp>>,
 }
 
 impl Reloader {
@@ -60,8 +69,10 @@ impl Reloader {
         administrator: Administrator,
         certificate: tls::Bell,
     ) -> Self {
+        let taken = stamps(&running.files);
         Self {
-            stamps: stamps(&running.files),
+            stamps: taken.clone(),
+            taken,
             arguments,
             running,
             data: data.to_owned(),
@@ -70,12 +81,15 @@ impl Reloader {
         }
     }
 
-    /// Reloads on every signal and change, until the broker stops.
+    /// Reloads on every signal and change, until the broker stops. A file that is still being written
+    /// changes from one look to the next, and is left until it does not.
     pub async fn run(mut self, mut hang_up: Signal) {
+        let mut before = self.stamps.clone();
         loop {
             let asked = tokio::time::timeout(LOOK, hang_up.recv()).await.is_ok();
             let stamps = stamps(&self.running.files);
-            if !asked && stamps == self.stamps {
+            let is_settled = std::mem::replace(&mut before, stamps.clone()) == stamps;
+            if !asked && (stamps == self.stamps || !is_settled) {
                 continue;
             }
             self.stamps = stamps;
@@ -92,15 +106,30 @@ impl Reloader {
     }
 
     async fn reload(&mut self) -> Result<(), Trouble> {
+        if let Some(file) = self.gone() {
+            return Err(Trouble::Gone(file.to_owned()));
+        }
         let arguments = self.arguments.clone();
         let read = tokio::task::spawn_blocking(move || Settings::resolve(&arguments));
         let new = read.await??;
         if let Some(name) = fixed::difference(&self.running, &new) {
             return Err(Trouble::Fixed(name));
         }
+        if new.server.rules.is_development && !self.running.server.rules.is_development {
+            return Err(Trouble::NoKey);
+        }
         let plan = self.plan(&new).await?;
         let certificate = self.certificate(&new).await?;
         self.take_over(new, &plan, certificate).await
+    }
+
+    /// A file that the broker runs with and that says nothing any more.
+    fn gone(&self) -> Option<&Path> {
+        let says = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| stamp::size(stamp) > 0);
+        let now = self.stamps.iter().zip(&self.taken);
+        let mut files = now.zip(&self.running.files);
+        let gone = files.find(|((now, taken), _)| says(taken) && !says(now));
+        gone.map(|(_, file)| file.as_path())
     }
 
     /// What has to change of entities, if all of it can.
@@ -170,7 +199,12 @@ impl Reloader {
         if is_silent && plan.is_empty() {
             tracing::info!("reloaded: nothing has changed");
         }
-        self.stamps = stamps(&new.files);
+        // What was read is what was there before; a file that is new is read once more.
+        let known = self.running.files.iter().zip(&self.stamps);
+        let known: Vec<_> = known.map(|(file, stamp)| (file.clone(), *stamp)).collect();
+        let stamp = |file: &PathBuf| known.iter().find(|(of, _)| of == file)?.1;
+        self.stamps = new.files.iter().map(stamp).collect();
+        self.taken.clone_from(&self.stamps);
         self.running = new;
         Ok(())
     }

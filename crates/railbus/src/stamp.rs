@@ -10,6 +10,11 @@ use std::path::Path;
 /// Which file it is, its size, and when it was written, in seconds and nanoseconds.
 pub type Stamp = (u64, u64, i64, i64);
 
+/// The size of a file of that stamp, in bytes.
+pub fn size((_, size, _, _): Stamp) -> u64 {
+    size
+}
+
 /// The stamp of what `path` leads to; none if there is nothing.
 pub fn of(path: &Path) -> Option<Stamp> {
     let file = fs::metadata(path).ok()?;
