@@ -34,15 +34,11 @@ pub fn messages(
     now: Wall,
     chance: &mut dyn FnMut() -> [u8; 16],
 ) -> Result<Vec<Bytes>, Error> {
-    let drafts = if is_batch(request.headers()) {
-        batch::read(request.body())?
-    } else {
-        vec![draft::Draft::of(request)?]
-    };
-    drafts
-        .into_iter()
-        .map(|draft| draft.encode(now, chance))
-        .collect()
+    if is_batch(request.headers()) {
+        return batch::read(request.body(), |draft| draft.encode(now, chance));
+    }
+    let draft = draft::Draft::of(request)?;
+    Ok(vec![draft.encode(now, chance)?])
 }
 
 fn is_batch(headers: &HeaderMap) -> bool {

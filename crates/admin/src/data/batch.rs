@@ -1,10 +1,15 @@
 //! Batch: several messages in one request, as JSON. (Admin contract 11)
+//!
+//! Each entry becomes its message before the next one is read, and counts are bounded while they are
+//! read, so a request takes up little more than its bytes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use amqp::Value;
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::broker_properties::Given;
 use super::draft::Draft;
@@ -12,6 +17,8 @@ use crate::error::Error;
 
 /// As many as in a batch over AMQP.
 const MOST: usize = 16_384;
+/// Properties of one message.
+const MOST_PROPERTIES: usize = 4_096;
 
 /// One message. Names that are not known are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -19,6 +26,7 @@ const MOST: usize = 16_384;
 struct Entry {
     body: String,
     broker_properties: Given,
+    #[serde(deserialize_with = "properties")]
     user_properties: BTreeMap<String, Scalar>,
 }
 
@@ -45,19 +53,90 @@ impl Scalar {
     }
 }
 
-/// The messages of a batch, all or none.
-pub(super) fn read(body: &[u8]) -> Result<Vec<Draft>, Error> {
-    let entries: Vec<Entry> = serde_json::from_slice(body).map_err(|error| {
-        Error::bad(format!(
-            "Bad Request. The batch is not understood: {error}."
-        ))
-    })?;
-    if entries.len() > MOST {
-        return Err(Error::bad(format!(
-            "Bad Request. A batch has at most {MOST} messages."
-        )));
+/// The messages of a batch as `encode` makes them, all or none.
+pub(super) fn read(
+    body: &[u8],
+    encode: impl FnMut(Draft) -> Result<Bytes, Error>,
+) -> Result<Vec<Bytes>, Error> {
+    let mut refused = None;
+    let messages = Messages {
+        encode,
+        refused: &mut refused,
+    };
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let read = messages.deserialize(&mut json);
+    let read = read.and_then(|messages| json.end().map(|()| messages));
+    read.map_err(|error| {
+        let text = format!("Bad Request. The batch is not understood: {error}.");
+        refused.unwrap_or_else(|| Error::bad(text))
+    })
+}
+
+/// Makes messages of entries as they are read.
+struct Messages<'a, F> {
+    encode: F,
+    /// Why one of them can not be.
+    refused: &'a mut Option<Error>,
+}
+
+impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> DeserializeSeed<'de> for Messages<'_, F> {
+    type Value = Vec<Bytes>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_seq(self)
     }
-    Ok(entries.into_iter().map(Entry::draft).collect())
+}
+
+impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> Visitor<'de> for Messages<'_, F> {
+    type Value = Vec<Bytes>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut messages = Vec::new();
+        while let Some(entry) = entries.next_element::<Entry>()? {
+            if messages.len() >= MOST {
+                let text = format!("a batch has at most {MOST} messages");
+                return Err(A::Error::custom(text));
+            }
+            match (self.encode)(entry.draft()) {
+                Ok(message) => messages.push(message),
+                Err(error) => {
+                    *self.refused = Some(error);
+                    return Err(A::Error::custom("a message is refused"));
+                }
+            }
+        }
+        Ok(messages)
+    }
+}
+
+fn properties<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, Scalar>, D::Error> {
+    struct Properties;
+
+    impl<'de> Visitor<'de> for Properties {
+        type Value = BTreeMap<String, Scalar>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("properties by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut found = BTreeMap::new();
+            while let Some((name, value)) = entries.next_entry()? {
+                if found.len() >= MOST_PROPERTIES {
+                    let text = format!("a message has at most {MOST_PROPERTIES} properties");
+                    return Err(A::Error::custom(text));
+                }
+                found.insert(name, value);
+            }
+            Ok(found)
+        }
+    }
+
+    json.deserialize_map(Properties)
 }
 
 impl Entry {
@@ -70,6 +149,51 @@ impl Entry {
                 .map(|(name, value)| (Value::String(name), value.value()))
                 .collect(),
             body: Bytes::from(self.body),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str) -> Result<usize, String> {
+        let mut made = 0;
+        let read = read(body.as_bytes(), |_| {
+            made += 1;
+            Ok(Bytes::new())
+        });
+        let read = read.map_err(|error| format!("{error:?}"));
+        assert!(made <= MOST, "more were made than may be");
+        read.map(|messages| messages.len())
+    }
+
+    fn entries(count: usize) -> String {
+        format!("[{}]", vec!["{}"; count].join(","))
+    }
+
+    #[test]
+    fn a_batch_has_so_many_messages_and_no_more() {
+        assert_eq!(check(&entries(MOST)), Ok(MOST));
+        let refused = check(&entries(400_000)).unwrap_err();
+        assert!(refused.contains("at most 16384 messages"), "{refused}");
+    }
+
+    #[test]
+    fn a_message_has_so_many_properties_and_no_more() {
+        let with = |count: usize| {
+            let properties: Vec<_> = (0..count).map(|n| format!("\"p{n}\":1")).collect();
+            format!(r#"[{{"UserProperties":{{{}}}}}]"#, properties.join(","))
+        };
+        assert_eq!(check(&with(MOST_PROPERTIES)), Ok(1));
+        let refused = check(&with(MOST_PROPERTIES + 1)).unwrap_err();
+        assert!(refused.contains("at most 4096 properties"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_no_list_of_messages_is_refused() {
+        for body in ["", "{}", "[1]", "[{}", "[{}]x", r#"[{"Body":1}]"#] {
+            assert!(check(body).is_err(), "{body}");
         }
     }
 }
