@@ -23,8 +23,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
     if segments.any(|segment| segment.eq_ignore_ascii_case("subscriptions")) {
         return Err(bad(path, "'subscriptions' stands for those of a topic"));
     }
-    let last = path.rsplit('/').next().unwrap_or_default();
-    if last.eq_ignore_ascii_case("messages") && last != path {
+    let mut below = path.split('/').skip(1);
+    if below.any(|segment| segment.eq_ignore_ascii_case("messages")) {
         return Err(bad(path, "'messages' stands for those of an entity"));
     }
     Ok(())

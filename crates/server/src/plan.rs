@@ -278,7 +278,7 @@ impl Planner<'_> {
             others.retain(|rule| {
                 !wanted
                     .iter()
-                    .any(|it| it.name.eq_ignore_ascii_case(&rule.name))
+                    .any(|it| it.name.to_lowercase() == rule.name.to_lowercase())
             });
             others.sort_by(|one, other| one.name.cmp(&other.name));
             for RuleDescription { name, .. } in others {

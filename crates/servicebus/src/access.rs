@@ -150,6 +150,7 @@ impl Access {
     fn reaching<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
         let namespace = self.namespace.rules.iter();
         let entities = self_and_ancestors(path)
+            .filter(|ancestor| is_within(path, ancestor))
             .filter_map(|ancestor| self.entities.get(ancestor))
             .flat_map(|rules| rules.iter());
         namespace.filter(|rule| rule.reaches(path)).chain(entities)
@@ -164,6 +165,17 @@ fn self_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|end| path.get(..end))
 }
 
+/// Whether `path` is an entity's at `entity`, which it begins with: itself, a subqueue, a subscription of
+/// it, or its messages over HTTP. What else stands below is an entity of its own.
+fn is_within(path: &str, entity: &str) -> bool {
+    const OWN: [&str; 4] = ["$deadletterqueue", "$transfer", "subscriptions", "messages"];
+    let rest = path.get(entity.len()..).unwrap_or_default();
+    let next = rest
+        .strip_prefix('/')
+        .and_then(|rest| rest.split('/').next());
+    next.is_none_or(|next| OWN.contains(&next))
+}
+
 fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {
     AccessRule {
         name: rule.key_name.clone(),
@@ -175,5 +187,51 @@ fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {
             manage: rule.manage,
         },
         entity: Some(path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a rule of the queue `orders` gives rights at a path.
+    fn check(path: &str, expected: bool) {
+        let mut access = Access::default();
+        let rule = AuthorizationRule {
+            key_name: "owner".to_owned(),
+            claim_type: "SharedAccessKey".to_owned(),
+            claim_value: "None".to_owned(),
+            send: false,
+            listen: false,
+            manage: true,
+            primary_key: "the-key-of-orders".to_owned(),
+            secondary_key: String::new(),
+            created: 0,
+            modified: 0,
+        };
+        access.set_entity("Orders", &[rule]);
+        let credential = access.log_in("owner", b"the-key-of-orders").unwrap();
+        let rights = access.rights(&credential, path);
+        assert_eq!(rights.manage, expected, "{path}");
+    }
+
+    #[test]
+    fn a_rule_of_an_entity_holds_for_what_is_the_entitys() {
+        for path in [
+            "orders",
+            "orders/$deadletterqueue",
+            "orders/$transfer/$deadletterqueue",
+            "orders/subscriptions/all/$deadletterqueue",
+            "orders/messages/head",
+        ] {
+            check(path, true);
+        }
+    }
+
+    #[test]
+    fn a_rule_of_an_entity_does_not_hold_for_an_entity_below_it() {
+        for path in ["", "orders2", "orders/eu", "orders/eu/messages", "others"] {
+            check(path, false);
+        }
     }
 }

@@ -93,8 +93,9 @@ pub(crate) fn scope(uri: &str) -> String {
     let uri = uri.split('?').next().unwrap_or_default();
     let path = normalise(uri).to_lowercase();
     match strip_segment(&path, MANAGEMENT) {
+        // The namespace's own node is not the namespace.
+        Some("") | None => path,
         Some(place) => place.to_owned(),
-        None => path,
     }
 }
 

@@ -111,6 +111,8 @@ fn an_audience_loses_scheme_host_port_case_and_management() {
         ("wss://host/orders/", "orders"),
         ("amqps://host/", ""),
         ("amqps://host", ""),
+        // The node, not all that is in the namespace.
+        ("amqps://host/$management", "$management"),
         ("orders", "orders"),
     ];
     for (uri, expected) in table {

@@ -93,6 +93,17 @@ fn problem(text: &str) -> Option<&'static str> {
         Some("it must begin and end with a letter or digit")
     } else if text.contains("//") {
         Some("a segment between two `/` is empty")
+    } else if text
+        .split('/')
+        .any(|segment| segment.eq_ignore_ascii_case("subscriptions"))
+    {
+        Some("`subscriptions` stands for those of a topic")
+    } else if text
+        .split('/')
+        .skip(1)
+        .any(|segment| segment.eq_ignore_ascii_case("messages"))
+    {
+        Some("`messages` stands for those of an entity")
     } else {
         None
     }

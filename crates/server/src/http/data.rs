@@ -19,6 +19,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, StatusCode};
+use percent_encoding::percent_decode_str;
 use servicebus::{Entity, Operation};
 
 use super::Way;
@@ -34,7 +35,8 @@ pub fn call(request: &Request<Incoming>, house: &House) -> Option<Call> {
     let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
     let call = Call::parse(request.method(), request.uri()).filter(|_| !is_atom)?;
     let path = request.uri().path().trim_matches('/');
-    house.directory().get(path).is_none().then_some(call)
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    house.directory().get(&path).is_none().then_some(call)
 }
 
 /// Answers a request.
@@ -56,7 +58,7 @@ pub async fn respond(
                 post::respond(request, &call, entity, house).await
             }
             Action::PeekLock | Action::ReceiveAndDelete => {
-                take::respond(&head, call, entity, way, house).await
+                take::respond(&head, call, caller, entity, way, house).await
             }
             Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
                 settle::respond(call, token, entity, house).await

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use admin::Error;
 use admin::data::{self, Action, Call};
-use broker::{Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId};
+use broker::{Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestId};
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Request, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use servicebus::Entity;
+use servicebus::{Entity, Operation};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::super::Way;
+use super::super::admin::unauthorized;
+use super::super::caller::Caller;
 use super::{Response, empty};
 use crate::desk::Desk;
 use crate::door::House;
@@ -46,29 +48,58 @@ enum Taken {
 /// Where the result goes, and whether anybody waits for it.
 type Answer = oneshot::Sender<Result<Response, Error>>;
 
+/// Who waits, and what they showed for which path.
+struct Waiting {
+    caller: Caller,
+    path: String,
+}
+
+impl Waiting {
+    /// Whether they still may: keys are replaced, and tokens expire, while somebody waits.
+    fn check(&self, house: &House) -> Result<(), Error> {
+        let allowed = self.caller.check(house, Operation::TakeMessage, &self.path);
+        allowed.map_err(|reason| unauthorized(&reason))
+    }
+}
+
 /// Receives a message and shows it, or says that there was none.
 pub async fn respond(
     head: &Request<()>,
     call: Call,
+    caller: Caller,
     entity: Arc<Entity>,
     way: Way,
     house: &Arc<House>,
 ) -> Result<Response, Error> {
     let (answer, answered) = oneshot::channel();
     let base = base(head, &call, way);
+    let path = head.uri().path().to_owned();
+    let waiting = Waiting { caller, path };
     let house = Arc::clone(house);
     drop(tokio::spawn(async move {
-        take(&call, &entity, &base, answer, &house).await;
+        take(&call, &entity, &base, &waiting, answer, &house).await;
     }));
     answered.await.unwrap_or_else(|_| Err(Error::unavailable()))
 }
 
-async fn take(call: &Call, entity: &Entity, base: &str, mut answer: Answer, house: &House) {
+async fn take(
+    call: &Call,
+    entity: &Entity,
+    base: &str,
+    waiting: &Waiting,
+    mut answer: Answer,
+    house: &House,
+) {
     let Ok(mut desk) = Desk::open_in(house).await else {
         return;
     };
     match receive(call, entity, &mut answer, &mut desk, house).await {
         Taken::Message(delivery) => {
+            if let Err(error) = waiting.check(house) {
+                give_back(call, entity, &delivery, &mut desk).await;
+                drop(answer.send(Err(error)));
+                return desk.leave().await;
+            }
             hand_out(call, entity, base, &delivery, answer, &mut desk, house).await;
         }
         // Nobody may wait for these any more.
@@ -153,16 +184,10 @@ async fn hand_out(
     desk: &mut Desk,
     house: &House,
 ) {
-    let settle = |request, outcome| Command::Settle {
-        request,
-        entity: entity.id,
-        subqueue: call.subqueue,
-        token: delivery.token,
-        outcome,
-    };
     let is_wanted = !answer.is_closed();
     if is_wanted && call.action == Action::ReceiveAndDelete {
-        let complete = settle(Some(desk.request(0)), Outcome::Complete);
+        let request = Some(desk.request(0));
+        let complete = settle(call, entity, delivery, request, Outcome::Complete);
         let response = match removed(complete, desk).await {
             Some(true) => Ok(show(delivery, None, StatusCode::OK)),
             // Its lock is lost already: somebody else will have it.
@@ -176,10 +201,31 @@ async fn hand_out(
     let until = now.saturating_add(delivery.lock_ms.unwrap_or_default());
     let response = show(delivery, Some((base, until)), StatusCode::CREATED);
     if !is_wanted || answer.send(Ok(response)).is_err() {
-        let release = settle(None, Outcome::Release);
-        // A shard that has ended holds no locks.
-        let _ = desk.tell(vec![release]).await;
+        give_back(call, entity, delivery, desk).await;
     }
+}
+
+fn settle(
+    call: &Call,
+    entity: &Entity,
+    delivery: &Delivery,
+    request: Option<RequestId>,
+    outcome: Outcome,
+) -> Command {
+    Command::Settle {
+        request,
+        entity: entity.id,
+        subqueue: call.subqueue,
+        token: delivery.token,
+        outcome,
+    }
+}
+
+/// Makes a locked message available again, as if nobody had seen it.
+async fn give_back(call: &Call, entity: &Entity, delivery: &Delivery, desk: &mut Desk) {
+    let release = settle(call, entity, delivery, None, Outcome::Release);
+    // A shard that has ended holds no locks.
+    let _ = desk.tell(vec![release]).await;
 }
 
 /// Whether a message is removed for good; `None` when the server stops or has failed.
