@@ -56,8 +56,6 @@ pub struct Reloader {
     certificate: tls::Bell,
     /// Of the files when they were last read.
     stamps: Vec<Option<Stamp>>,
-    /// Of what the broker runs with.
-    taken: Vec<Option<Stamp>>,
 }
 
 impl Reloader {
@@ -69,10 +67,8 @@ impl Reloader {
         administrator: Administrator,
         certificate: tls::Bell,
     ) -> Self {
-        let taken = stamps(&running.files);
         Self {
-            stamps: taken.clone(),
-            taken,
+            stamps: running.stamps.clone(),
             arguments,
             running,
             data: data.to_owned(),
@@ -126,7 +122,7 @@ impl Reloader {
     /// A file that the broker runs with and that says nothing any more.
     fn gone(&self) -> Option<&Path> {
         let says = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| stamp::size(stamp) > 0);
-        let now = self.stamps.iter().zip(&self.taken);
+        let now = self.stamps.iter().zip(&self.running.stamps);
         let mut files = now.zip(&self.running.files);
         let gone = files.find(|((now, taken), _)| says(taken) && !says(now));
         gone.map(|(_, file)| file.as_path())
@@ -199,12 +195,7 @@ impl Reloader {
         if is_silent && plan.is_empty() {
             tracing::info!("reloaded: nothing has changed");
         }
-        // What was read is what was there before; a file that is new is read once more.
-        let known = self.running.files.iter().zip(&self.stamps);
-        let known: Vec<_> = known.map(|(file, stamp)| (file.clone(), *stamp)).collect();
-        let stamp = |file: &PathBuf| known.iter().find(|(of, _)| of == file)?.1;
-        self.stamps = new.files.iter().map(stamp).collect();
-        self.taken.clone_from(&self.stamps);
+        self.stamps.clone_from(&new.stamps);
         self.running = new;
         Ok(())
     }

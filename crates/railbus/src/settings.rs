@@ -18,6 +18,7 @@ use crate::data_directory::Location;
 use crate::entropy;
 use crate::keys::{Keys, ShownKey};
 use crate::refusal::Refusal;
+use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
 
 /// Where settings are if nobody says so.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub auth: Auth,
     /// What all this was read from, whether it is there or not.
     pub files: Vec<PathBuf>,
+    /// Of each of them, before it was read.
+    pub stamps: Vec<Option<Stamp>>,
     /// What a user should know about the configuration, although it is accepted.
     pub warnings: Vec<String>,
 }
@@ -50,6 +53,8 @@ impl Settings {
     /// Puts the settings together.
     pub fn resolve(arguments: &ServeArguments) -> Result<Self, Refusal> {
         let file = config_file(arguments);
+        let named = file.clone().unwrap_or_else(|| PathBuf::from(USUAL_FILE));
+        let (mut files, mut stamps) = (vec![named.clone()], vec![stamp::of(&named)]);
         let (config, of_settings) = match &file {
             Some(file) => read_railbus_toml(file)?,
             None => Default::default(),
@@ -63,8 +68,7 @@ impl Settings {
             .clone()
             .or_else(|| config.entities.as_ref().map(beside));
         let entities_file = entities_file.or_else(emulator_config_path);
-        let usual = || PathBuf::from(USUAL_FILE);
-        let mut files = vec![file.clone().unwrap_or_else(usual)];
+        stamps.extend(entities_file.iter().map(|file| stamp::of(file)));
         files.extend(entities_file.clone());
         let entities = entities(entities_file, of_settings)?;
         let memory = check_memory(arguments, &config)?;
@@ -101,6 +105,7 @@ impl Settings {
             limits: config.limits,
             auth: config.auth,
             files,
+            stamps,
             warnings: entities.warnings,
         })
     }
