@@ -8,7 +8,7 @@ use e2e::{Peer, Setup};
 
 const IDLE: usize = 1_000;
 /// What an idle connection may cost, in KiB.
-const KIB_PER_CONNECTION: u64 = 24;
+const KIB_PER_CONNECTION: u64 = 20;
 
 #[test]
 fn a_thousand_idle_connections_cost_little_and_hinder_nobody() {

@@ -182,6 +182,7 @@ impl Visitor {
         drop((ticket, inside));
     }
 
+    /// What plain AMQP does not need is allocated when it is: an idle connection keeps room for nothing else.
     async fn serve(&self, mut stream: TcpStream) {
         let mut first = [0];
         let Some(Ok(1)) = self.in_time(stream.peek(&mut first)).await else {
@@ -193,7 +194,7 @@ impl Visitor {
                     return;
                 };
                 if *header == AMQP_TLS && self.house.certificate.is_some() {
-                    self.serve_tls_after_header(stream).await;
+                    Box::pin(self.serve_tls_after_header(stream)).await;
                 } else if !self.may_be_plain() {
                     self.demand_tls(stream).await;
                 } else {
@@ -201,11 +202,12 @@ impl Visitor {
                 }
             }
             Protocol::Http => {
-                if let Some(upgraded) = self.serve_http(stream, false).await {
-                    self.serve_websocket(upgraded.stream, upgraded.early).await;
+                let upgraded = Box::pin(self.serve_http(stream, false)).await;
+                if let Some(Upgraded { stream, early }) = upgraded {
+                    Box::pin(self.serve_websocket(stream, early)).await;
                 }
             }
-            Protocol::Tls => self.serve_tls(stream).await,
+            Protocol::Tls => Box::pin(self.serve_tls(stream)).await,
         }
     }
 
@@ -255,7 +257,7 @@ impl Visitor {
                 self.serve_amqp(Tls::new(stream), nothing, self.since).await;
             }
             Protocol::Http => {
-                if let Some(upgraded) = self.serve_http(stream, true).await {
+                if let Some(upgraded) = Box::pin(self.serve_http(stream, true)).await {
                     let stream = Tls::new(upgraded.stream);
                     self.serve_websocket(stream, upgraded.early).await;
                 }
