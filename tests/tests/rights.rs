@@ -89,12 +89,9 @@ impl Claimant {
 
     /// Whether they may do what needs this at a path.
     fn may(&self, need: Need, path: &str) -> bool {
-        let is_entitys = self
-            .shows
-            .is_some_and(|shows| shows.rule.starts_with("inner-"));
         let reaches = match path.strip_prefix(self.place) {
-            // An entity's own rules do not reach another one below it.
-            Some(rest) => !(is_entitys && rest.starts_with("/nothing")),
+            // What holds for an entity does not for another one below it.
+            Some(rest) => !rest.starts_with("/nothing"),
             None => false,
         };
         let rights = if reaches { self.rights } else { Rights::NONE };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use broker::AuthorizationRule;
 
+use crate::address;
 use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
 
 /// Longest path that an entity can have, in bytes. (Entities contract 4)
@@ -150,7 +151,7 @@ impl Access {
     fn reaching<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
         let namespace = self.namespace.rules.iter();
         let entities = self_and_ancestors(path)
-            .filter(|ancestor| is_within(path, ancestor))
+            .filter(|ancestor| address::belongs(path, ancestor))
             .filter_map(|ancestor| self.entities.get(ancestor))
             .flat_map(|rules| rules.iter());
         namespace.filter(|rule| rule.reaches(path)).chain(entities)
@@ -163,17 +164,6 @@ fn self_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
     ends.chain([path.len()])
         .take_while(|end| *end <= MAX_PATH)
         .filter_map(|end| path.get(..end))
-}
-
-/// Whether `path` is an entity's at `entity`, which it begins with: itself, a subqueue, a subscription of
-/// it, or its messages over HTTP. What else stands below is an entity of its own.
-fn is_within(path: &str, entity: &str) -> bool {
-    const OWN: [&str; 4] = ["$deadletterqueue", "$transfer", "subscriptions", "messages"];
-    let rest = path.get(entity.len()..).unwrap_or_default();
-    let next = rest
-        .strip_prefix('/')
-        .and_then(|rest| rest.split('/').next());
-    next.is_none_or(|next| OWN.contains(&next))
 }
 
 fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {

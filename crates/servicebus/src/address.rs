@@ -114,6 +114,22 @@ pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
     }
 }
 
+/// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its messages
+/// over HTTP. What else stands below is an entity of its own. Both normalised and in lower case.
+pub(crate) fn belongs(path: &str, entity: &str) -> bool {
+    const OWN: [&str; 4] = [DEAD_LETTER, TRANSFER, "subscriptions", "messages"];
+    match path.strip_prefix(entity) {
+        None => false,
+        Some("") => true,
+        Some(rest) => {
+            let next = rest
+                .strip_prefix('/')
+                .and_then(|rest| rest.split('/').next());
+            next.is_some_and(|next| OWN.contains(&next))
+        }
+    }
+}
+
 /// Without scheme, authority, outer slashes and escapes. An authority without a scheme is known by
 /// the colon of its port, which no name has.
 fn normalise(address: &str) -> Cow<'_, str> {

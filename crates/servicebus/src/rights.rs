@@ -190,11 +190,11 @@ impl AccessRule {
         primary | secondary
     }
 
-    /// Whether the rule stands at `path` or above it. `path` is normalised and in lower case.
+    /// Whether the rule holds at `path`, which is normalised and in lower case.
     pub(crate) fn reaches(&self, path: &str) -> bool {
         match &self.entity {
             None => true,
-            Some(entity) => address::covers(&entity.to_lowercase(), path),
+            Some(entity) => address::belongs(path, &entity.to_lowercase()),
         }
     }
 }
