@@ -365,6 +365,8 @@ pub struct QueueInfo {
     /// How long ago the next available message was enqueued, if it is known without a look at the disk.
     pub oldest_age_ms: Option<u64>,
     pub traffic: Traffic,
+    /// Attached to its messages, those that wait for a session among them; not to its subqueues.
+    pub receivers: u64,
     /// Of the active ones, how many wait to be forwarded.
     pub transfer: u64,
     pub transfer_dead_letter: u64,
@@ -392,6 +394,7 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
         bytes: queue.bytes(),
         oldest_age_ms: queue.oldest_age(now.wall),
         traffic: queue.traffic,
+        receivers: queue.sub(Subqueue::Main).attached as u64,
         transfer: if queue.forwards(Subqueue::Main) {
             count(Subqueue::Main.part())
         } else {

@@ -1,7 +1,7 @@
 //! `/metrics`: what the broker is doing, in the text format of Prometheus. Every name is explained in
 //! `docs/metrics.md`, which a test holds this file to.
 //!
-//! Labels are an entity's path and a few fixed words: an entity has 25 series, and only the first
+//! Labels are an entity's path and a few fixed words: an entity has 26 series, and only the first
 //! 2,000 entities have any, so there is an end to them. Nothing is kept for a scrape; it shows counters
 //! that those who raise them have anyway.
 
@@ -10,6 +10,8 @@ mod page;
 mod powers;
 mod rim;
 mod store;
+
+use std::fmt;
 
 use hyper::{Method, StatusCode};
 use tokio::sync::oneshot;
@@ -31,12 +33,15 @@ pub async fn respond(method: &Method, house: &House) -> Response {
     // The shard is gone only when the server stops or has failed.
     drop(house.inbox.send(Message::Measure(answer)).await);
     match report.await {
-        Ok(report) => answer::text(StatusCode::OK, TEXT, encode(&report, house)),
+        Ok(report) => match encode(&report, house) {
+            Ok(text) => answer::text(StatusCode::OK, TEXT, text),
+            Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        },
         Err(_) => answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping"),
     }
 }
 
-fn encode(report: &Report, house: &House) -> String {
+fn encode(report: &Report, house: &House) -> Result<String, fmt::Error> {
     let mut page = Page::new();
     entities::add(&mut page, report);
     store::add(&mut page, report);

@@ -94,6 +94,12 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
             .filter_map(|queue| Some((entity(queue), seconds(queue.oldest_age_ms?)))),
     );
     page.gauges(
+        "entity_receivers",
+        "Receivers attached to an entity's messages",
+        None,
+        queues.iter().map(|queue| (entity(queue), queue.receivers)),
+    );
+    page.gauges(
         "entity_schedule_lag",
         "How long ago the next scheduled message was due",
         Some(Unit::Seconds),
@@ -174,6 +180,7 @@ mod tests {
                 expired: 6,
                 ..Traffic::default()
             },
+            receivers: 8,
             transfer: 0,
             transfer_dead_letter: 4,
             created: Wall(0),
@@ -191,7 +198,7 @@ mod tests {
             nearly_full: false,
         };
         add(&mut page, &report);
-        let text = page.into_text();
+        let text = page.into_text().unwrap();
         for line in [
             "railbus_entity_messages{entity=\"a\\\"b\",state=\"active\"} 3",
             "railbus_entity_messages{entity=\"a\\\"b\",state=\"dead-letter\"} 2",
@@ -201,6 +208,7 @@ mod tests {
             "railbus_entity_size_bytes{entity=\"a\\\"b\"} 99",
             "railbus_entity_schedule_lag_seconds{entity=\"a\\\"b\"} 1.5",
             "railbus_entity_oldest_message_age_seconds{entity=\"a\\\"b\"} 0.25",
+            "railbus_entity_receivers{entity=\"a\\\"b\"} 8",
             "railbus_entity_deliveries_total{entity=\"a\\\"b\"} 5",
             "railbus_entity_completions_total{entity=\"a\\\"b\"} 4",
             "railbus_entity_expirations_total{entity=\"a\\\"b\"} 6",

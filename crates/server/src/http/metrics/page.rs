@@ -1,5 +1,6 @@
 //! Page: one answer to a scrape, put together metric by metric.
 
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::{EncodeGaugeValue, EncodeLabelSet, text};
@@ -76,10 +77,10 @@ impl Page {
         }
     }
 
-    pub fn into_text(self) -> String {
+    pub fn into_text(self) -> Result<String, fmt::Error> {
         let mut text = String::new();
-        text::encode(&mut text, &self.registry).expect("a string takes all that is written to it");
-        text
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
     }
 }
 
