@@ -1,11 +1,13 @@
 //! Messages over HTTP: sent, received and settled by requests, beside clients of AMQP.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 
 use amqp::DeliveryState;
 use e2e::{Broker, PATIENCE, Peer, Setup, http, message};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// A response, with the names of its headers in lower case.
@@ -202,6 +204,37 @@ fn a_receive_waits_for_a_message() {
         let got = waiting.join().expect("it is answered");
         assert_eq!((got.status, got.body.as_str()), (201, "at last"));
     });
+}
+
+#[test]
+fn who_may_not_any_more_gets_nothing_at_the_end_of_a_wait() {
+    let rule = |name: &str, key: &str, rights: &str| {
+        format!("[[auth.rules]]\nname = '{name}'\nprimary-key = '{key}'\nrights = [{rights}]\n")
+    };
+    let owner = rule("owner", "key-of-the-owner", "'manage'");
+    let with = |key| owner.clone() + &rule("taker", key, "'listen'");
+    let setup = Setup::new().configure(&with("key-of-the-taker"));
+    let broker = setup.start();
+    let owner = "authorization: Basic b3duZXI6a2V5LW9mLXRoZS1vd25lcg==";
+    let taker = "authorization: Basic dGFrZXI6a2V5LW9mLXRoZS10YWtlcg==";
+    let take = |who| ask(&broker, "DELETE", "/orders/messages/head", &[who], "");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| take(taker));
+        let attached = "railbus_entity_receivers{entity=\"orders\"} 1\n";
+        while !ask(&broker, "GET", "/metrics", &[owner], "")
+            .body
+            .contains(attached)
+        {}
+        let file = setup.directory().join("railbus.toml");
+        fs::write(file, with("another-key-of-the-taker")).expect("the directory is ours");
+        broker.signal(Signal::HUP);
+        broker.wait_for_log("reloaded: the rule taker has changed");
+        assert_eq!(post(&broker, "/orders/messages", &[owner], "kept"), 201);
+        let got = waiting.join().expect("it is answered");
+        assert_eq!((got.status, got.body.contains("kept")), (401, false));
+    });
+    let got = take(owner);
+    assert_eq!((got.status, got.body.as_str()), (200, "kept"));
 }
 
 #[test]
