@@ -27,6 +27,10 @@ pub enum RestoreError {
     NotEmpty { path: String },
     #[error("{path} is what an interrupted restore has left: remove it first")]
     Interrupted { path: String },
+    #[error(
+        "nothing can be put in the place of {path} ({error}), which may be a mount point: restore to a directory in it"
+    )]
+    InPlace { path: String, error: String },
     #[error("{path}: {error}")]
     Io { path: String, error: String },
     #[error("the backup {path} can not be used: {error}")]
@@ -46,6 +50,7 @@ pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Conten
         let path = shown(copy.root());
         return Err(RestoreError::Interrupted { path });
     }
+    check_place(&copy, target)?;
     let restored = copy_store(&backup, &copy)
         .and_then(|()| read_through(&copy, options, source))
         .and_then(|contents| move_to(&copy, target).map(|()| contents));
@@ -80,6 +85,23 @@ fn check_target(target: &Path) -> Result<(), RestoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error(target, &error)),
     }
+}
+
+/// Puts an empty directory in the place of an empty one, as will be done with the copy: better it fails
+/// now than when all has been copied and read.
+fn check_place(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
+    if !target.exists() {
+        return Ok(());
+    }
+    fs::create_dir(copy.root()).map_err(|error| io_error(copy.root(), &error))?;
+    fs::rename(copy.root(), target).map_err(|error| {
+        // An empty directory; should it stay, it says itself that it is in the way.
+        drop(fs::remove_dir(copy.root()));
+        RestoreError::InPlace {
+            path: shown(target),
+            error: error.to_string(),
+        }
+    })
 }
 
 /// Where the copy is until it is known to be good.
