@@ -9,19 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::Scale;
-use super::client::{Client, Work};
-use super::dress::Dress;
-use super::drive::{self, Limits};
-use super::process::{Meter, as_f64};
+use super::latency;
+use super::process::as_f64;
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
-use super::site::{self, Fresh, Site};
+use super::site::Site;
 
-/// Messages a second of the sender.
-const RATE: u32 = 2_000;
 /// An attacker that is not answered goes on after this long.
 const PATIENCE: Duration = Duration::from_secs(2);
 const CREATE: &str = "PUT /new?api-version=2021-05 HTTP/1.1\r\nhost: localhost\r\n";
@@ -42,7 +37,7 @@ const ATTACKS: [(&str, Attack); 6] = [
 /// Measures the sender alone, then under each attack.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
-    send(&fresh, scale, "others without an attack", results)?;
+    latency::paced(&fresh, scale, "others without an attack", results)?;
     fresh.stop()?;
     for (name, attack) in ATTACKS {
         let fresh = site.fresh()?;
@@ -57,7 +52,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
                     }
                 }
             });
-            let sent = send(&fresh, scale, &row, results);
+            let sent = latency::paced(&fresh, scale, &row, results);
             enough.store(true, Ordering::Relaxed);
             sent
         })?;
@@ -65,40 +60,6 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         results.add(&row, "attacks", Unit::PerSecond, rate);
         fresh.stop()?;
     }
-    Ok(())
-}
-
-/// Sends at the fixed rate and records what the waits were.
-fn send(fresh: &Fresh, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
-    let plan = Plan {
-        queue: site::QUEUE.to_owned(),
-        size: 1_024,
-        count: u64::from(RATE) * scale.seconds,
-        // A late broker must not slow the schedule down.
-        in_flight: u64::MAX,
-        dress: Dress::Plain,
-        every: Some(Duration::from_secs(1) / RATE),
-    };
-    let work = Work::Send(Box::new(Sender::new(plan)));
-    let mut clients = vec![Client::connect(fresh.address()?, work)?];
-    drive::open(&mut clients)?;
-    let meter = Meter::start(fresh.broker.pid())?;
-    let all = Duration::from_secs(scale.seconds + 60);
-    drive::work(&mut clients, Limits { sending: all, all }, 0)?;
-    let usage = meter.read()?;
-    let Work::Send(sender) = clients[0].work() else {
-        return Ok(());
-    };
-    ensure!(
-        sender.refused() == 0,
-        "the broker refused {} messages",
-        sender.refused()
-    );
-    for (metric, quantile) in [("p50", 0.5), ("p99", 0.99)] {
-        let micros = sender.waits().value_at_quantile(quantile);
-        results.add(row, metric, Unit::Milliseconds, as_f64(micros) / 1e3);
-    }
-    results.add(row, "broker", Unit::Cores, usage.broker_cores());
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use super::drive::{self, Limits};
 use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
-use super::site::{self, Site};
+use super::site::{self, Fresh, Site};
 
 /// Messages a second.
 const RATE: u32 = 2_000;
@@ -19,6 +19,12 @@ const RATE: u32 = 2_000;
 /// Sends 1 KiB at a fixed rate over one connection and records what the waits were.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
+    paced(&fresh, scale, "accepted at 2,000 a second", results)?;
+    fresh.stop()
+}
+
+/// Does that at a broker that may have other things to do.
+pub fn paced(fresh: &Fresh, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
     let plan = Plan {
         queue: site::QUEUE.to_owned(),
         size: 1_024,
@@ -45,12 +51,11 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         "the broker refused {} messages",
         sender.refused()
     );
-    let row = "accepted at 2,000 a second";
     for (metric, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
         let micros = sender.waits().value_at_quantile(quantile);
         results.add(row, metric, Unit::Milliseconds, as_f64(micros) / 1e3);
     }
     results.add(row, "broker", Unit::Cores, usage.broker_cores());
     results.add(row, "load generator", Unit::Cores, usage.generator_cores());
-    fresh.stop()
+    Ok(())
 }

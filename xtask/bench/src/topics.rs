@@ -2,7 +2,11 @@
 //! that have to be looked at. Nothing is received, so that every copy stays on the disk.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -11,7 +15,7 @@ use tempfile::TempDir;
 use super::Scale;
 use super::client::Work;
 use super::dress::Dress;
-use super::process::{as_f64, resident};
+use super::process::{Meter, as_f64, resident};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
 use super::site::{self, Fresh, Site};
@@ -65,7 +69,16 @@ fn publish(
         every: None,
     });
     let before = stored(&fresh.data)?;
+    let meter = Meter::start(fresh.broker.pid())?;
     let run = throughput::execute(&fresh, vec![Work::Send(Box::new(sender))], scale, 0)?;
+    // Copies for many are made in turns of their own, after the message is accepted.
+    wait_for_copies(fresh.address()?)?;
+    let usage = meter.read()?;
+    let run = Run {
+        elapsed: usage.elapsed,
+        usage,
+        ..run
+    };
     throughput::record(results, row, run.sent, &run);
     let Fresh { broker, data } = fresh;
     let status = broker.stop()?;
@@ -75,9 +88,31 @@ fn publish(
     Ok(())
 }
 
+/// Until the topic has handed on all that it took.
+fn wait_for_copies(broker: SocketAddr) -> Result<()> {
+    loop {
+        let mut stream = TcpStream::connect(broker)?;
+        write!(
+            stream,
+            "GET /$railbus/entities/{TOPIC} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+        let shown: Value = serde_json::from_str(body)?;
+        let left = shown.pointer("/state/active").and_then(Value::as_u64);
+        if left.context("the topic does not say what it holds")? == 0 {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn of_copies(row: &str, run: &Run, copies: u64, grown: u64, results: &mut Results) {
     let processor = run.usage.broker_per_million(copies);
     results.add(row, "broker", Unit::SecondsPerMillionCopies, processor);
+    let rate = as_f64(copies) / run.elapsed.as_secs_f64();
+    results.add(row, "copies", Unit::PerSecond, rate);
     let bytes = as_f64(grown) / as_f64(copies.max(1));
     results.add(row, "on disk per copy", Unit::Bytes, bytes);
 }
