@@ -1,0 +1,280 @@
+//! View: rows of one part of one entity, and what is kept elsewhere for them.
+//!
+//! Numbers that lie close together are walked over, others looked for one by one: a step of a walk
+//! costs a tenth of a look-up.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
+use store::{EntityId, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
+
+use crate::database::{Families, refused};
+use crate::key::{self, Kind};
+use crate::scan::Scan;
+use crate::value;
+
+/// Rows that are completed with one round of reads.
+const ROWS_PER_ROUND: usize = 1_024;
+/// The same when bodies are read too, and patches, whose sizes no row tells.
+const BODIES_PER_ROUND: usize = 256;
+
+/// One part of one entity at one moment.
+pub(super) struct View<'a> {
+    pub db: &'a DB,
+    pub families: Families<'a>,
+    pub snapshot: &'a Snapshot<'a>,
+    pub entity: EntityId,
+    pub part: Part,
+    pub bodies: bool,
+}
+
+pub(super) type Row = (SequenceNumber, MessageRow);
+
+impl View<'_> {
+    pub fn range(
+        &self,
+        from: SequenceNumber,
+        until: SequenceNumber,
+        limit: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let (from, until) = (self.key(from), self.key(until));
+        let mut scan = Scan::with(self.db, self.families.message, from, until, self.options());
+        let mut found = Vec::new();
+        let mut collected = 0_usize;
+        loop {
+            let rows = self.next_rows(&mut scan, limit - found.len(), max_bytes - collected)?;
+            if rows.is_empty() {
+                return Ok(found);
+            }
+            for message in self.complete(rows)? {
+                collected = collected.saturating_add(message.body.as_ref().map_or(0, Bytes::len));
+                found.push(message);
+                if self.bodies && collected >= max_bytes {
+                    return Ok(found);
+                }
+            }
+        }
+    }
+
+    /// As many rows as the next round takes; by their sizes, when there are bodies to be read.
+    fn next_rows(
+        &self,
+        scan: &mut Scan<'_>,
+        limit: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let limit = limit.min(self.rows_per_round());
+        let mut rows = Vec::new();
+        let mut bytes = 0_usize;
+        while rows.len() < limit
+            && (bytes < max_bytes || rows.is_empty() || !self.bodies)
+            && let Some((key, row)) = scan.next()?
+        {
+            let number = number_of(key)?;
+            let row = value::decode_row(self.entity, number, row)?;
+            bytes = bytes.saturating_add(row.size as usize);
+            rows.push((number, row));
+        }
+        Ok(rows)
+    }
+
+    pub fn points(
+        &self,
+        numbers: &[SequenceNumber],
+        max_bytes: usize,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut rows = self.named_rows(numbers)?.into_iter().peekable();
+        let mut found = Vec::new();
+        let mut collected = 0_usize;
+        while rows.peek().is_some() {
+            let round = self.next_round(&mut rows, max_bytes - collected);
+            for message in self.complete(round)? {
+                collected = collected.saturating_add(message.body.as_ref().map_or(0, Bytes::len));
+                found.push(message);
+                if self.bodies && collected >= max_bytes {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rows of those numbers that are there, ascending.
+    fn named_rows(&self, numbers: &[SequenceNumber]) -> Result<Vec<Row>, StoreError> {
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut rows = Vec::new();
+        for numbers in numbers.chunks(ROWS_PER_ROUND) {
+            if are_dense(numbers) {
+                self.scan_rows(numbers, &mut rows)?;
+            } else {
+                self.find_rows(numbers, &mut rows)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn scan_rows(&self, numbers: &[SequenceNumber], rows: &mut Vec<Row>) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
+            return Ok(());
+        };
+        let (from, until) = (self.key(*first), self.key(key::after_number(*last)));
+        let mut scan = Scan::with(self.db, self.families.message, from, until, self.options());
+        let mut wanted = numbers.iter().copied().peekable();
+        while let Some((key, row)) = scan.next()? {
+            let number = number_of(key)?;
+            while wanted.next_if(|wanted| *wanted < number).is_some() {}
+            if wanted.next_if_eq(&number).is_some() {
+                rows.push((number, value::decode_row(self.entity, number, row)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn find_rows(&self, numbers: &[SequenceNumber], rows: &mut Vec<Row>) -> Result<(), StoreError> {
+        let keys: Vec<_> = numbers.iter().map(|number| self.key(*number)).collect();
+        let values = self.get_sorted(self.families.message, &keys);
+        for (number, value) in numbers.iter().zip(values) {
+            if let Some(value) = value? {
+                rows.push((*number, value::decode_row(self.entity, *number, &value)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows_per_round(&self) -> usize {
+        if self.bodies {
+            BODIES_PER_ROUND
+        } else {
+            ROWS_PER_ROUND
+        }
+    }
+
+    /// As many of the known rows as are completed at once.
+    fn next_round(&self, rows: &mut impl Iterator<Item = Row>, max_bytes: usize) -> Vec<Row> {
+        let mut round = Vec::new();
+        let mut bytes = 0_usize;
+        for row in rows {
+            bytes = bytes.saturating_add(row.1.size as usize);
+            round.push(row);
+            if round.len() >= self.rows_per_round() || self.bodies && bytes >= max_bytes {
+                break;
+            }
+        }
+        round
+    }
+
+    /// Adds to rows in ascending order what is kept elsewhere.
+    fn complete(&self, rows: Vec<Row>) -> Result<Vec<StoredMessage>, StoreError> {
+        let numbers: Vec<_> = rows.iter().map(|(number, _)| *number).collect();
+        let counts = self.attached(Kind::DeliveryCount, &numbers)?;
+        let mut patches = BTreeMap::new();
+        let mut bodies = Vec::new();
+        if self.bodies {
+            patches = self.attached(Kind::Patch, &numbers)?;
+            bodies = self.load_bodies(&rows)?;
+        }
+        let mut bodies = bodies.into_iter();
+        let mut messages = Vec::with_capacity(rows.len());
+        for (number, row) in rows {
+            let body = if self.bodies {
+                bodies.next().flatten()
+            } else {
+                None
+            };
+            if self.bodies && body.is_none() {
+                self.expect_gone(number, row.body)?;
+                continue;
+            }
+            let count = counts
+                .get(&number)
+                .map(|value| value::decode_u32("a delivery count", value));
+            messages.push(StoredMessage {
+                part: self.part,
+                number,
+                row,
+                delivery_count: count.transpose()?.unwrap_or(0),
+                patch: patches
+                    .get(&number)
+                    .map(|patch| Bytes::copy_from_slice(patch)),
+                body,
+            });
+        }
+        Ok(messages)
+    }
+
+    /// What there is of a kind for some of `numbers`, which are ascending.
+    fn attached(
+        &self,
+        kind: Kind,
+        numbers: &[SequenceNumber],
+    ) -> Result<BTreeMap<SequenceNumber, Vec<u8>>, StoreError> {
+        let mut attached = BTreeMap::new();
+        let state = self.families.state;
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
+            return Ok(attached);
+        };
+        if !are_dense(numbers) {
+            let keys: Vec<_> = numbers
+                .iter()
+                .map(|number| key::of_number(kind, self.entity, *number))
+                .collect();
+            for (number, value) in numbers.iter().zip(self.get_sorted(state, &keys)) {
+                value?.map(|value| attached.insert(*number, value));
+            }
+            return Ok(attached);
+        }
+        let from = key::of_number(kind, self.entity, *first);
+        let until = key::of_number(kind, self.entity, key::after_number(*last));
+        let mut scan = Scan::with(self.db, state, from, until, self.options());
+        while let Some((key, value)) = scan.next()? {
+            let (_, number) = key::parse_of_number(kind, key)
+                .ok_or_else(|| value::damaged("a number's key", format!("{key:02x?}")))?;
+            attached.insert(number, value.to_vec());
+        }
+        Ok(attached)
+    }
+
+    fn get_sorted<const N: usize>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[[u8; N]],
+    ) -> Vec<Result<Option<Vec<u8>>, StoreError>> {
+        let values = self
+            .db
+            .batched_multi_get_cf_opt(family, keys, true, &self.options());
+        let own = |value: Option<rocksdb::DBPinnableSlice<'_>>| value.map(|value| value.to_vec());
+        values
+            .into_iter()
+            .map(|value| value.map(own).map_err(refused))
+            .collect()
+    }
+
+    pub fn key(&self, number: SequenceNumber) -> [u8; 17] {
+        key::message(self.entity, self.part, number)
+    }
+
+    pub fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.set_snapshot(self.snapshot);
+        options
+    }
+}
+
+fn number_of(key: &[u8]) -> Result<SequenceNumber, StoreError> {
+    let parsed = key::parse_message(key);
+    let (.., number) =
+        parsed.ok_or_else(|| value::damaged("a message's key", format!("{key:02x?}")))?;
+    Ok(number)
+}
+
+/// Whether walking over all from the first to the last costs less than looking for each of them.
+fn are_dense(numbers: &[SequenceNumber]) -> bool {
+    match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) => last.0.saturating_sub(first.0) / 4 <= numbers.len() as u64,
+        _ => true,
+    }
+}
