@@ -38,9 +38,15 @@ mod tls;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use tikv_jemallocator::Jemalloc;
 
 use arguments::{Arguments, Command, ConfigCommand};
 use refusal::Refusal;
+
+/// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's allocator a
+/// seventh of all processor time.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     run(Arguments::parse()).unwrap_or_else(|refusal| {
