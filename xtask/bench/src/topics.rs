@@ -88,20 +88,21 @@ fn publish(
     Ok(())
 }
 
-/// Until the topic has handed on all that it took.
+/// Until the topic has handed on all that it took. Its description as SDKs ask for it leaves out the
+/// subscriptions, of which there are many, and counts what waits for its copies as transferred.
 fn wait_for_copies(broker: SocketAddr) -> Result<()> {
     loop {
         let mut stream = TcpStream::connect(broker)?;
         write!(
             stream,
-            "GET /$railbus/entities/{TOPIC} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            "GET /{TOPIC}?api-version=2021-05 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-        let shown: Value = serde_json::from_str(body)?;
-        let left = shown.pointer("/state/active").and_then(Value::as_u64);
-        if left.context("the topic does not say what it holds")? == 0 {
+        let count = answer
+            .split_once(":TransferMessageCount>")
+            .context("the topic does not say what it holds")?;
+        if count.1.starts_with("0<") {
             return Ok(());
         }
         thread::sleep(Duration::from_millis(5));
