@@ -1,0 +1,175 @@
+//! What a group puts.
+
+use bytes::Bytes;
+use rocksdb::WriteBatch;
+use store::{BodyPointer, EntityRow, StoreError, Write};
+
+use super::Merge;
+use crate::chunk::{self, CHUNK};
+use crate::key::{self, Kind, single};
+use crate::log::Sync;
+use crate::value;
+
+/// How many chunks of a large body go into one batch.
+const CHUNKS_PER_BATCH: u32 = 4;
+
+impl<'a> Merge<'a> {
+    pub fn put(&mut self, write: &'a Write) {
+        let state = self.families.state;
+        match write {
+            Write::PutEntity(row) => self.put_entity(row),
+            Write::RemoveEntity(entity) => self.remove_entity(*entity),
+            Write::PutHead { entity, head } => drop(self.heads.insert(*entity, head)),
+            Write::PutMessage {
+                entity,
+                part,
+                number,
+                row,
+            } => {
+                if !self.merger.rows.cancels((*entity, *part), number.0) {
+                    self.rows.push(((*entity, *part, *number), row));
+                }
+            }
+            Write::PutBody { pointer, body } => {
+                if !self.merger.bodies.cancels(pointer.home, pointer.number.0) {
+                    self.bodies.push((*pointer, body));
+                }
+            }
+            Write::PutDeliveryCount {
+                entity,
+                number,
+                count,
+            } => {
+                let key = key::of_number(Kind::DeliveryCount, *entity, *number);
+                self.batch.put_cf(state, key, count.to_be_bytes());
+            }
+            Write::RemoveDeliveryCount { entity, number } => {
+                self.batch
+                    .delete_cf(state, key::of_number(Kind::DeliveryCount, *entity, *number));
+            }
+            Write::PutPatch {
+                entity,
+                number,
+                patch,
+            } => {
+                self.batch
+                    .put_cf(state, key::of_number(Kind::Patch, *entity, *number), patch);
+            }
+            Write::RemovePatch { entity, number } => {
+                self.batch
+                    .delete_cf(state, key::of_number(Kind::Patch, *entity, *number));
+            }
+            Write::PutExpiry {
+                entity,
+                part,
+                block,
+                due_ms,
+            } => {
+                let key = key::expiry(*entity, *part, *block);
+                self.batch.put_cf(state, key, due_ms.to_be_bytes());
+            }
+            Write::RemoveExpiry {
+                entity,
+                part,
+                block,
+            } => {
+                self.batch
+                    .delete_cf(state, key::expiry(*entity, *part, *block));
+            }
+            Write::PutEntry {
+                entity,
+                index,
+                key,
+                value,
+            } => {
+                self.batch
+                    .put_cf(state, key::entry(*entity, *index, key), value);
+            }
+            Write::RemoveEntry { entity, index, key } => {
+                self.batch
+                    .delete_cf(state, key::entry(*entity, *index, key));
+            }
+            // Known from the survey, done at the end.
+            Write::RemoveMessage { .. }
+            | Write::RemoveBody { .. }
+            | Write::ShareBody { .. }
+            | Write::ReleaseBody { .. } => {}
+        }
+    }
+
+    fn put_entity(&mut self, row: &EntityRow) {
+        let state = self.families.state;
+        let key = key::of_entity(Kind::Entity, row.id);
+        self.batch.put_cf(state, key, value::encode_entity(row));
+        if self.merger.last_entity < Some(row.id) {
+            self.merger.last_entity = Some(row.id);
+            self.batch
+                .put_cf(state, single::LAST_ENTITY, row.id.0.to_be_bytes());
+        }
+    }
+
+    pub fn put_rows(&mut self) {
+        self.rows.sort_by_key(|(key, _)| *key);
+        for ((entity, part, number), row) in self.rows.drain(..) {
+            let value = value::encode_row(entity, number, row);
+            let key = key::message(entity, part, number);
+            self.batch.put_cf(self.families.message, key, value);
+        }
+    }
+
+    pub fn put_bodies(&mut self) -> Result<(), StoreError> {
+        self.bodies.sort_by_key(|(pointer, _)| *pointer);
+        for (pointer, body) in std::mem::take(&mut self.bodies) {
+            self.put_body(pointer, body)?;
+        }
+        Ok(())
+    }
+
+    fn put_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), StoreError> {
+        let merger = &mut *self.merger;
+        merger.mean_body = (merger.mean_body.saturating_mul(15) + body.len() as u64) / 16;
+        if body.len() > CHUNK {
+            return self.put_large_body(pointer, body);
+        }
+        chunk::encode_whole(pointer, body, &mut merger.scratch);
+        self.batch
+            .put_cf(self.families.body, key::body(pointer, 0), &merger.scratch);
+        Ok(())
+    }
+
+    /// Writes all chunks ahead of the group. Until the group is there too, a note says that they
+    /// belong to nobody; the next opening removes them by it after a crash in between.
+    fn put_large_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), StoreError> {
+        let chunks = chunk::chunks_of(body.len());
+        let note = key::of_number(Kind::PendingBody, pointer.home, pointer.number);
+        for first in (0..chunks).step_by(CHUNKS_PER_BATCH as usize) {
+            let mut batch = WriteBatch::default();
+            if first == 0 {
+                batch.put_cf(self.families.state, note, []);
+            }
+            for index in first..chunks.min(first + CHUNKS_PER_BATCH) {
+                chunk::encode_piece(pointer, body, index, &mut self.merger.scratch);
+                let key = key::body(pointer, index);
+                batch.put_cf(self.families.body, key, &self.merger.scratch);
+            }
+            self.log.append(batch, Sync::Later)?;
+        }
+        // A megabyte is not kept for the small ones.
+        self.merger.scratch = Vec::new();
+        self.merger.large_bodies = true;
+        let state = self.families.state;
+        let key = key::of_number(Kind::LargeBody, pointer.home, pointer.number);
+        self.batch.put_cf(state, key, chunks.to_be_bytes());
+        self.batch.delete_cf(state, note);
+        Ok(())
+    }
+
+    pub fn put_heads(&mut self) {
+        for (entity, head) in std::mem::take(&mut self.heads) {
+            value::encode_head(head, &mut self.merger.scratch);
+            let key = key::of_entity(Kind::Head, entity);
+            self.batch
+                .put_cf(self.families.state, key, &self.merger.scratch);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a group removes.
+
+use rocksdb::WriteBatch;
+use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
+
+use super::{GiveBack, Merge, Merger};
+use crate::database::Families;
+use crate::key::{self, Kind};
+use crate::removal::Run;
+use crate::scan::Scan;
+use crate::value;
+
+/// What a row takes on disk with its key, about.
+const ROW_BYTES: u64 = 48;
+
+impl Merge<'_> {
+    pub fn remove_rows(&mut self) {
+        let family = self.families.message;
+        let Merger {
+            rows, settled_rows, ..
+        } = &mut *self.merger;
+        for run in rows.runs() {
+            let (entity, part) = run.scope();
+            let key = |number| key::message(entity, part, SequenceNumber(number));
+            let range = |first, last| (key(first), key::message(entity, part, after(last)));
+            if run.is_range() {
+                let (from, until) = range(run.first(), run.last());
+                self.batch.delete_range_cf(family, from, until);
+            } else {
+                run.on_disk()
+                    .for_each(|number| self.batch.delete_cf(family, key(number)));
+            }
+            let bytes = count(&run).saturating_mul(ROW_BYTES);
+            if let Some((first, last)) =
+                settled_rows.add(run.scope(), run.first(), run.last(), bytes)
+            {
+                let (from, until) = range(first, last);
+                self.batch.delete_range_cf(family, from, until);
+                self.give_back.push(GiveBack::Rows(key(first), key(last)));
+            }
+        }
+    }
+
+    pub fn remove_bodies(&mut self, db: &rocksdb::DB) -> Result<(), StoreError> {
+        let Merger {
+            bodies,
+            settled_bodies,
+            mean_body,
+            large_bodies,
+            ..
+        } = &mut *self.merger;
+        for run in bodies.runs() {
+            let home = run.scope();
+            let pointer = |number| BodyPointer { home, number };
+            let key = |number| key::body(pointer(SequenceNumber(number)), 0);
+            let range = |first, last| (key(first), key::body(pointer(after(last)), 0));
+            if *large_bodies {
+                remove_large(db, self.families, &run, &mut self.batch)?;
+            }
+            if run.is_range() {
+                let (from, until) = range(run.first(), run.last());
+                self.batch.delete_range_cf(self.families.body, from, until);
+            } else {
+                let family = self.families.body;
+                run.on_disk()
+                    .for_each(|number| self.batch.delete_cf(family, key(number)));
+            }
+            let bytes = count(&run).saturating_mul(*mean_body);
+            if let Some((first, last)) = settled_bodies.add(home, run.first(), run.last(), bytes) {
+                let (from, until) = range(first, last);
+                self.batch.delete_range_cf(self.families.body, from, until);
+                let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
+                self.give_back.push(GiveBack::Bodies(from, end));
+            }
+        }
+        Ok(())
+    }
+
+    /// What an entity has in the families that keep their order. Its rows and bodies go at the end.
+    pub fn remove_entity(&mut self, entity: EntityId) {
+        let state = self.families.state;
+        self.heads.remove(&entity);
+        self.batch
+            .delete_cf(state, key::of_entity(Kind::Entity, entity));
+        self.batch
+            .delete_cf(state, key::of_entity(Kind::Head, entity));
+        let (from, until) = key::expiries_of(entity);
+        self.batch.delete_range_cf(state, from, until);
+        let (from, until) = key::entries_of(entity);
+        self.batch.delete_range_cf(state, from, until);
+        for kind in [Kind::DeliveryCount, Kind::Patch] {
+            let (from, until) = key::of_numbers(kind, entity);
+            self.batch.delete_range_cf(state, from, until);
+        }
+        self.removed_entities.push(entity);
+    }
+
+    pub fn remove_entities(&mut self) {
+        let first = SequenceNumber(0);
+        for entity in std::mem::take(&mut self.removed_entities) {
+            let next = key::after(entity);
+            let row = |entity| key::message(entity, Part::Active, first);
+            self.batch
+                .delete_range_cf(self.families.message, row(entity), row(next));
+            let body = |home| {
+                key::body(
+                    BodyPointer {
+                        home,
+                        number: first,
+                    },
+                    0,
+                )
+            };
+            self.batch
+                .delete_range_cf(self.families.body, body(entity), body(next));
+            for kind in [Kind::LargeBody, Kind::Share] {
+                let (from, until) = key::of_numbers(kind, entity);
+                self.batch.delete_range_cf(self.families.state, from, until);
+            }
+            self.merger.shares.forget(entity);
+            self.merger.settled_rows.forget(|scope| scope.0 == entity);
+            self.merger.settled_bodies.forget(|scope| scope == entity);
+        }
+    }
+}
+
+/// Removes the chunks and the index of those bodies of a run that have several chunks.
+fn remove_large(
+    db: &rocksdb::DB,
+    families: Families<'_>,
+    run: &Run<'_, EntityId>,
+    batch: &mut WriteBatch,
+) -> Result<(), StoreError> {
+    let home = run.scope();
+    let key = |number| key::of_number(Kind::LargeBody, home, number);
+    let (from, until) = (key(SequenceNumber(run.first())), key(after(run.last())));
+    let mut scan = Scan::new(db, families.state, from, until);
+    while let Some((found, _)) = scan.next()? {
+        batch.delete_cf(families.state, found);
+        let (_, number) = key::parse_of_number(Kind::LargeBody, found)
+            .ok_or_else(|| value::damaged("the index of large bodies", format!("{found:02x?}")))?;
+        let from = key::body(BodyPointer { home, number }, 1);
+        let until = key::body(
+            BodyPointer {
+                home,
+                number: key::after_number(number),
+            },
+            0,
+        );
+        batch.delete_range_cf(families.body, from, until);
+    }
+    Ok(())
+}
+
+fn after(number: u64) -> SequenceNumber {
+    key::after_number(SequenceNumber(number))
+}
+
+fn count<S: Copy>(run: &Run<'_, S>) -> u64 {
+    (run.last() - run.first()).saturating_add(1)
+}
