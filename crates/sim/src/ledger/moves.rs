@@ -29,6 +29,12 @@ impl Ledger {
             (Some(from), None) if changes.removed.contains(&from.entity) => Ok(()),
             (Some(from), None) if !self.books.is_live(from.entity) => Ok(()),
             (Some(from), None) => self.explain_departure(moved, from, commit),
+            // Why it went there was written with it, and went with its entity.
+            (Some(from), Some(to))
+                if from.entity == to.entity && changes.removed.contains(&to.entity) =>
+            {
+                Ok(())
+            }
             (Some(from), Some(to)) => self.explain_step(moved, from, to, commit),
             (None, None) => Ok(()),
         }
