@@ -1,8 +1,13 @@
 //! Bodies: the messages that are in memory, within a budget for the whole broker.
 //!
-//! A ring of the recently arrived: when the budget is passed, the oldest go; they can be read
-//! from the store again. Handles survive that: a handle whose body has gone resolves to nothing.
-//! Nothing goes before [`Bodies::trim`], so what a step brings in is there for all of that step.
+//! When the budget is passed, bodies go that are chosen as if by lot; they can be read from the store
+//! again. A queue is read in the order in which it was written, so if the oldest went, a receiver a
+//! little further behind than the budget reaches would find none of its messages here, and if the
+//! newest went, a queue that nobody reads would keep the place of all others. By lot the former
+//! finds most, and what the latter has dwindles.
+//!
+//! Handles survive that: a handle whose body has gone resolves to nothing. Nothing goes before
+//! [`Bodies::trim`], so what a step brings in is there for all of that step.
 
 use std::sync::Arc;
 
@@ -56,18 +61,18 @@ impl BodyRef {
 struct Slot {
     /// Raised when the slot is vacated, so that old handles find nothing.
     generation: u32,
-    older: u32,
-    newer: u32,
+    /// Where in `occupied` the slot stands.
+    place: u32,
     body: Option<Body>,
 }
 
-/// The ring. Slots are linked from the oldest to the newest; vacant ones are listed in `vacant`.
+/// The bodies by slot.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     slots: Vec<Slot>,
+    occupied: Vec<u32>,
     vacant: Vec<u32>,
-    oldest: u32,
-    newest: u32,
+    lots: Lots,
     bytes: usize,
     limit: usize,
     /// Came in during this step and still share a read buffer.
@@ -78,9 +83,9 @@ impl Bodies {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             slots: Vec::new(),
+            occupied: Vec::new(),
             vacant: Vec::new(),
-            oldest: NIL,
-            newest: NIL,
+            lots: Lots(0),
             bytes: 0,
             limit,
             fresh: Vec::new(),
@@ -101,16 +106,12 @@ impl Bodies {
     pub(crate) fn put(&mut self, body: Body) -> BodyRef {
         self.bytes += cost(&body);
         let slot = self.vacant.pop().unwrap_or_else(|| self.add_slot());
+        let last = index_of(self.occupied.len());
         let place = &mut self.slots[slot as usize];
         place.body = Some(body);
-        place.older = self.newest;
-        place.newer = NIL;
+        place.place = last;
         let generation = place.generation;
-        match self.newest {
-            NIL => self.oldest = slot,
-            newest => self.slots[newest as usize].newer = slot,
-        }
-        self.newest = slot;
+        self.occupied.push(slot);
         BodyRef { slot, generation }
     }
 
@@ -133,8 +134,9 @@ impl Bodies {
 
     /// The end of a step: copies what stays out of its read buffer and keeps the budget.
     pub(crate) fn trim(&mut self) {
-        while self.bytes > self.limit && self.oldest != NIL {
-            drop(self.vacate(self.oldest));
+        while self.bytes > self.limit && !self.occupied.is_empty() {
+            let drawn = self.lots.draw(self.occupied.len());
+            drop(self.vacate(self.occupied[drawn]));
         }
         for index in 0..self.fresh.len() {
             if let Some(slot) = self.slot_of(self.fresh[index])
@@ -147,11 +149,10 @@ impl Bodies {
     }
 
     fn add_slot(&mut self) -> u32 {
-        let slot = u32::try_from(self.slots.len()).expect("the byte budget bounds the slots");
+        let slot = index_of(self.slots.len());
         self.slots.push(Slot {
             generation: 0,
-            older: NIL,
-            newer: NIL,
+            place: NIL,
             body: None,
         });
         slot
@@ -165,22 +166,37 @@ impl Bodies {
 
     /// Empties an occupied slot.
     fn vacate(&mut self, slot: u32) -> Body {
-        let place = &mut self.slots[slot as usize];
-        let body = place.body.take().expect("only occupied slots are linked");
-        place.generation = place.generation.wrapping_add(1);
-        let (older, newer) = (place.older, place.newer);
-        match older {
-            NIL => self.oldest = newer,
-            older => self.slots[older as usize].newer = newer,
-        }
-        match newer {
-            NIL => self.newest = older,
-            newer => self.slots[newer as usize].older = older,
+        let emptied = &mut self.slots[slot as usize];
+        let body = emptied.body.take().expect("only occupied slots are listed");
+        emptied.generation = emptied.generation.wrapping_add(1);
+        let place = emptied.place;
+        self.occupied.swap_remove(place as usize);
+        if let Some(moved) = self.occupied.get(place as usize) {
+            self.slots[*moved as usize].place = place;
         }
         self.vacant.push(slot);
         self.bytes -= cost(&body);
         body
     }
+}
+
+/// Draws lots, the same ones each time: nothing rests on them but how fast it goes.
+#[derive(Debug)]
+struct Lots(u64);
+
+impl Lots {
+    /// One of the first `count`, which is not 0. (Weyl sequence with a finaliser)
+    fn draw(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let high = (mixed >> 32) * count as u64;
+        // Below `count`, since the other factor is below 2^32.
+        (high >> 32) as usize
+    }
+}
+
+fn index_of(count: usize) -> u32 {
+    u32::try_from(count).expect("the byte budget bounds the slots")
 }
 
 fn cost(body: &Body) -> usize {
@@ -191,20 +207,46 @@ fn cost(body: &Body) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     fn body(len: usize) -> Body {
         Body::new(vec![7; len].into(), None)
     }
 
+    fn resident(bodies: &Bodies, refs: &[BodyRef]) -> usize {
+        refs.iter().filter(|&&r| bodies.is_resident(r)).count()
+    }
+
     #[test]
-    fn the_oldest_go_first_when_the_budget_is_passed() {
+    fn no_more_stay_than_the_budget_has_room_for() {
         let mut bodies = Bodies::new(2 * (100 + OVERHEAD));
         let refs: Vec<_> = (0..3).map(|_| bodies.put(body(100))).collect();
-        assert!(bodies.is_resident(refs[0]));
+        assert_eq!(resident(&bodies, &refs), 3);
         bodies.trim();
-        let resident: Vec<_> = refs.iter().map(|&r| bodies.is_resident(r)).collect();
-        assert_eq!(resident, [false, true, true]);
+        assert_eq!(resident(&bodies, &refs), 2);
+    }
+
+    #[test]
+    fn who_is_a_little_too_far_behind_finds_most_and_what_nobody_reads_dwindles() {
+        const ROOM: usize = 1_000;
+        let mut bodies = Bodies::new(ROOM * (100 + OVERHEAD));
+        let unread: Vec<_> = (0..ROOM).map(|_| bodies.put(body(100))).collect();
+        let mut behind = VecDeque::new();
+        let (mut found, mut read) = (0, 0);
+        for _ in 0..20 * ROOM {
+            behind.push_back(bodies.put(body(100)));
+            bodies.trim();
+            // A fifth more than there is room for.
+            if behind.len() > ROOM * 6 / 5 {
+                let oldest = behind.pop_front().unwrap();
+                read += 1;
+                found += usize::from(bodies.take(oldest).is_some());
+            }
+        }
+        assert!(found * 2 > read, "{found} of {read}");
+        assert!(resident(&bodies, &unread) < ROOM / 20);
     }
 
     #[test]
@@ -237,12 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn taking_from_the_middle_keeps_the_order_of_the_rest() {
-        let mut bodies = Bodies::new(100 + OVERHEAD);
-        let refs: Vec<_> = (0..3).map(|_| bodies.put(body(100))).collect();
-        assert!(bodies.take(refs[1]).is_some());
+    fn taking_one_leaves_the_others() {
+        let mut bodies = Bodies::new(1 << 20);
+        let refs: Vec<_> = (0..5).map(|len| bodies.put(body(len))).collect();
+        for taken in [1, 4, 0] {
+            assert_eq!(bodies.take(refs[taken]).unwrap().payload.len(), taken);
+        }
+        bodies.limit = 0;
+        assert_eq!(bodies.take(refs[3]).unwrap().payload.len(), 3);
         bodies.trim();
-        assert!(!bodies.is_resident(refs[0]));
-        assert!(bodies.is_resident(refs[2]));
+        assert_eq!(resident(&bodies, &refs), 0);
+        assert_eq!((bodies.bytes, bodies.occupied.len()), (0, 0));
     }
 }
