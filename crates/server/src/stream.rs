@@ -83,13 +83,34 @@ pub trait Stream: Send + 'static {
     }
 }
 
+/// Does one `read` of `room` bytes. If it brings fewer the socket has no more, so it counts as not
+/// ready again: whoever asks next is told so without a system call, and woken when there is more.
+pub fn try_read_once(
+    socket: &TcpStream,
+    room: usize,
+    read: impl FnOnce() -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut short = None;
+    // What has arrived since the read began is not taken for nothing: readiness is that of before.
+    let full = socket.try_io(Interest::READABLE, || match read()? {
+        count if count > 0 && count < room => {
+            short = Some(count);
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        count => Ok(count),
+    });
+    short.map_or(full, Ok)
+}
+
 impl Stream for TcpStream {
     fn socket(&mut self) -> &mut TcpStream {
         self
     }
 
     fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize> {
-        self.try_read_buf(&mut buffer.limit(most))
+        let mut limited = buffer.limit(most);
+        let room = limited.chunk_mut().len();
+        try_read_once(self, room, || self.try_read_buf(&mut limited))
     }
 
     fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {

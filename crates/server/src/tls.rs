@@ -12,7 +12,7 @@ use rustls::ServerConnection;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::stream::Stream;
+use crate::stream::{Stream, try_read_once};
 
 /// What one read may bring.
 const READ_BYTES: usize = 64 * 1024;
@@ -89,7 +89,8 @@ impl Stream for Tls {
                 records.resize(READ_BYTES, 0);
                 let room = (buffer.capacity() - before).clamp(LEAST_READ, READ_BYTES);
                 let room = room.min(most);
-                match self.socket.try_read(&mut records[..room])? {
+                let records = &mut records[..room];
+                match try_read_once(&self.socket, room, || self.socket.try_read(records))? {
                     0 => Ok(()),
                     count => self.decrypt(&records[..count], buffer).and_then(|()| {
                         if buffer.len() > before || self.has_ended() {
