@@ -13,6 +13,7 @@ use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
 mod asking;
+mod bodies;
 mod client;
 mod deferrer;
 mod deleter;

@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
 
+use super::bodies::{Bodies, HEADER};
 use super::sender::{Plan, Sender};
 
 /// Sends of one transaction; the broker allows 100.
@@ -35,7 +36,7 @@ enum Stage {
 /// A sending link, a coordinator, and what became of the messages.
 pub struct Transactor {
     sender: Sender,
-    message: Bytes,
+    bodies: Bodies,
     count: u64,
     coordinator: Option<LinkId>,
     started: bool,
@@ -50,7 +51,7 @@ impl Transactor {
     /// A transactor that has not started; of the plan's pace it knows only the count.
     pub fn new(plan: Plan) -> Self {
         Self {
-            message: super::sender::message(plan.size),
+            bodies: Bodies::new(plan.size),
             count: plan.count,
             sender: Sender::new(plan),
             coordinator: None,
@@ -129,7 +130,8 @@ impl Transactor {
                         state: Some(state.clone()),
                         ..Outgoing::default()
                     };
-                    if engine.send(link, &outgoing, &[&self.message]).is_err() {
+                    let [head, body] = self.bodies.section(self.committed + *sent);
+                    if engine.send(link, &outgoing, &[HEADER, head, body]).is_err() {
                         return;
                     }
                     *sent += 1;
