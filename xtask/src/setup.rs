@@ -56,9 +56,53 @@ const CLIENTS: &[Need] = &[
     },
 ];
 
+/// What Artemis takes: Maven to get it, Java to run it, and libaio, without which its journal is slower.
+const ARTEMIS: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("mvn"),
+        packages: &["maven"],
+    },
+    Need {
+        is_met: || shell::is_installed("java"),
+        packages: &["default-jre-headless"],
+    },
+    Need {
+        is_met: has_libaio,
+        packages: &["libaio1"],
+    },
+];
+
+/// What RabbitMQ takes: a program that unpacks packages, and one that gives it a file system.
+const RABBITMQ: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("mmdebstrap"),
+        packages: &["mmdebstrap"],
+    },
+    Need {
+        is_met: || shell::is_installed("bwrap"),
+        packages: &["bubblewrap"],
+    },
+];
+
 /// Installs what the build of the broker needs.
 pub fn for_building() -> Result<()> {
     install(&missing(BUILD))
+}
+
+/// Installs what measuring Artemis needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_artemis() -> Result<()> {
+    install(&missing(ARTEMIS))
+}
+
+/// Installs what measuring RabbitMQ needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_rabbitmq() -> Result<()> {
+    install(&missing(RABBITMQ))
 }
 
 /// Installs what the whole test run needs.
@@ -177,6 +221,10 @@ fn has_libclang() -> bool {
     inside.chain(multiarch()).any(|folder| {
         folders(&folder).any(|name| name.starts_with("libclang") && name.contains(".so"))
     })
+}
+
+fn has_libaio() -> bool {
+    multiarch().any(|folder| folders(&folder).any(|name| name.starts_with("libaio.so.1")))
 }
 
 fn multiarch() -> impl Iterator<Item = String> {

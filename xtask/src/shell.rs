@@ -106,7 +106,7 @@ pub fn is_installed(name: &str) -> bool {
 }
 
 /// `command` as one would type it.
-fn describe(command: &Command) -> String {
+pub fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
         .map(OsStr::to_string_lossy)

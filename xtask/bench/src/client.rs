@@ -1,31 +1,30 @@
 //! Client: one connection of the load generator, a non-blocking socket and the AMQP engine.
 //!
-//! It signs in with SASL PLAIN and begins one session. What it does there is its [`Work`].
+//! It signs in and begins one session. What it does there is its [`Work`].
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use amqp::{DeliveryState, Symbol};
+use amqp::DeliveryState;
 use anyhow::{Result, bail};
 use bytes::{Buf, Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
 
 use super::deferrer::Deferrer;
 use super::deleter::Deleter;
+use super::place::Place;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::transactor::Transactor;
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
-/// The development key, which works on loopback only. (`product.md`, Who may do what)
-const PLAIN: &[u8] = b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE";
 
 /// What a connection is for.
 pub enum Work {
-    /// It is there.
-    Idle,
+    /// It is there, with a link without credit or with none.
+    Idle(Option<Receiver>),
     /// It sends to a queue.
     Send(Box<Sender>),
     /// It receives from a queue and settles.
@@ -47,20 +46,23 @@ pub struct Client {
     scratch: Vec<u8>,
     began: Instant,
     opened: bool,
+    begun: bool,
 }
 
 impl Client {
-    /// Connects to `address` and asks for everything that `work` needs, without waiting.
-    pub fn connect(address: SocketAddr, mut work: Work) -> Result<Self> {
-        let stream = TcpStream::connect(address)?;
+    /// Connects to `place` and asks for everything that `work` needs, without waiting.
+    pub fn connect(place: &Place, mut work: Work) -> Result<Self> {
+        let stream = TcpStream::connect(place.address)?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        let mut engine = Connection::new(Side::Client, config(), Mono(0));
+        let mut engine = Connection::new(Side::Client, config(place), Mono(0));
         let session = engine.begin();
         match &mut work {
-            Work::Idle => {}
+            Work::Idle(None) => {}
+            Work::Idle(Some(receiver)) | Work::Receive(receiver) => {
+                receiver.attach(&mut engine, session);
+            }
             Work::Send(sender) => sender.attach(&mut engine, session),
-            Work::Receive(receiver) => receiver.attach(&mut engine, session),
             Work::Transact(transactor) => transactor.attach(&mut engine, session),
             Work::Defer(deferrer) => deferrer.attach(&mut engine, session),
             Work::Delete(deleter) => deleter.attach(&mut engine, session),
@@ -74,6 +76,7 @@ impl Client {
             scratch,
             began: Instant::now(),
             opened: false,
+            begun: false,
         })
     }
 
@@ -87,23 +90,23 @@ impl Client {
         &self.work
     }
 
-    /// Whether the peer has opened the connection and, if there is a link, taken it.
+    /// Whether the peer has opened the connection, begun the session and taken the links, if any.
     pub fn is_open(&self) -> bool {
         let links: Vec<LinkId> = match &self.work {
-            Work::Idle => Vec::new(),
+            Work::Idle(receiver) => receiver.iter().filter_map(Receiver::link).collect(),
             Work::Send(sender) => sender.link().into_iter().collect(),
             Work::Receive(receiver) => receiver.link().into_iter().collect(),
             Work::Transact(transactor) => transactor.links().collect(),
             Work::Defer(deferrer) => deferrer.links().collect(),
             Work::Delete(deleter) => deleter.links().collect(),
         };
-        self.opened && links.iter().all(|link| self.engine.is_attached(*link))
+        self.opened && self.begun && links.iter().all(|link| self.engine.is_attached(*link))
     }
 
     /// Lets it do what it is there for.
     pub fn start(&mut self, now: Instant) {
         match &mut self.work {
-            Work::Idle => {}
+            Work::Idle(_) => {}
             Work::Send(sender) => sender.start(now),
             Work::Receive(receiver) => receiver.start(&mut self.engine),
             Work::Transact(transactor) => transactor.start(),
@@ -144,7 +147,7 @@ impl Client {
             Work::Transact(transactor) => transactor.send(&mut self.engine),
             Work::Defer(deferrer) => deferrer.send(&mut self.engine),
             Work::Delete(deleter) => deleter.send(&mut self.engine),
-            Work::Idle | Work::Receive(_) => {}
+            Work::Idle(_) | Work::Receive(_) => {}
         }
         self.write(mono)
     }
@@ -163,7 +166,7 @@ impl Client {
         while let Some(event) = self.engine.poll_event() {
             self.handle(now, event)?;
         }
-        if matches!(self.work, Work::Idle) {
+        if matches!(self.work, Work::Idle(_)) {
             // A thousand idle connections should not cost the generator 256 MiB.
             self.scratch = Vec::new();
         }
@@ -173,6 +176,8 @@ impl Client {
     fn handle(&mut self, now: Instant, event: Event) -> Result<()> {
         match event {
             Event::Opened(_) => self.opened = true,
+            Event::Begun { .. } => self.begun = true,
+            Event::Ended { error, .. } => bail!("the session was ended: {error:?}"),
             Event::Closed { error } => bail!("the connection was closed: {error:?}"),
             Event::Detached { error, .. } => bail!("the link was detached: {error:?}"),
             Event::Disposed { cookie, state, .. } => {
@@ -211,7 +216,7 @@ impl Client {
             Work::Receive(receiver) => receiver.settle(delivery.0, delivery.1, engine),
             Work::Delete(deleter) => deleter.answered(now, delivery, payload, engine)?,
             Work::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
-            Work::Idle | Work::Send(_) | Work::Transact(_) => {}
+            Work::Idle(_) | Work::Send(_) | Work::Transact(_) => {}
         }
         Ok(())
     }
@@ -248,11 +253,11 @@ impl Client {
     }
 }
 
-fn config() -> Config {
+fn config(place: &Place) -> Config {
     Config {
         container_id: "railbus-bench".to_owned(),
         hostname: Some("localhost".to_owned()),
-        client_sasl: Some((Symbol::new("PLAIN"), PLAIN.to_vec())),
+        client_sasl: Some(place.sasl.clone()),
         ..Config::default()
     }
 }

@@ -69,7 +69,7 @@ fn is_done(clients: &[Client], backlog: u64) -> bool {
     let (mut accepted, mut settled, mut receives) = (backlog, 0, false);
     for client in clients {
         match client.work() {
-            Work::Idle | Work::Delete(_) => {}
+            Work::Idle(_) | Work::Delete(_) => {}
             Work::Send(sender) if !sender.is_done() => return false,
             Work::Send(sender) => accepted += sender.accepted(),
             Work::Transact(transactor) if !transactor.is_done() => return false,

@@ -37,12 +37,12 @@ const ATTACKS: [(&str, Attack); 6] = [
 /// Measures the sender alone, then under each attack.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
-    latency::paced(&fresh, scale, "others without an attack", results)?;
+    latency::paced(&fresh.place()?, scale, "others without an attack", results)?;
     fresh.stop()?;
     for (name, attack) in ATTACKS {
         let fresh = site.fresh()?;
         let row = format!("others during {name}");
-        let address = fresh.address()?;
+        let (address, place) = (fresh.address()?, fresh.place()?);
         let (enough, count) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -52,7 +52,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
                     }
                 }
             });
-            let sent = latency::paced(&fresh, scale, &row, results);
+            let sent = latency::paced(&place, scale, &row, results);
             enough.store(true, Ordering::Relaxed);
             sent
         })?;

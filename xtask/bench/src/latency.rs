@@ -8,10 +8,11 @@ use super::Scale;
 use super::client::{Client, Work};
 use super::dress::Dress;
 use super::drive::{self, Limits};
+use super::place::Place;
 use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
-use super::site::{self, Fresh, Site};
+use super::site::{self, Site};
 
 /// Messages a second.
 const RATE: u32 = 2_000;
@@ -19,14 +20,19 @@ const RATE: u32 = 2_000;
 /// Sends 1 KiB at a fixed rate over one connection and records what the waits were.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
-    paced(&fresh, scale, "accepted at 2,000 a second", results)?;
+    at(&fresh.place()?, scale, results)?;
     fresh.stop()
 }
 
+/// Does that at any broker.
+pub fn at(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
+    paced(place, scale, "accepted at 2,000 a second", results)
+}
+
 /// Does that at a broker that may have other things to do.
-pub fn paced(fresh: &Fresh, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
+pub fn paced(place: &Place, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
     let plan = Plan {
-        queue: site::QUEUE.to_owned(),
+        queue: place.queue(site::QUEUE),
         size: 1_024,
         count: u64::from(RATE) * scale.seconds,
         // A late broker must not slow the schedule down.
@@ -35,11 +41,11 @@ pub fn paced(fresh: &Fresh, scale: Scale, row: &str, results: &mut Results) -> R
         every: Some(Duration::from_secs(1) / RATE),
     };
     let mut clients = vec![Client::connect(
-        fresh.address()?,
+        place,
         Work::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
-    let meter = Meter::start(fresh.broker.pid())?;
+    let meter = Meter::start(place.pid)?;
     let all = Duration::from_secs(scale.seconds + 60);
     drive::work(&mut clients, Limits { sending: all, all }, 0)?;
     let usage = meter.read()?;

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
@@ -20,15 +20,20 @@ mod deleter;
 mod disk;
 mod dress;
 mod drive;
+mod features;
 mod group;
 mod hostile;
 mod latency;
+mod markdown;
 mod memory;
+mod peers;
+mod place;
 mod process;
 mod purge;
 mod receiver;
 mod results;
 mod sender;
+mod single;
 mod site;
 mod throughput;
 mod topics;
@@ -50,6 +55,14 @@ struct Options {
     /// How often each row is measured [default: 5, or 2 with --quick]
     #[arg(long)]
     rounds: Option<u32>,
+    /// Also measures other brokers, which are installed in the cache folder; only rows that all
+    /// of them have [default: all brokers]
+    #[arg(long, value_name = "BROKER", value_delimiter = ',', num_args = 0..=1,
+          default_missing_value = "railbus,artemis,rabbitmq-quorum,rabbitmq-classic")]
+    peers: Option<Vec<peers::Kind>>,
+    /// Prints the table in Markdown, medians only
+    #[arg(long)]
+    markdown: bool,
     /// Writes all samples to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -82,6 +95,8 @@ pub enum Row {
     Topics,
     /// Time to accepted at 2,000 messages a second
     Latency,
+    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
+    Single,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
     Purge,
     /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
@@ -121,6 +136,14 @@ impl Scale {
             }
         }
     }
+
+    /// A backlog that every broker can keep in memory in its own way.
+    fn beside_peers(options: &Options) -> Self {
+        Self {
+            backlog: if options.quick { 50_000 } else { 200_000 },
+            ..Self::of(options)
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -134,26 +157,48 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<()> {
-    let site = Site::prepare(&Workspace::find()?, options.directory.as_deref())?;
+    let workspace = Workspace::find()?;
+    let site = Site::prepare(&workspace, options.directory.as_deref())?;
     let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
     let mut results = Results::new(options.quick, rounds);
+    let well = if let Some(kinds) = &options.peers {
+        let (rows, scale) = (rows(options, &peers::ROWS), Scale::beside_peers(options));
+        peers::measure(&workspace, &site, kinds, &rows, scale, &mut results)?
+    } else {
+        alone(options, &site, &mut results)?;
+        true
+    };
+    if options.markdown {
+        println!("{}", markdown::table(&results));
+    } else {
+        results.print();
+    }
+    if let Some(path) = &options.json {
+        results.write(path)?;
+    }
+    ensure!(
+        well,
+        "not every broker could be measured; the table says why"
+    );
+    Ok(())
+}
+
+/// Measures Railbus, round by round.
+fn alone(options: &Options, site: &Site, results: &mut Results) -> Result<()> {
+    let rounds = results.rounds();
     for round in 1..=rounds {
-        for row in rows(options) {
+        for row in rows(options, Row::value_variants()) {
             eprintln!("round {round} of {rounds}: {}", name(row));
-            measure(row, &site, Scale::of(options), &mut results)
+            measure(row, site, Scale::of(options), results)
                 .with_context(|| format!("measuring {}", name(row)))?;
         }
     }
-    results.print();
-    match &options.json {
-        Some(path) => results.write(path),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
-fn rows(options: &Options) -> Vec<Row> {
+fn rows(options: &Options, all: &[Row]) -> Vec<Row> {
     if options.rows.is_empty() {
-        Row::value_variants().to_vec()
+        all.to_vec()
     } else {
         options.rows.clone()
     }
@@ -174,9 +219,10 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Small => throughput::both(site, scale, 64, results),
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
-        Row::Features => throughput::features(site, scale, results),
+        Row::Features => features::measure(site, scale, results),
         Row::Topics => topics::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
+        Row::Single => single::measure(site, scale, results),
         Row::Purge => purge::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),

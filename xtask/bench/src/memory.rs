@@ -10,7 +10,9 @@ use super::Scale;
 use super::client::{Client, Work};
 use super::dress::Dress;
 use super::drive::{self, Limits};
+use super::place::Place;
 use super::process::resident;
+use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
 use super::site::{self, Fresh, Site};
@@ -26,29 +28,40 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     let pid = fresh.broker.pid();
     results.add("memory", "at start", Unit::Mebibytes, resident(pid)?);
+    let place = fresh.place()?;
     let row = format!("with {} idle connections", scale.connections);
-    let idle = connect(&fresh, scale)?;
+    let idle = connect(&place, scale, || Work::Idle(None))?;
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     drop(idle);
-    fill(&fresh, scale.backlog)?;
+    linked(&place, scale, results)?;
+    fill(&place, scale.backlog)?;
     let row = format!("with {} messages of 1 KiB", scale.backlog);
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     restart(site, fresh, scale, results)
 }
 
+/// Measures idle connections that each have a receiver without credit.
+pub fn linked(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
+    let queue = place.queue(site::QUEUE);
+    let link = || Work::Idle(Some(Receiver::new(&queue)));
+    let idle = connect(place, scale, link)?;
+    let row = format!("with {} idle connections with a link", idle.len());
+    results.add("memory", &row, Unit::Mebibytes, resident(place.pid)?);
+    Ok(())
+}
+
 /// Opens the idle connections.
-fn connect(fresh: &Fresh, scale: Scale) -> Result<Vec<Client>> {
-    let address = fresh.address()?;
-    let clients = (0..scale.connections).map(|_| Client::connect(address, Work::Idle));
+fn connect(place: &Place, scale: Scale, work: impl Fn() -> Work) -> Result<Vec<Client>> {
+    let clients = (0..scale.connections).map(|_| Client::connect(place, work()));
     let mut clients = clients.collect::<Result<Vec<_>>>()?;
     drive::open(&mut clients)?;
     Ok(clients)
 }
 
 /// Sends a backlog, all of it durable when this returns.
-pub fn fill(fresh: &Fresh, backlog: u64) -> Result<()> {
+pub fn fill(place: &Place, backlog: u64) -> Result<()> {
     let plan = Plan {
-        queue: site::QUEUE.to_owned(),
+        queue: place.queue(site::QUEUE),
         size: 1_024,
         count: backlog,
         in_flight: 1_000,
@@ -56,7 +69,7 @@ pub fn fill(fresh: &Fresh, backlog: u64) -> Result<()> {
         every: None,
     };
     let mut clients = vec![Client::connect(
-        fresh.address()?,
+        place,
         Work::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
@@ -97,7 +110,7 @@ fn restart(site: &Site, fresh: Fresh, scale: Scale, results: &mut Results) -> Re
 }
 
 /// Raises the limit of open files, for us and the brokers we start.
-fn allow_files() -> Result<()> {
+pub fn allow_files() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
     if limit.current.is_some_and(|current| current < wanted) {

@@ -5,12 +5,57 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Processor time used by the process `pid`, all threads together, user and system.
-pub fn processor(pid: u32) -> Result<Duration> {
+/// What stands behind the name in `/proc/PID/stat`, from the state on. [proc(5)]
+fn stat(pid: u32) -> Result<String> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
     // The name in parentheses may itself hold spaces and parentheses, so count from its end.
     let (_, fields) = stat.rsplit_once(')').context("a name in parentheses")?;
+    Ok(fields.to_owned())
+}
+
+/// `root` and the processes that descend from it, parents first.
+pub fn family(root: u32) -> Result<Vec<u32>> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // Others come and go at any time.
+        let parent = stat(pid).ok().and_then(|stat| {
+            let mut fields = stat.split_whitespace();
+            fields.nth(1)?.parse::<u32>().ok()
+        });
+        parents.extend(parent.map(|parent| (pid, parent)));
+    }
+    let mut family = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        family.extend(children.map(|(pid, _)| *pid));
+        next += 1;
+    }
+    Ok(family)
+}
+
+/// Whether the process `pid` runs the program `name`.
+pub fn is_called(pid: u32, name: &str) -> bool {
+    let called = fs::read_to_string(format!("/proc/{pid}/comm"));
+    called.is_ok_and(|called| called.trim_end() == name)
+}
+
+/// Processor time used by the process `root` and those that descend from it, user and system.
+pub fn processor(root: u32) -> Result<Duration> {
+    let others = family(root)?.into_iter().skip(1);
+    // Children may end at any time; the root may not.
+    let others: Duration = others.filter_map(|pid| processor_of(pid).ok()).sum();
+    Ok(processor_of(root)? + others)
+}
+
+/// That of one process, all threads together.
+fn processor_of(pid: u32) -> Result<Duration> {
+    let fields = stat(pid)?;
     let mut ticks = fields
         .split_whitespace()
         .skip(11)
@@ -22,8 +67,14 @@ pub fn processor(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((user + system) * 1_000 / per_second))
 }
 
-/// Resident memory of the process `pid` in MiB.
-pub fn resident(pid: u32) -> Result<f64> {
+/// Resident memory of the process `root` and those that descend from it, in MiB.
+pub fn resident(root: u32) -> Result<f64> {
+    let others = family(root)?.into_iter().skip(1);
+    let others: f64 = others.filter_map(|pid| resident_of(pid).ok()).sum();
+    Ok(resident_of(root)? + others)
+}
+
+fn resident_of(pid: u32) -> Result<f64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
     let line = status
@@ -60,7 +111,7 @@ pub struct Usage {
 impl Meter {
     /// Starts measuring the broker `pid` and ourselves.
     pub fn start(pid: u32) -> Result<Self> {
-        let (broker, generator) = (processor(pid)?, processor(std::process::id())?);
+        let (broker, generator) = (processor(pid)?, processor_of(std::process::id())?);
         Ok(Self {
             pid,
             began: Instant::now(),
@@ -74,7 +125,7 @@ impl Meter {
         Ok(Usage {
             elapsed: self.began.elapsed(),
             broker: processor(self.pid)?.saturating_sub(self.broker),
-            generator: processor(std::process::id())?.saturating_sub(self.generator),
+            generator: processor_of(std::process::id())?.saturating_sub(self.generator),
         })
     }
 }
@@ -110,4 +161,24 @@ pub fn as_f64(count: u64) -> f64 {
 )]
 pub fn as_count(number: f64) -> u64 {
     number.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_counted_with_its_children() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep starts");
+        let all = family(std::process::id()).expect("listed");
+        let alone = family(child.id()).expect("listed");
+        child.kill().expect("killed");
+        child.wait().expect("it ends");
+        assert_eq!(all[0], std::process::id());
+        assert!(all.contains(&child.id()));
+        assert_eq!(alone, [child.id()]);
+    }
 }

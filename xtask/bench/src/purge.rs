@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     for batch in BATCHES {
         let fresh = site.fresh()?;
-        memory::fill(&fresh, scale.backlog)?;
+        memory::fill(&fresh.place()?, scale.backlog)?;
         let row = format!("purge {} of 1 KiB by {batch}", scale.backlog);
         let before = send_alone(&fresh, scale)?;
         waits(&before, &row, "other queue before", results);
@@ -60,7 +60,7 @@ fn purge(
     let deleter = Work::Delete(Box::new(Deleter::new(site::QUEUE, batch)));
     let mut clients = vec![
         sender(fresh, PATIENCE.as_secs())?,
-        Client::connect(fresh.address()?, deleter)?,
+        Client::connect(&fresh.place()?, deleter)?,
     ];
     drive::open(&mut clients)?;
     let meter = Meter::start(fresh.broker.pid())?;
@@ -92,7 +92,7 @@ fn sender(fresh: &Fresh, seconds: u64) -> Result<Client> {
         dress: Dress::Plain,
         every: Some(Duration::from_secs(1) / RATE),
     };
-    Client::connect(fresh.address()?, Work::Send(Box::new(Sender::new(plan))))
+    Client::connect(&fresh.place()?, Work::Send(Box::new(Sender::new(plan))))
 }
 
 fn waits(client: &Client, row: &str, when: &str, results: &mut Results) {

@@ -43,7 +43,8 @@ pub enum Unit {
 
 /// All samples of one figure.
 #[derive(Clone, Debug, Serialize)]
-struct Figure {
+pub struct Figure {
+    broker: String,
     row: String,
     metric: String,
     unit: Unit,
@@ -69,6 +70,17 @@ pub struct Results {
     quick: bool,
     rounds: u32,
     figures: Vec<Figure>,
+    notes: Vec<Note>,
+    /// Whose figures come next.
+    #[serde(skip)]
+    broker: String,
+}
+
+/// Something to know about a broker.
+#[derive(Clone, Debug, Serialize)]
+struct Note {
+    broker: String,
+    text: String,
 }
 
 impl Results {
@@ -79,16 +91,64 @@ impl Results {
             quick,
             rounds,
             figures: Vec::new(),
+            notes: Vec::new(),
+            broker: "Railbus".to_owned(),
         }
+    }
+
+    /// How often each row is measured.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The figures that are added next are those of `broker`.
+    pub fn set_broker(&mut self, broker: &str) {
+        broker.clone_into(&mut self.broker);
+    }
+
+    /// Adds something to know about `broker`.
+    pub fn note(&mut self, broker: &str, text: &str) {
+        eprintln!("  {broker}: {text}");
+        self.notes.push(Note {
+            broker: broker.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+
+    /// What there is to know, with whom it is about.
+    pub fn notes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let notes = self.notes.iter();
+        notes.map(|note| (note.broker.as_str(), note.text.as_str()))
+    }
+
+    /// All figures in the order in which they were first measured.
+    pub fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+
+    /// Who has figures.
+    pub fn brokers(&self) -> Vec<&str> {
+        let mut brokers = Vec::new();
+        for figure in &self.figures {
+            if !brokers.contains(&figure.broker.as_str()) {
+                brokers.push(figure.broker.as_str());
+            }
+        }
+        brokers
     }
 
     /// Adds a sample of the figure called `row` and `metric`.
     pub fn add(&mut self, row: &str, metric: &str, unit: Unit, value: f64) {
         eprintln!("  {row}: {metric} {value:.2} {}", unit.name());
-        let same =
-            |figure: &Figure| figure.row == row && figure.metric == metric && figure.unit == unit;
+        let same = |figure: &Figure| {
+            figure.broker == self.broker
+                && figure.row == row
+                && figure.metric == metric
+                && figure.unit == unit
+        };
         let at = self.figures.iter().position(same).unwrap_or_else(|| {
-            self.figures.push(Figure::new(row, metric, unit));
+            self.figures
+                .push(Figure::new(&self.broker, row, metric, unit));
             self.figures.len() - 1
         });
         self.figures[at].add(value);
@@ -97,38 +157,50 @@ impl Results {
     /// The newest sample of the figure called `row` and `metric`.
     pub fn newest(&self, row: &str, metric: &str) -> Option<f64> {
         let mut figures = self.figures.iter();
-        let figure = figures.find(|figure| figure.row == row && figure.metric == metric)?;
+        let figure = figures.find(|figure| {
+            figure.broker == self.broker && figure.row == row && figure.metric == metric
+        })?;
         figure.samples.last().copied()
     }
 
-    /// Prints the table.
-    pub fn print(&self) {
+    /// The machine and the number of rounds.
+    pub fn machine(&self) -> String {
         let Machine {
             processor,
             processors,
             memory_mib,
             kernel,
         } = &self.machine;
-        println!(
+        format!(
             "{processor}, {processors} processors, {memory_mib} MiB, {kernel}; rounds: {}",
             self.rounds
-        );
+        )
+    }
+
+    /// Prints the table.
+    pub fn print(&self) {
+        println!("{}", self.machine());
         println!(
             "{:<40} {:<42} {:>12} {:>12} {:>12}",
             "", "", "min", "median", "max"
         );
-        let mut last = "";
+        let many = self.brokers().len() > 1;
+        let mut last = String::new();
         for figure in &self.figures {
-            let row = if figure.row == last {
-                ""
+            let row = if many {
+                format!("{}: {}", figure.broker, figure.row)
             } else {
-                figure.row.as_str()
+                figure.row.clone()
             };
-            let metric = format!("{} ({})", figure.metric, figure.unit.name());
+            let shown = if row == last { "" } else { &row };
+            let metric = figure.title();
             let [min, median, max] =
                 [figure.min, figure.median, figure.max].map(|value| figure.unit.format(value));
-            println!("{row:<40} {metric:<42} {min:>12} {median:>12} {max:>12}");
-            last = &figure.row;
+            println!("{shown:<40} {metric:<42} {min:>12} {median:>12} {max:>12}");
+            last = row;
+        }
+        for (broker, note) in self.notes() {
+            println!("{broker}: {note}");
         }
     }
 
@@ -140,9 +212,10 @@ impl Results {
 }
 
 impl Figure {
-    fn new(row: &str, metric: &str, unit: Unit) -> Self {
+    fn new(broker: &str, row: &str, metric: &str, unit: Unit) -> Self {
         let (row, metric) = (row.to_owned(), metric.to_owned());
         Self {
+            broker: broker.to_owned(),
             row,
             metric,
             unit,
@@ -151,6 +224,31 @@ impl Figure {
             max: 0.0,
             samples: Vec::new(),
         }
+    }
+
+    /// Whose it is.
+    pub fn broker(&self) -> &str {
+        &self.broker
+    }
+
+    /// What was done.
+    pub fn row(&self) -> &str {
+        &self.row
+    }
+
+    /// What was measured, with its unit.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.metric, self.unit.name())
+    }
+
+    /// The median of its samples.
+    pub fn median(&self) -> f64 {
+        self.median
+    }
+
+    /// The median as it is printed.
+    pub fn shown(&self) -> String {
+        self.unit.format(self.median)
     }
 
     fn add(&mut self, value: f64) {

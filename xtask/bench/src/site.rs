@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
@@ -10,6 +11,7 @@ use xtask::broker::{Broker, Plan};
 use xtask::workspace::Workspace;
 
 use super::group;
+use super::place::Place;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
@@ -22,15 +24,18 @@ pub const SESSIONS: &str = "bench-sessions";
 pub const SESSION: &str = "session";
 /// Queues of the row with many.
 pub const QUEUES: usize = 50;
+/// The development key, which works on loopback only. (`product.md`, Who may do what)
+const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
 /// The file with what a broker has besides these.
 const ENTITIES: &str = "entities.json";
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
 const TMPFS: u64 = 0x0102_1994;
 
 /// What every broker of a run shares.
+#[derive(Clone)]
 pub struct Site {
     program: PathBuf,
-    folder: TempDir,
+    folder: Rc<TempDir>,
 }
 
 /// A broker on a fresh data directory, which goes with it.
@@ -59,7 +64,7 @@ impl Site {
         std::fs::write(folder.path().join("railbus.toml"), settings())?;
         Ok(Self {
             program: workspace.railbus(),
-            folder,
+            folder: Rc::new(folder),
         })
     }
 
@@ -101,6 +106,16 @@ impl Fresh {
     /// Where it listens.
     pub fn address(&self) -> Result<SocketAddr> {
         address(&self.broker)
+    }
+
+    /// Where it is and how one signs in.
+    pub fn place(&self) -> Result<Place> {
+        Ok(Place {
+            address: self.address()?,
+            sasl: Place::plain(KEY.0, KEY.1),
+            prefix: "",
+            pid: self.broker.pid(),
+        })
     }
 
     /// Where it writes its log.

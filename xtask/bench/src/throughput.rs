@@ -6,22 +6,19 @@ use anyhow::{Result, ensure};
 
 use super::Scale;
 use super::client::{Client, Work};
-use super::deferrer::Deferrer;
 use super::disk;
 use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::group;
+use super::place::Place;
 use super::process::{Meter, Usage, as_count, as_f64};
 use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
-use super::site::{self, Fresh, Site};
-use super::transactor::Transactor;
+use super::site::{self, Site};
 
 /// Messages without an outcome, over all connections of a row.
 pub const IN_FLIGHT: u64 = 500;
-/// Connections that each have a transaction, which together have about as much in flight.
-const TRANSACTORS: u64 = 10;
 /// How long a row may take to finish after it sends no more.
 const GRACE: Duration = Duration::from_secs(120);
 
@@ -52,17 +49,16 @@ pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Result
         took,
     );
     let before = disk::rate(site, group(site, scale, connections, results)?)?;
-    let (run, group) = send(&fresh, scale, connections)?;
+    let run = send(&fresh.place()?, scale, connections)?;
+    let group = group::average(&fresh.log(), run.sent)?;
     let after = disk::rate(site, group)?;
     let name = sending(connections);
     record(results, &name, run.sent, &run);
     results.add(&name, GROUP, Unit::Messages, as_f64(group));
     let share = 200.0 * run.rate(run.sent) / (before + after);
     results.add(&name, "of the disk's group rate", Unit::Percent, share);
-    let receivers = (0..connections).map(|_| Work::Receive(Receiver::new(site::QUEUE)));
-    let run = execute(&fresh, receivers.collect(), scale, run.sent)?;
-    let name = format!("receive and settle 1 KiB, {}", plural(connections));
-    record(results, &name, run.settled, &run);
+    let run = receive(&fresh.place()?, scale, connections, run.sent)?;
+    record(results, &receiving(connections), run.settled, &run);
     fresh.stop()
 }
 
@@ -77,53 +73,80 @@ pub fn group(site: &Site, scale: Scale, connections: u64, results: &Results) -> 
         messages: scale.messages / 8,
         ..scale
     };
-    let (_, group) = send(&fresh, short, connections)?;
+    let run = send(&fresh.place()?, short, connections)?;
+    let group = group::average(&fresh.log(), run.sent)?;
     fresh.stop()?;
     Ok(group)
 }
 
-/// Sends over `connections`; also says how many messages were committed at once.
-fn send(fresh: &Fresh, scale: Scale, connections: u64) -> Result<(Run, u64)> {
+/// Sends over `connections`.
+pub fn send(place: &Place, scale: Scale, connections: u64) -> Result<Run> {
     let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
-    let senders = (0..connections).map(|_| sender(site::QUEUE, 1_024, count, in_flight));
-    let run = execute(fresh, senders.collect(), scale, 0)?;
-    let group = group::average(&fresh.log(), run.sent)?;
-    Ok((run, group))
+    let queue = place.queue(site::QUEUE);
+    let senders = (0..connections).map(|_| sender(&queue, 1_024, count, in_flight));
+    execute(place, senders.collect(), scale, 0)
 }
 
-fn sending(connections: u64) -> String {
+/// Receives and settles a `backlog` over `connections`.
+pub fn receive(place: &Place, scale: Scale, connections: u64, backlog: u64) -> Result<Run> {
+    let queue = place.queue(site::QUEUE);
+    let receivers = (0..connections).map(|_| Work::Receive(Receiver::new(&queue)));
+    execute(place, receivers.collect(), scale, backlog)
+}
+
+/// What the row of [`send`] is called.
+pub fn sending(connections: u64) -> String {
     format!("send 1 KiB, {}", plural(connections))
+}
+
+/// What the row of [`receive`] is called.
+pub fn receiving(connections: u64) -> String {
+    format!("receive and settle 1 KiB, {}", plural(connections))
 }
 
 /// Sends and receives at once on one queue.
 pub fn both(site: &Site, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
+    both_at(&fresh.place()?, scale, size, results)?;
+    fresh.stop()
+}
+
+/// Does that at any broker.
+pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
     // The same bytes rather than the same count, or large messages would take minutes.
     let messages = if size > 4_096 {
         scale.messages / 8
     } else {
         scale.messages
     };
+    let queue = place.queue(site::QUEUE);
     let work = vec![
-        sender(site::QUEUE, size, messages, IN_FLIGHT),
-        Work::Receive(Receiver::new(site::QUEUE)),
+        sender(&queue, size, messages, IN_FLIGHT),
+        Work::Receive(Receiver::new(&queue)),
     ];
-    let run = execute(&fresh, work, scale, 0)?;
+    let run = execute(place, work, scale, 0)?;
     record(
         results,
         &format!("send, receive, settle {}", bytes(size)),
         run.settled,
         &run,
     );
-    fresh.stop()
+    Ok(())
 }
 
 /// Fifty queues with a sender and a receiver each.
 pub fn queues(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
+    queues_at(&fresh.place()?, scale, results)?;
+    fresh.stop()
+}
+
+/// Does that at any broker.
+pub fn queues_at(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
     let queues = u64::try_from(site::QUEUES)?;
     let mut work = Vec::new();
-    for queue in (0..site::QUEUES).map(site::pair) {
+    for pair in (0..site::QUEUES).map(site::pair) {
+        let queue = place.queue(&pair);
         work.push(sender(
             &queue,
             1_024,
@@ -132,83 +155,18 @@ pub fn queues(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         ));
         work.push(Work::Receive(Receiver::new(&queue)));
     }
-    let run = execute(&fresh, work, scale, 0)?;
+    let run = execute(place, work, scale, 0)?;
     record(
         results,
         &format!("send, receive, settle 1 KiB, {queues} queues"),
         run.settled,
         &run,
     );
-    fresh.stop()
-}
-
-/// Sends and receives at once, once for each feature that costs something per message.
-pub fn features(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let take = |queue| Work::Receive(Receiver::new(queue));
-    let session = Work::Receive(Receiver::of_session(site::SESSIONS, site::SESSION));
-    let defer = Work::Defer(Box::new(Deferrer::new(site::QUEUE)));
-    let send = |queue, dress| Work::Send(Box::new(Sender::new(part(queue, dress, scale))));
-    let rows = [
-        ("plain", send(site::QUEUE, Dress::Plain), take(site::QUEUE)),
-        (
-            "duplicate detection",
-            send(site::ONCE, Dress::Id),
-            take(site::ONCE),
-        ),
-        (
-            "forwarded",
-            send(site::START, Dress::Plain),
-            take(site::END),
-        ),
-        ("one session", send(site::SESSIONS, Dress::Session), session),
-        (
-            "scheduled",
-            send(site::QUEUE, Dress::Schedule),
-            take(site::QUEUE),
-        ),
-        ("deferred", send(site::QUEUE, Dress::Plain), defer),
-    ];
-    for (name, sender, receiver) in rows {
-        feature(site, scale, name, vec![sender, receiver], results)?;
-    }
-    // One transaction after the other would measure nothing but how long a sync takes.
-    let mut work = vec![take(site::QUEUE)];
-    for _ in 0..TRANSACTORS {
-        let mut plan = part(site::QUEUE, Dress::Plain, scale);
-        plan.count /= TRANSACTORS;
-        work.push(Work::Transact(Box::new(Transactor::new(plan))));
-    }
-    feature(site, scale, "transactional", work, results)
-}
-
-/// What is sent for one feature.
-fn part(queue: &str, dress: Dress, scale: Scale) -> Plan {
-    Plan {
-        queue: queue.to_owned(),
-        size: 1_024,
-        count: scale.messages / 4,
-        in_flight: IN_FLIGHT,
-        dress,
-        every: None,
-    }
-}
-
-fn feature(
-    site: &Site,
-    scale: Scale,
-    name: &str,
-    work: Vec<Work>,
-    results: &mut Results,
-) -> Result<()> {
-    let fresh = site.fresh()?;
-    let run = execute(&fresh, work, scale, 0)?;
-    let row = format!("send, receive, settle 1 KiB, {name}");
-    record(results, &row, run.settled, &run);
-    fresh.stop()
+    Ok(())
 }
 
 /// A sender at full speed.
-fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
+pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
     Work::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
@@ -220,15 +178,14 @@ fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
 }
 
 /// Does `work`, with a backlog of so many messages.
-pub fn execute(fresh: &Fresh, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {
-    let address = fresh.address()?;
+pub fn execute(place: &Place, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {
     let mut clients = work
         .into_iter()
-        .map(|work| Client::connect(address, work))
+        .map(|work| Client::connect(place, work))
         .collect::<Result<Vec<_>>>()?;
     drive::open(&mut clients)?;
     let sending = Duration::from_secs(scale.seconds);
-    let meter = Meter::start(fresh.broker.pid())?;
+    let meter = Meter::start(place.pid)?;
     let began = drive::work(
         &mut clients,
         Limits {
@@ -245,7 +202,7 @@ fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
     let (mut sent, mut settled, mut refused, mut last) = (0, 0, 0, began);
     for client in clients {
         let newest = match client.work() {
-            Work::Idle | Work::Delete(_) => None,
+            Work::Idle(_) | Work::Delete(_) => None,
             Work::Send(sender) => {
                 sent += sender.accepted();
                 refused += sender.refused();
@@ -276,7 +233,8 @@ fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
 }
 
 impl Run {
-    fn rate(&self, messages: u64) -> f64 {
+    /// So many messages a second.
+    pub fn rate(&self, messages: u64) -> f64 {
         as_f64(messages) / self.elapsed.as_secs_f64()
     }
 }

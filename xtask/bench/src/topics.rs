@@ -70,7 +70,12 @@ fn publish(
     });
     let before = stored(&fresh.data)?;
     let meter = Meter::start(fresh.broker.pid())?;
-    let run = throughput::execute(&fresh, vec![Work::Send(Box::new(sender))], scale, 0)?;
+    let run = throughput::execute(
+        &fresh.place()?,
+        vec![Work::Send(Box::new(sender))],
+        scale,
+        0,
+    )?;
     // Copies for many are made in turns of their own, after the message is accepted.
     wait_for_copies(fresh.address()?)?;
     let usage = meter.read()?;

@@ -1,0 +1,82 @@
+//! Features: what each costs that costs something per message, on one queue at full speed.
+
+use anyhow::Result;
+
+use super::Scale;
+use super::client::Work;
+use super::deferrer::Deferrer;
+use super::dress::Dress;
+use super::receiver::Receiver;
+use super::results::Results;
+use super::sender::{Plan, Sender};
+use super::site::{self, Site};
+use super::throughput::{self, IN_FLIGHT};
+use super::transactor::Transactor;
+
+/// Connections that each have a transaction, which together have about as much in flight.
+const TRANSACTORS: u64 = 10;
+
+/// Sends and receives at once, once for each feature that costs something per message.
+pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let take = |queue| Work::Receive(Receiver::new(queue));
+    let session = Work::Receive(Receiver::of_session(site::SESSIONS, site::SESSION));
+    let defer = Work::Defer(Box::new(Deferrer::new(site::QUEUE)));
+    let send = |queue, dress| Work::Send(Box::new(Sender::new(part(queue, dress, scale))));
+    let rows = [
+        ("plain", send(site::QUEUE, Dress::Plain), take(site::QUEUE)),
+        (
+            "duplicate detection",
+            send(site::ONCE, Dress::Id),
+            take(site::ONCE),
+        ),
+        (
+            "forwarded",
+            send(site::START, Dress::Plain),
+            take(site::END),
+        ),
+        ("one session", send(site::SESSIONS, Dress::Session), session),
+        (
+            "scheduled",
+            send(site::QUEUE, Dress::Schedule),
+            take(site::QUEUE),
+        ),
+        ("deferred", send(site::QUEUE, Dress::Plain), defer),
+    ];
+    for (name, sender, receiver) in rows {
+        feature(site, scale, name, vec![sender, receiver], results)?;
+    }
+    // One transaction after the other would measure nothing but how long a sync takes.
+    let mut work = vec![take(site::QUEUE)];
+    for _ in 0..TRANSACTORS {
+        let mut plan = part(site::QUEUE, Dress::Plain, scale);
+        plan.count /= TRANSACTORS;
+        work.push(Work::Transact(Box::new(Transactor::new(plan))));
+    }
+    feature(site, scale, "transactional", work, results)
+}
+
+/// What is sent for one feature.
+fn part(queue: &str, dress: Dress, scale: Scale) -> Plan {
+    Plan {
+        queue: queue.to_owned(),
+        size: 1_024,
+        count: scale.messages / 4,
+        in_flight: IN_FLIGHT,
+        dress,
+        every: None,
+    }
+}
+
+fn feature(
+    site: &Site,
+    scale: Scale,
+    name: &str,
+    work: Vec<Work>,
+    results: &mut Results,
+) -> Result<()> {
+    let fresh = site.fresh()?;
+    let run = throughput::execute(&fresh.place()?, work, scale, 0)?;
+    let row = format!("send, receive, settle 1 KiB, {name}");
+    throughput::record(results, &row, run.settled, &run);
+    fresh.stop()
+}

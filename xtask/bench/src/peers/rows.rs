@@ -1,0 +1,79 @@
+//! Rows: one row at one peer, from its start to its stop.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Peer, Running};
+use crate::client::Work;
+use crate::place::Place;
+use crate::process::resident;
+use crate::receiver::Receiver;
+use crate::results::{Results, Unit};
+use crate::throughput::{self, IN_FLIGHT};
+use crate::{Row, Scale, latency, memory, single, site};
+
+/// What every broker is sent and sends before it is measured, so that code is compiled, caches
+/// are filled and files are made.
+const WARM_UP: Duration = Duration::from_secs(3);
+
+/// Measures `row` at a broker that is started for it.
+pub fn measure(row: Row, peer: &dyn Peer, scale: Scale, results: &mut Results) -> Result<()> {
+    memory::allow_files()?;
+    let running = peer.start()?;
+    let place = running.place.clone();
+    if row == Row::Memory {
+        return weigh(running, scale, results);
+    }
+    warm_up(&place, scale)?;
+    match row {
+        Row::Backlog => {
+            let run = throughput::send(&place, scale, 1)?;
+            throughput::record(results, &throughput::sending(1), run.sent, &run);
+            let run = throughput::receive(&place, scale, 1, run.sent)?;
+            throughput::record(results, &throughput::receiving(1), run.settled, &run);
+        }
+        Row::Small => throughput::both_at(&place, scale, 64, results)?,
+        Row::Large => throughput::both_at(&place, scale, 16_384, results)?,
+        Row::Queues => throughput::queues_at(&place, scale, results)?,
+        Row::Latency => latency::at(&place, scale, results)?,
+        Row::Single => {
+            single::at(&place, scale, results)?;
+        }
+        _ => throughput::both_at(&place, scale, 1_024, results)?,
+    }
+    running.broker.stop()
+}
+
+/// Memory and start times, of a broker that nobody has used yet.
+fn weigh(running: Running, scale: Scale, results: &mut Results) -> Result<()> {
+    let Running {
+        place,
+        took,
+        broker,
+    } = running;
+    let millis = took.as_secs_f64() * 1e3;
+    let row = "empty directory to a session";
+    results.add("start", row, Unit::Milliseconds, millis);
+    let mebibytes = resident(place.pid)?;
+    results.add("memory", "at start", Unit::Mebibytes, mebibytes);
+    memory::linked(&place, scale, results)?;
+    memory::fill(&place, scale.backlog)?;
+    let row = format!("with {} messages of 1 KiB", scale.backlog);
+    results.add("memory", &row, Unit::Mebibytes, resident(place.pid)?);
+    broker.stop()
+}
+
+fn warm_up(place: &Place, scale: Scale) -> Result<()> {
+    let queue = place.queue(site::QUEUE);
+    let work = vec![
+        throughput::sender(&queue, 1_024, scale.messages, IN_FLIGHT),
+        Work::Receive(Receiver::new(&queue)),
+    ];
+    let scale = Scale {
+        seconds: WARM_UP.as_secs().min(scale.seconds),
+        ..scale
+    };
+    throughput::execute(place, work, scale, 0)?;
+    Ok(())
+}
