@@ -60,7 +60,7 @@ impl Client {
         match &mut work {
             Work::Idle(None) => {}
             Work::Idle(Some(receiver)) | Work::Receive(receiver) => {
-                receiver.attach(&mut engine, session);
+                receiver.attach(&mut engine, session, place.settling);
             }
             Work::Send(sender) => sender.attach(&mut engine, session),
             Work::Transact(transactor) => transactor.attach(&mut engine, session),
@@ -103,6 +103,16 @@ impl Client {
         self.opened && self.begun && links.iter().all(|link| self.engine.is_attached(*link))
     }
 
+    /// How far it is, for an error.
+    pub fn stands(&self) -> Option<String> {
+        let open = if self.is_open() { "" } else { "not open, " };
+        match &self.work {
+            Work::Send(sender) => Some(format!("{open}{}", sender.stands())),
+            Work::Receive(receiver) => Some(format!("{open}{}", receiver.stands())),
+            _ => None,
+        }
+    }
+
     /// Lets it do what it is there for.
     pub fn start(&mut self, now: Instant) {
         match &mut self.work {
@@ -121,6 +131,13 @@ impl Client {
             Work::Send(sender) => sender.stop(),
             Work::Transact(transactor) => transactor.stop(),
             _ => {}
+        }
+    }
+
+    /// Asks for the end of what is received, if anything is.
+    pub fn drain(&mut self) {
+        if let Work::Receive(receiver) = &mut self.work {
+            receiver.drain(&mut self.engine);
         }
     }
 
@@ -183,6 +200,11 @@ impl Client {
             Event::Disposed { cookie, state, .. } => {
                 return self.disposed(now, cookie, state.as_ref());
             }
+            Event::Drained { .. } => {
+                if let Work::Receive(receiver) = &mut self.work {
+                    receiver.drained(now);
+                }
+            }
             Event::Delivery {
                 link,
                 session,
@@ -213,7 +235,7 @@ impl Client {
     ) -> Result<()> {
         let engine = &mut self.engine;
         match &mut self.work {
-            Work::Receive(receiver) => receiver.settle(delivery.0, delivery.1, engine),
+            Work::Receive(receiver) => receiver.settle(now, delivery.0, delivery.1, engine),
             Work::Delete(deleter) => deleter.answered(now, delivery, payload, engine)?,
             Work::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
             Work::Idle(_) | Work::Send(_) | Work::Transact(_) => {}

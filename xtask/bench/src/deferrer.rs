@@ -13,7 +13,7 @@ use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
 use super::asking::Asking;
-use super::receiver::Receiver;
+use super::receiver::{Receiver, Settling};
 
 const FETCH: &str = "com.microsoft:receive-by-sequence-number";
 /// Numbers of one request.
@@ -48,7 +48,7 @@ impl Deferrer {
 
     /// Asks for its links.
     pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.receiver.attach(engine, session);
+        self.receiver.attach(engine, session, Settling::Second);
         self.asking.attach(engine, session);
     }
 

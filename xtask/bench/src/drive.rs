@@ -35,14 +35,28 @@ pub fn open(clients: &mut [Client]) -> Result<()> {
 }
 
 /// Starts the work of every connection and goes on until every message sent has its outcome and,
-/// if somebody receives, the messages sent and the `backlog` from before are settled.
+/// if somebody receives, the messages sent and the `backlog` from before are settled and the
+/// broker says that it has nothing more.
 pub fn work(clients: &mut [Client], limits: Limits, backlog: u64) -> Result<Instant> {
     let began = Instant::now();
     for client in clients.iter_mut() {
         client.start(began);
     }
     until(clients, limits, |clients| is_done(clients, backlog))?;
+    drain(clients, limits)?;
     Ok(began)
+}
+
+/// Goes on until every broker has said that it has nothing more for a receiver.
+fn drain(clients: &mut [Client], limits: Limits) -> Result<()> {
+    clients.iter_mut().for_each(Client::drain);
+    until(clients, limits, |clients| {
+        let mut works = clients.iter().map(Client::work);
+        works.all(|work| match work {
+            Work::Receive(receiver) => receiver.is_drained(),
+            _ => true,
+        })
+    })
 }
 
 /// Starts the work of every connection, goes on until every purge is done, and then until every
@@ -92,7 +106,8 @@ fn until(clients: &mut [Client], limits: Limits, done: impl Fn(&[Client]) -> boo
     while !done(clients) {
         let now = Instant::now();
         if now - began >= limits.all {
-            bail!("not done after {:?}", limits.all);
+            let stands: Vec<_> = clients.iter().filter_map(Client::stands).take(4).collect();
+            bail!("not done after {:?}: {}", limits.all, stands.join(", "));
         }
         if now - began >= limits.sending {
             clients.iter_mut().for_each(Client::stop_sending);

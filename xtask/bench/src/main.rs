@@ -60,9 +60,9 @@ struct Options {
     #[arg(long, value_name = "BROKER", value_delimiter = ',', num_args = 0..=1,
           default_missing_value = "railbus,artemis,rabbitmq-quorum,rabbitmq-classic")]
     peers: Option<Vec<peers::Kind>>,
-    /// Prints the table in Markdown, medians only
-    #[arg(long)]
-    markdown: bool,
+    /// Writes the medians to this file as a table in Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     /// Writes all samples to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -168,10 +168,10 @@ fn run(options: &Options) -> Result<()> {
         alone(options, &site, &mut results)?;
         true
     };
-    if options.markdown {
-        println!("{}", markdown::table(&results));
-    } else {
-        results.print();
+    results.print();
+    if let Some(path) = &options.markdown {
+        let table = markdown::table(&results) + "\n";
+        std::fs::write(path, table).with_context(|| format!("writing {}", path.display()))?;
     }
     if let Some(path) = &options.json {
         results.write(path)?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use super::client::{Client, Work};
 use super::drive;
+use super::receiver::Settling;
 
 /// Between two tries to open a connection to a broker that starts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -21,6 +22,8 @@ pub struct Place {
     pub address: SocketAddr,
     /// The mechanism and the initial response. [AMQP 5.3.3.2]
     pub sasl: (Symbol, Vec<u8>),
+    /// How its messages are completed.
+    pub settling: Settling,
     /// What stands before a queue's name in an address.
     pub prefix: &'static str,
     /// The process that all of its processes descend from.

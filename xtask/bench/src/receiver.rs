@@ -1,7 +1,9 @@
 //! Receiver: takes messages from one queue in peek-lock and completes each.
 //!
-//! A message counts when the broker has confirmed its completion, which it does once that is
-//! durable: the receiver asks to settle second. [AMQP 2.6.12]
+//! A message counts when the broker has confirmed its completion. Railbus does that once it is
+//! durable, for a receiver that asks to settle second. [AMQP 2.6.12] Others do it without saying
+//! when, or not at all; there a message counts when its completion was sent, and the run goes on
+//! until a drain that follows all of them is answered. [AMQP 2.6.7]
 
 use std::time::Instant;
 
@@ -12,12 +14,28 @@ use endpoint::{Connection, LinkId, SessionId};
 /// Credit it keeps up.
 const CREDIT: u32 = 1_000;
 
+/// How a broker wants a message to be completed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Settling {
+    /// The receiver says what becomes of it, the broker settles, and then the receiver.
+    Second,
+    /// The same, though the link says that the receiver settles first.
+    Answered,
+    /// The receiver settles, and there is no answer.
+    First,
+}
+
 /// A receiving link and what it has settled.
 pub struct Receiver {
     queue: String,
     session: Option<&'static str>,
     link: Option<LinkId>,
+    settling: Settling,
+    received: u64,
     settled: u64,
+    /// Whether a drain was asked for, and whether it was answered.
+    draining: bool,
+    drained: bool,
     last: Option<Instant>,
 }
 
@@ -28,7 +46,11 @@ impl Receiver {
             queue: queue.to_owned(),
             session: None,
             link: None,
+            settling: Settling::Second,
+            received: 0,
             settled: 0,
+            draining: false,
+            drained: false,
             last: None,
         }
     }
@@ -41,8 +63,9 @@ impl Receiver {
         }
     }
 
-    /// Asks for the link.
-    pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
+    /// Asks for the link, to settle as the broker wants it.
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
+        self.settling = settling;
         let source = Source {
             address: Some(Value::from(self.queue.as_str())),
             filter: self.session.map(|session| {
@@ -58,7 +81,10 @@ impl Receiver {
                 handle: 0,
                 role: Role::Receiver,
                 snd_settle_mode: Some(SenderSettleMode::Unsettled),
-                rcv_settle_mode: Some(ReceiverSettleMode::Second),
+                rcv_settle_mode: Some(match settling {
+                    Settling::Second => ReceiverSettleMode::Second,
+                    Settling::Answered | Settling::First => ReceiverSettleMode::First,
+                }),
                 source: Some(Box::new(source)),
                 target: Some(Box::new(TargetTerminus::Node(amqp::Target::default()))),
                 unsettled: None,
@@ -86,8 +112,17 @@ impl Receiver {
     }
 
     /// Completes a message and keeps the credit up.
-    pub fn settle(&mut self, session: SessionId, delivery_id: u32, engine: &mut Connection) {
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        delivery_id: u32,
+        engine: &mut Connection,
+    ) {
         self.dispose(session, delivery_id, DeliveryState::Accepted, engine);
+        if self.settling == Settling::First {
+            self.settled(now);
+        }
     }
 
     /// Ends a message's lock and keeps the credit up.
@@ -98,8 +133,11 @@ impl Receiver {
         state: DeliveryState,
         engine: &mut Connection,
     ) {
-        engine.dispose_received(session, delivery_id, state, false);
+        self.received += 1;
+        let settled = self.settling == Settling::First;
+        engine.dispose_received(session, delivery_id, state, settled);
         if let Some(link) = self.link
+            && !self.draining
             && engine.credit_left(link) <= CREDIT / 2
         {
             engine.set_credit(link, CREDIT, false);
@@ -112,9 +150,45 @@ impl Receiver {
         self.last = Some(now);
     }
 
+    /// Asks the broker to say when it has nothing more, which it does behind all completions.
+    pub fn drain(&mut self, engine: &mut Connection) {
+        if let Some(link) = self.link
+            && !std::mem::replace(&mut self.draining, true)
+        {
+            engine.set_credit(link, CREDIT, true);
+        }
+    }
+
+    /// The broker has nothing more.
+    pub fn drained(&mut self, now: Instant) {
+        self.drained = true;
+        if self.settling == Settling::First {
+            self.last = Some(now);
+        }
+    }
+
+    /// Whether the broker has said so.
+    pub fn is_drained(&self) -> bool {
+        self.drained
+    }
+
+    /// Messages that came.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Messages completed.
     pub fn count(&self) -> u64 {
         self.settled
+    }
+
+    /// How far it is, for an error.
+    pub fn stands(&self) -> String {
+        let Self {
+            received, settled, ..
+        } = self;
+        let drained = if self.drained { ", drained" } else { "" };
+        format!("received {received}, settled {settled}{drained}")
     }
 
     /// When the newest completion was confirmed.

@@ -169,6 +169,17 @@ impl Sender {
         self.refused
     }
 
+    /// How far it is, for an error.
+    pub fn stands(&self) -> String {
+        let Self {
+            sent,
+            accepted,
+            refused,
+            ..
+        } = self;
+        format!("sent {sent}, accepted {accepted}, refused {refused}")
+    }
+
     /// When the newest outcome came.
     pub fn last(&self) -> Option<Instant> {
         self.last

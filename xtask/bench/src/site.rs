@@ -12,6 +12,7 @@ use xtask::workspace::Workspace;
 
 use super::group;
 use super::place::Place;
+use super::receiver::Settling;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
@@ -113,6 +114,7 @@ impl Fresh {
         Ok(Place {
             address: self.address()?,
             sasl: Place::plain(KEY.0, KEY.1),
+            settling: Settling::Second,
             prefix: "",
             pid: self.broker.pid(),
         })

@@ -195,7 +195,29 @@ pub fn execute(place: &Place, work: Vec<Work>, scale: Scale, backlog: u64) -> Re
         backlog,
     )?;
     let usage = meter.read()?;
+    check_received(&clients, backlog)?;
     summarise(&clients, began, usage)
+}
+
+/// Nothing came twice, and nothing stayed away.
+fn check_received(clients: &[Client], backlog: u64) -> Result<()> {
+    let (mut sent, mut received, mut receivers) = (backlog, 0, 0);
+    for client in clients {
+        match client.work() {
+            Work::Send(sender) => sent += sender.accepted(),
+            Work::Transact(transactor) => sent += transactor.accepted(),
+            Work::Receive(receiver) => {
+                received += receiver.received();
+                receivers += 1;
+            }
+            Work::Idle(_) | Work::Defer(_) | Work::Delete(_) => {}
+        }
+    }
+    ensure!(
+        receivers == 0 || received == sent,
+        "{received} messages came of {sent} that the broker had"
+    );
+    Ok(())
 }
 
 fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {

@@ -14,6 +14,7 @@ use xtask::{setup, shell};
 use super::launch::Launch;
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
+use crate::receiver::Settling;
 
 const VERSION: &str = "2.44.0";
 /// Name and password of the only user.
@@ -65,7 +66,7 @@ impl Peer for Artemis {
         let setting = |name: &str| self.setting(name).unwrap_or_else(|| "unknown".to_owned());
         let note = format!(
             "settings of `artemis create`: journal-type {}, journal-datasync {}, \
-             journal-buffer-timeout {} ns; settlements are answered once they are in the journal",
+             journal-buffer-timeout {} ns; a settlement is not answered, so it counts when it is sent",
             setting("journal-type"),
             setting("journal-datasync"),
             setting("journal-buffer-timeout"),
@@ -85,6 +86,7 @@ impl Peer for Artemis {
         let place = Place {
             address: SocketAddr::from(([127, 0, 0, 1], self.port)),
             sasl: Place::plain(USER, USER),
+            settling: Settling::First,
             prefix: "",
             pid: launch.pid(),
         };

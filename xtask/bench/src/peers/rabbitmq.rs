@@ -18,6 +18,7 @@ use super::artemis::quiet;
 use super::launch::Launch;
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
+use crate::receiver::Settling;
 
 /// The release that the packages come from.
 const RELEASE: &str = "trixie";
@@ -116,6 +117,7 @@ impl Peer for Rabbitmq {
         let place = Place {
             address: SocketAddr::from(([127, 0, 0, 1], ports.amqp)),
             sasl: Place::plain(USER, USER),
+            settling: Settling::Answered,
             prefix: "/queues/",
             pid: server.pid(),
         };
@@ -208,6 +210,7 @@ fn unpack(made: &Path) -> Result<()> {
     command.arg(format!("--include={PACKAGES}"));
     command.arg(RELEASE).arg(made);
     quiet(command)?;
+    std::fs::create_dir_all(made.join("mnt"))?;
     for (link, program) in LINKS {
         let link = made.join(link);
         if !link.exists() {
