@@ -9,16 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use rocks::{Options, RocksStore};
-use store::{
-    BodyPointer, CommitId, EntityId, Found, Head, MessageRow, Part, Query, SequenceNumber, Store,
-    Write, WriteSet,
-};
+use store::{CommitId, Found, Part, Query, SequenceNumber, Store, WriteSet};
 
-const QUEUE: EntityId = EntityId(1);
-/// Random bytes that bodies are cut from.
-const SOURCE: usize = (4 << 20) + 1;
+mod rows;
+
+use rows::{QUEUE, Rows, cpu_us};
+
+/// Bytes of a body.
+const SIZE: usize = 1_024;
 /// Groups on their way at a time, so that the committer always finds the next one.
 const IN_FLIGHT: u64 = 4;
 
@@ -45,14 +44,14 @@ fn default_directory() -> PathBuf {
 fn flow(directory: &Path, messages: u64, group: u64, backlog: u64) {
     let path = directory.join("flow");
     let mut store = open(&path);
-    let source = Bytes::from(random_bytes(SOURCE));
+    let rows = Rows::new(SIZE);
     let (started, cpu) = (Instant::now(), cpu_us());
     let mut last = CommitId(0);
     for first in (1..=messages).step_by(usize::try_from(group).expect("small")) {
         let mut set = WriteSet::default();
-        send(&mut set, first..first + group, &source);
+        rows.send(&mut set, first..first + group);
         if first > backlog {
-            settle(&mut set, first - backlog..first - backlog + group);
+            rows.settle(&mut set, first - backlog..first - backlog + group);
         }
         last = store.submit(set);
         wait(&store, CommitId(last.0.saturating_sub(IN_FLIGHT)));
@@ -69,12 +68,12 @@ fn flow(directory: &Path, messages: u64, group: u64, backlog: u64) {
 fn fill_and_reopen(directory: &Path, messages: u64, group: u64) {
     let path = directory.join("fill");
     let mut store = open(&path);
-    let source = Bytes::from(random_bytes(SOURCE));
+    let rows = Rows::new(SIZE);
     let (started, cpu) = (Instant::now(), cpu_us());
     let mut last = CommitId(0);
     for first in (1..=messages).step_by(usize::try_from(group).expect("small")) {
         let mut set = WriteSet::default();
-        send(&mut set, first..first + group, &source);
+        rows.send(&mut set, first..first + group);
         last = store.submit(set);
         wait(&store, CommitId(last.0.saturating_sub(IN_FLIGHT)));
     }
@@ -124,63 +123,6 @@ fn wait(store: &RocksStore, id: CommitId) {
     }
 }
 
-fn send(set: &mut WriteSet, numbers: std::ops::Range<u64>, source: &Bytes) {
-    let mut head = Head::empty();
-    head.next_number = SequenceNumber(numbers.end);
-    for number in numbers.map(SequenceNumber) {
-        let pointer = BodyPointer {
-            home: QUEUE,
-            number,
-        };
-        let row = MessageRow {
-            enqueued_ms: 1_700_000_000_000,
-            ttl_ms: u64::MAX,
-            expires_ms: u64::MAX,
-            size: 1_024,
-            flags: 0,
-            session_hash: 0,
-            enqueued_number: 0,
-            body: pointer,
-        };
-        set.push(Write::PutBody {
-            pointer,
-            body: body_of(source, number),
-        });
-        set.push(Write::PutMessage {
-            entity: QUEUE,
-            part: Part::Active,
-            number,
-            row,
-        });
-    }
-    set.push(Write::PutHead {
-        entity: QUEUE,
-        head,
-    });
-}
-
-/// A piece of `source` that differs from those of the neighbours, so that nothing compresses.
-fn body_of(source: &Bytes, number: SequenceNumber) -> Bytes {
-    let start = usize::try_from(number.0).expect("small") * 1_024 % (SOURCE - 1_024);
-    source.slice(start..start + 1_024)
-}
-
-fn settle(set: &mut WriteSet, numbers: std::ops::Range<u64>) {
-    for number in numbers.map(SequenceNumber) {
-        set.push(Write::RemoveMessage {
-            entity: QUEUE,
-            part: Part::Active,
-            number,
-        });
-        set.push(Write::RemoveBody {
-            pointer: BodyPointer {
-                home: QUEUE,
-                number,
-            },
-        });
-    }
-}
-
 /// How much there is to replay.
 fn log_bytes(database: &Path) -> u64 {
     let entries = std::fs::read_dir(database).expect("listed").flatten();
@@ -189,31 +131,9 @@ fn log_bytes(database: &Path) -> u64 {
         .sum()
 }
 
-fn random_bytes(len: usize) -> Vec<u8> {
-    let mut word = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut next = || {
-        word ^= word << 13;
-        word ^= word >> 7;
-        word ^= word << 17;
-        word.to_be_bytes()[0]
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 fn report(what: &str, messages: u64, started: Instant, cpu_before: u64) {
     let seconds = started.elapsed().as_secs_f64();
     let rate = messages as f64 / seconds;
     let cpu = (cpu_us() - cpu_before) as f64 / messages as f64;
     println!("{what}: {rate:.0} messages/s, {cpu:.2} us of CPU per message");
-}
-
-/// CPU time of this process in microseconds.
-fn cpu_us() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields = stat.rsplit(')').next().expect("a name in brackets");
-    let ticks = |index: usize| -> u64 {
-        let field = fields.split_whitespace().nth(index).expect("many fields");
-        field.parse().expect("a number")
-    };
-    (ticks(11) + ticks(12)) * 10_000
 }

@@ -24,6 +24,7 @@ mod features;
 mod group;
 mod hostile;
 mod latency;
+mod limit;
 mod markdown;
 mod memory;
 mod peers;
@@ -101,6 +102,9 @@ pub enum Row {
     Purge,
     /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
     Hostile,
+    /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only writes the same
+    /// rows to the store
+    Limit,
     /// Memory and start times: empty, with idle connections, with a large backlog
     Memory,
 }
@@ -225,6 +229,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Single => single::measure(site, scale, results),
         Row::Purge => purge::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
+        Row::Limit => limit::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }
 }

@@ -36,6 +36,7 @@ const TMPFS: u64 = 0x0102_1994;
 #[derive(Clone)]
 pub struct Site {
     program: PathBuf,
+    limit: PathBuf,
     folder: Rc<TempDir>,
 }
 
@@ -65,8 +66,14 @@ impl Site {
         std::fs::write(folder.path().join("railbus.toml"), settings())?;
         Ok(Self {
             program: workspace.railbus(),
+            limit: workspace.target().join("release/examples/limit_bench"),
             folder: Rc::new(folder),
         })
+    }
+
+    /// The program that only writes the rows of messages.
+    pub fn limit(&self) -> PathBuf {
+        self.limit.clone()
     }
 
     /// A folder for the disk's own measurement.

@@ -113,12 +113,7 @@ pub fn both(site: &Site, scale: Scale, size: usize, results: &mut Results) -> Re
 
 /// Does that at any broker.
 pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
-    // The same bytes rather than the same count, or large messages would take minutes.
-    let messages = if size > 4_096 {
-        scale.messages / 8
-    } else {
-        scale.messages
-    };
+    let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
         sender(&queue, size, messages, IN_FLIGHT),
@@ -132,6 +127,15 @@ pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) 
         &run,
     );
     Ok(())
+}
+
+/// About the same bytes rather than the same count, or large messages would take minutes.
+pub fn messages(scale: Scale, size: usize) -> u64 {
+    if size > 4_096 {
+        scale.messages / 8
+    } else {
+        scale.messages
+    }
 }
 
 /// Fifty queues with a sender and a receiver each.
