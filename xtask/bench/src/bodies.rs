@@ -9,6 +9,10 @@ use bytes::Bytes;
 
 /// The header section of every message: durable, the rest by default. [AMQP 3.2.1]
 pub const HEADER: &[u8] = &[0x00, 0x53, 0x70, 0xc0, 0x02, 0x01, 0x41];
+/// The same with a time to live of an hour.
+pub const HEADER_WITH_TTL: &[u8] = &[
+    0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x41, 0x40, 0x70, 0x00, 0x36, 0xee, 0x80,
+];
 /// Bytes before messages repeat themselves, many times what LZ4 looks back.
 const CYCLE: usize = 4 << 20;
 /// The largest body.
@@ -96,6 +100,8 @@ mod tests {
     #[test]
     fn the_header_says_durable() {
         let header = amqp::message::Header::decode(HEADER).expect("a header");
-        assert_eq!(header.durable, Some(true));
+        assert_eq!((header.durable, header.ttl), (Some(true), None));
+        let header = amqp::message::Header::decode(HEADER_WITH_TTL).expect("a header");
+        assert_eq!((header.durable, header.ttl), (Some(true), Some(3_600_000)));
     }
 }

@@ -6,6 +6,8 @@ use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Symbol, Value};
 use bytes::BytesMut;
 
+use super::bodies::{HEADER, HEADER_WITH_TTL};
+
 /// How far ahead messages are scheduled, in milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
@@ -21,17 +23,27 @@ pub enum Dress {
     Session,
     /// A time to be enqueued, one second ahead.
     Schedule,
+    /// A time to live.
+    Ttl,
     /// A label, and the application properties `region`, `key` and `n`: of so many keys one after
     /// the other, `k0`, `k1` and so on, and the number in it.
     Key(u32),
 }
 
 impl Dress {
-    /// Writes the sections of the `number`th message into `out`, which is cleared first.
+    /// The header section, which comes first.
+    pub fn header(self) -> &'static [u8] {
+        match self {
+            Self::Ttl => HEADER_WITH_TTL,
+            _ => HEADER,
+        }
+    }
+
+    /// Writes the other sections of the `number`th message into `out`, which is cleared first.
     pub fn write(self, number: u64, out: &mut BytesMut) {
         out.clear();
         match self {
-            Self::Plain => {}
+            Self::Plain | Self::Ttl => {}
             Self::Id => Properties {
                 message_id: Some(Value::String(format!("{number:032x}"))),
                 ..Properties::default()

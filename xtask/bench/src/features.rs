@@ -25,6 +25,11 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let rows = [
         ("plain", send(site::QUEUE, Dress::Plain), take(site::QUEUE)),
         (
+            "time to live",
+            send(site::QUEUE, Dress::Ttl),
+            take(site::QUEUE),
+        ),
+        (
             "duplicate detection",
             send(site::ONCE, Dress::Id),
             take(site::ONCE),

@@ -23,8 +23,10 @@ mod drive;
 mod features;
 mod group;
 mod hostile;
+mod idle;
 mod latency;
 mod limit;
+mod many;
 mod markdown;
 mod memory;
 mod peers;
@@ -87,9 +89,11 @@ pub enum Row {
     Small,
     /// Sending and receiving 16 KiB at once
     Large,
+    /// Sending and receiving 1 KiB at once, accepted before it is synced
+    Buffered,
     /// Fifty queues, each with a sender and a receiver
     Queues,
-    /// Sending and receiving 1 KiB at once: plain, duplicate detection, forwarded, a session, scheduled,
+    /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a session, scheduled,
     /// deferred, transactional
     Features,
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000 correlation filters
@@ -105,6 +109,10 @@ pub enum Row {
     /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only writes the same
     /// rows to the store
     Limit,
+    /// A broker with 10,000 queues: start, memory, and sending and receiving on another queue
+    Many,
+    /// Context switches of a broker without connections
+    Idle,
     /// Memory and start times: empty, with idle connections, with a large backlog
     Memory,
 }
@@ -123,6 +131,11 @@ pub struct Scale {
 }
 
 impl Scale {
+    /// Whether seconds are to do.
+    fn is_short(self) -> bool {
+        self.seconds < 5
+    }
+
     fn of(options: &Options) -> Self {
         if options.quick {
             Self {
@@ -230,6 +243,9 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Purge => purge::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
         Row::Limit => limit::measure(site, scale, results),
+        Row::Buffered => throughput::buffered(site, scale, results),
+        Row::Many => many::measure(site, scale, results),
+        Row::Idle => idle::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }
 }

@@ -34,7 +34,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     drop(idle);
     linked(&place, scale, results)?;
-    fill(&place, scale.backlog)?;
+    grow(&place, scale, results)?;
     let row = format!("with {} messages of 1 KiB", scale.backlog);
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     restart(site, fresh, scale, results)
@@ -58,8 +58,21 @@ fn connect(place: &Place, scale: Scale, work: impl Fn() -> Work) -> Result<Vec<C
     Ok(clients)
 }
 
+/// Fills a queue, and says whether that slows down as it grows.
+pub fn grow(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
+    let client = fill(place, scale.backlog)?;
+    if let Work::Send(sender) = client.work()
+        && let Some(part) = sender.last_to_first_tenth()
+    {
+        let row = format!("filling with {} messages of 1 KiB", scale.backlog);
+        let metric = "last tenth's rate of the first's";
+        results.add(&row, metric, Unit::Percent, 100.0 * part);
+    }
+    Ok(())
+}
+
 /// Sends a backlog, all of it durable when this returns.
-pub fn fill(place: &Place, backlog: u64) -> Result<()> {
+pub fn fill(place: &Place, backlog: u64) -> Result<Client> {
     let plan = Plan {
         queue: place.queue(site::QUEUE),
         size: 1_024,
@@ -81,15 +94,15 @@ pub fn fill(place: &Place, backlog: u64) -> Result<()> {
         },
         0,
     )?;
-    let Work::Send(sender) = clients[0].work() else {
-        return Ok(());
-    };
-    ensure!(
-        sender.accepted() == backlog,
-        "only {} messages were accepted",
-        sender.accepted()
-    );
-    Ok(())
+    let client = clients.remove(0);
+    if let Work::Send(sender) = client.work() {
+        ensure!(
+            sender.accepted() == backlog,
+            "only {} messages were accepted",
+            sender.accepted()
+        );
+    }
+    Ok(client)
 }
 
 /// Crashes the broker and starts it again on the same directory.

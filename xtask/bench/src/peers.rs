@@ -23,7 +23,7 @@ use super::site::{self, Site};
 use super::{Row, Scale, name};
 
 /// The rows that any broker can be measured with.
-pub const ROWS: [Row; 8] = [
+pub const ROWS: [Row; 9] = [
     Row::Backlog,
     Row::Both,
     Row::Small,
@@ -31,6 +31,7 @@ pub const ROWS: [Row; 8] = [
     Row::Queues,
     Row::Latency,
     Row::Single,
+    Row::Idle,
     Row::Memory,
 ];
 

@@ -1,6 +1,8 @@
 //! Process: what the kernel says a process has used.
 
 use std::fs;
+use std::iter::Sum;
+use std::ops::Add;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -45,12 +47,17 @@ pub fn is_called(pid: u32, name: &str) -> bool {
     called.is_ok_and(|called| called.trim_end() == name)
 }
 
-/// Processor time used by the process `root` and those that descend from it, user and system.
-pub fn processor(root: u32) -> Result<Duration> {
+/// What the process `root` and those that descend from it have together.
+fn total<T: Sum + Add<Output = T>>(root: u32, of: impl Fn(u32) -> Result<T>) -> Result<T> {
     let others = family(root)?.into_iter().skip(1);
     // Children may end at any time; the root may not.
-    let others: Duration = others.filter_map(|pid| processor_of(pid).ok()).sum();
-    Ok(processor_of(root)? + others)
+    let others: T = others.filter_map(|pid| of(pid).ok()).sum();
+    Ok(of(root)? + others)
+}
+
+/// Processor time used by the process `root` and those that descend from it, user and system.
+pub fn processor(root: u32) -> Result<Duration> {
+    total(root, processor_of)
 }
 
 /// That of one process, all threads together.
@@ -67,26 +74,44 @@ fn processor_of(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((user + system) * 1_000 / per_second))
 }
 
+/// Bytes that the process `root` and those that descend from it gave the disk to write. [proc(5)]
+pub fn written(root: u32) -> Result<u64> {
+    total(root, |pid| {
+        field(&format!("/proc/{pid}/io"), "write_bytes:")
+    })
+}
+
+/// How often threads of the process `root` and those that descend from it got or left a processor.
+pub fn switches(root: u32) -> Result<u64> {
+    total(root, |pid| {
+        let mut sum = 0;
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let status = thread?.path().join("status");
+            let status = status.to_string_lossy();
+            sum += field(&status, "voluntary_ctxt_switches:")?;
+            sum += field(&status, "nonvoluntary_ctxt_switches:")?;
+        }
+        Ok(sum)
+    })
+}
+
+/// The number behind `key` in a file of lines.
+fn field(path: &str, key: &str) -> Result<u64> {
+    let text = fs::read_to_string(path).with_context(|| format!("reading {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    let number = number.with_context(|| format!("no {key} in {path}"))?;
+    Ok(number.parse()?)
+}
+
 /// Resident memory of the process `root` and those that descend from it, in MiB.
 pub fn resident(root: u32) -> Result<f64> {
-    let others = family(root)?.into_iter().skip(1);
-    let others: f64 = others.filter_map(|pid| resident_of(pid).ok()).sum();
-    Ok(resident_of(root)? + others)
+    total(root, resident_of)
 }
 
 fn resident_of(pid: u32) -> Result<f64> {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .context("no VmRSS")?;
-    let kibibytes: f64 = line
-        .split_whitespace()
-        .next()
-        .context("an empty VmRSS")?
-        .parse()?;
-    Ok(kibibytes / 1_024.0)
+    let kibibytes = field(&format!("/proc/{pid}/status"), "VmRSS:")?;
+    Ok(as_f64(kibibytes) / 1_024.0)
 }
 
 /// Processor use of the broker and of the load generator over some time.
@@ -95,6 +120,7 @@ pub struct Meter {
     began: Instant,
     broker: Duration,
     generator: Duration,
+    written: u64,
 }
 
 /// What a meter read.
@@ -106,6 +132,8 @@ pub struct Usage {
     pub broker: Duration,
     /// Our own.
     pub generator: Duration,
+    /// Bytes that the broker gave the disk to write.
+    pub written: u64,
 }
 
 impl Meter {
@@ -117,6 +145,7 @@ impl Meter {
             began: Instant::now(),
             broker,
             generator,
+            written: written(pid)?,
         })
     }
 
@@ -126,6 +155,7 @@ impl Meter {
             elapsed: self.began.elapsed(),
             broker: processor(self.pid)?.saturating_sub(self.broker),
             generator: processor_of(std::process::id())?.saturating_sub(self.generator),
+            written: written(self.pid)?.saturating_sub(self.written),
         })
     }
 }
@@ -180,5 +210,14 @@ mod tests {
         assert_eq!(all[0], std::process::id());
         assert!(all.contains(&child.id()));
         assert_eq!(alone, [child.id()]);
+    }
+
+    #[test]
+    fn what_the_kernel_counts_is_found() {
+        let own = std::process::id();
+        assert!(switches(own).expect("counted") > 0);
+        assert!(resident(own).expect("counted") > 0.0);
+        assert!(written(own).is_ok());
+        assert!(field("/proc/self/status", "Nothing:").is_err());
     }
 }

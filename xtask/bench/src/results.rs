@@ -33,6 +33,12 @@ pub enum Unit {
     /// Processor seconds for a million copies of messages.
     #[serde(rename = "CPU s/million copies")]
     SecondsPerMillionCopies,
+    /// Events a minute.
+    #[serde(rename = "1/min")]
+    PerMinute,
+    /// A number without a unit.
+    #[serde(rename = "x")]
+    Times,
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
@@ -278,6 +284,8 @@ impl Unit {
             Self::Percent => "%",
             Self::Messages => "messages",
             Self::SecondsPerMillionCopies => "CPU s/million copies",
+            Self::PerMinute => "1/min",
+            Self::Times => "x",
             Self::Bytes => "B",
             Self::Mebibytes => "MiB",
         }
@@ -285,7 +293,9 @@ impl Unit {
 
     fn format(self, value: f64) -> String {
         match self {
-            Self::PerSecond | Self::Messages | Self::Bytes => format!("{value:.0}"),
+            Self::PerSecond | Self::PerMinute | Self::Messages | Self::Bytes => {
+                format!("{value:.0}")
+            }
             _ => format!("{value:.2}"),
         }
     }

@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
 use hdrhistogram::Histogram;
 
-use super::bodies::{Bodies, HEADER};
+use super::bodies::Bodies;
 use super::dress::Dress;
 
 /// What to send.
@@ -45,6 +45,8 @@ pub struct Sender {
     refused: u64,
     last: Option<Instant>,
     waits: Histogram<u64>,
+    /// When each tenth of the messages had its outcome.
+    tenths: Vec<Instant>,
 }
 
 impl Sender {
@@ -65,6 +67,7 @@ impl Sender {
             refused: 0,
             last,
             waits,
+            tenths: Vec::new(),
         }
     }
 
@@ -123,7 +126,7 @@ impl Sender {
             };
             self.plan.dress.write(self.sent, &mut self.sections);
             let [head, body] = self.bodies.section(self.sent);
-            let parts = [HEADER, &self.sections, head, body];
+            let parts = [self.plan.dress.header(), &self.sections, head, body];
             if engine.send(link, &outgoing, &parts).is_err() {
                 return;
             }
@@ -138,6 +141,10 @@ impl Sender {
             _ => self.refused += 1,
         }
         self.last = Some(now);
+        let tenth = (self.plan.count / 10).max(1);
+        if (self.accepted + self.refused).is_multiple_of(tenth) {
+            self.tenths.push(now);
+        }
         if let (Some(start), Ok(due)) = (self.start, u64::try_from(cookie)) {
             let wait = now.saturating_duration_since(start + Duration::from_micros(due));
             self.waits
@@ -183,6 +190,15 @@ impl Sender {
     /// When the newest outcome came.
     pub fn last(&self) -> Option<Instant> {
         self.last
+    }
+
+    /// The rate of the last tenth of the messages as a part of the first one's.
+    pub fn last_to_first_tenth(&self) -> Option<f64> {
+        let [first, .., before, last] = self.tenths[..] else {
+            return None;
+        };
+        let took = (last - before).as_secs_f64();
+        Some((first - self.start?).as_secs_f64() / took.max(1e-9))
     }
 
     /// Microseconds from due to accepted.

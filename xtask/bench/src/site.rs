@@ -29,6 +29,9 @@ pub const QUEUES: usize = 50;
 const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
 /// The file with what a broker has besides these.
 const ENTITIES: &str = "entities.json";
+/// The settings of a broker that syncs before it accepts, and of one that does not.
+const SYNCED: &str = "railbus.toml";
+const BUFFERED: &str = "buffered.toml";
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
 const TMPFS: u64 = 0x0102_1994;
 
@@ -63,7 +66,10 @@ impl Site {
                 folder.path().display()
             );
         }
-        std::fs::write(folder.path().join("railbus.toml"), settings())?;
+        let settings = settings();
+        std::fs::write(folder.path().join(SYNCED), &settings)?;
+        let settings = format!("durability = \"buffered\"\n{settings}");
+        std::fs::write(folder.path().join(BUFFERED), settings)?;
         Ok(Self {
             program: workspace.railbus(),
             limit: workspace.target().join("release/examples/limit_bench"),
@@ -88,6 +94,13 @@ impl Site {
         Ok(Fresh { broker, data })
     }
 
+    /// Starts a broker on an empty data directory that syncs later.
+    pub fn fresh_buffered(&self) -> Result<Fresh> {
+        let data = tempfile::tempdir_in(self.folder.path())?;
+        let broker = self.start_as(data.path(), BUFFERED)?;
+        Ok(Fresh { broker, data })
+    }
+
     /// Starts a broker on an empty data directory, with more `entities`, in JSON.
     pub fn fresh_with(&self, entities: &str) -> Result<Fresh> {
         let data = tempfile::tempdir_in(self.folder.path())?;
@@ -98,11 +111,15 @@ impl Site {
 
     /// Starts a broker on what lies in `data`.
     pub fn start(&self, data: &Path) -> Result<Broker> {
+        self.start_as(data, SYNCED)
+    }
+
+    fn start_as(&self, data: &Path, settings: &str) -> Result<Broker> {
         let entities = data.join(ENTITIES);
         Broker::start(&Plan {
             program: self.program.clone(),
             data: store(data),
-            config: Some(self.folder.path().join("railbus.toml")),
+            config: Some(self.folder.path().join(settings)),
             entities: entities.is_file().then_some(entities),
             log: log(data),
             log_filter: Some(group::LOG_FILTER),

@@ -54,6 +54,7 @@ pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Result
     let after = disk::rate(site, group)?;
     let name = sending(connections);
     record(results, &name, run.sent, &run);
+    amplification(results, &name, 1_024, &run);
     results.add(&name, GROUP, Unit::Messages, as_f64(group));
     let share = 200.0 * run.rate(run.sent) / (before + after);
     results.add(&name, "of the disk's group rate", Unit::Percent, share);
@@ -111,8 +112,28 @@ pub fn both(site: &Site, scale: Scale, size: usize, results: &mut Results) -> Re
     fresh.stop()
 }
 
+/// Does that with 1 KiB at a broker that accepts before it syncs.
+pub fn buffered(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let fresh = site.fresh_buffered()?;
+    let row = "send, receive, settle 1 KiB, buffered";
+    both_called(&fresh.place()?, scale, 1_024, row, results)?;
+    fresh.stop()
+}
+
 /// Does that at any broker.
 pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
+    let row = format!("send, receive, settle {}", bytes(size));
+    both_called(place, scale, size, &row, results)
+}
+
+/// Does that as the row of that name.
+pub fn both_called(
+    place: &Place,
+    scale: Scale,
+    size: usize,
+    row: &str,
+    results: &mut Results,
+) -> Result<()> {
     let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
@@ -120,12 +141,8 @@ pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) 
         Work::Receive(Receiver::new(&queue)),
     ];
     let run = execute(place, work, scale, 0)?;
-    record(
-        results,
-        &format!("send, receive, settle {}", bytes(size)),
-        run.settled,
-        &run,
-    );
+    record(results, row, run.settled, &run);
+    amplification(results, row, size, &run);
     Ok(())
 }
 
@@ -281,6 +298,13 @@ pub fn record(results: &mut Results, row: &str, messages: u64, run: &Run) {
         Unit::Cores,
         run.usage.generator_cores(),
     );
+}
+
+/// Adds how much was written for each byte of a body that was sent.
+pub fn amplification(results: &mut Results, row: &str, size: usize, run: &Run) {
+    let bodies = as_f64(run.sent.max(1)) * as_f64(size as u64);
+    let times = as_f64(run.usage.written) / bodies;
+    results.add(row, "written per byte sent", Unit::Times, times);
 }
 
 fn plural(connections: u64) -> String {

@@ -17,6 +17,8 @@ use crate::place::Place;
 use crate::receiver::Settling;
 
 const VERSION: &str = "2.44.0";
+/// What `create` chose, in its instance.
+const SETTINGS: &str = "etc/broker.xml";
 /// Name and password of the only user.
 const USER: &str = "bench";
 
@@ -45,12 +47,25 @@ impl Artemis {
         }
         create.args(["--queues", &queues().collect::<Vec<_>>().join(",")]);
         quiet(create)?;
-        Ok(Self { instance, port })
+        let artemis = Self { instance, port };
+        artemis.allow_full_disk()?;
+        Ok(artemis)
+    }
+
+    /// It gives no more credit once the disk is 90 % full, which may be somebody else's doing; no
+    /// row fills a disk.
+    fn allow_full_disk(&self) -> Result<()> {
+        let path = self.instance.join(SETTINGS);
+        let text = std::fs::read_to_string(&path)?;
+        let [old, new] = ["90", "-1"].map(|limit| format!("<max-disk-usage>{limit}<"));
+        ensure!(text.contains(&old), "its settings have no {old}");
+        std::fs::write(&path, text.replace(&old, &new))?;
+        Ok(())
     }
 
     /// What `create` put into the element `name` of the settings.
     fn setting(&self, name: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.instance.join("etc/broker.xml")).ok()?;
+        let text = std::fs::read_to_string(self.instance.join(SETTINGS)).ok()?;
         let (_, rest) = text.split_once(&format!("<{name}>"))?;
         let (value, _) = rest.split_once("</")?;
         Some(value.to_owned())

@@ -11,7 +11,7 @@ use crate::process::resident;
 use crate::receiver::Receiver;
 use crate::results::{Results, Unit};
 use crate::throughput::{self, IN_FLIGHT};
-use crate::{Row, Scale, latency, memory, single, site};
+use crate::{Row, Scale, idle, latency, memory, single, site};
 
 /// What every broker is sent and sends before it is measured, so that code is compiled, caches
 /// are filled and files are made.
@@ -30,6 +30,7 @@ pub fn measure(row: Row, peer: &dyn Peer, scale: Scale, results: &mut Results) -
         Row::Backlog => {
             let run = throughput::send(&place, scale, 1)?;
             throughput::record(results, &throughput::sending(1), run.sent, &run);
+            throughput::amplification(results, &throughput::sending(1), 1_024, &run);
             let run = throughput::receive(&place, scale, 1, run.sent)?;
             throughput::record(results, &throughput::receiving(1), run.settled, &run);
         }
@@ -37,6 +38,7 @@ pub fn measure(row: Row, peer: &dyn Peer, scale: Scale, results: &mut Results) -
         Row::Large => throughput::both_at(&place, scale, 16_384, results)?,
         Row::Queues => throughput::queues_at(&place, scale, results)?,
         Row::Latency => latency::at(&place, scale, results)?,
+        Row::Idle => idle::at(&place, scale, results)?,
         Row::Single => {
             single::at(&place, scale, results)?;
         }
@@ -58,7 +60,7 @@ fn weigh(running: Running, scale: Scale, results: &mut Results) -> Result<()> {
     let mebibytes = resident(place.pid)?;
     results.add("memory", "at start", Unit::Mebibytes, mebibytes);
     memory::linked(&place, scale, results)?;
-    memory::fill(&place, scale.backlog)?;
+    memory::grow(&place, scale, results)?;
     let row = format!("with {} messages of 1 KiB", scale.backlog);
     results.add("memory", &row, Unit::Mebibytes, resident(place.pid)?);
     broker.stop()
