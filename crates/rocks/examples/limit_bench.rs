@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release --example limit_bench -- DIRECTORY SECONDS SIZE GROUP BACKLOG` sends
 //! messages with bodies of SIZE bytes in groups of GROUP. With a BACKLOG above zero each group
-//! also settles as many, that many messages later. Groups come in two halves, the second made
-//! while the first waits, so that the store is never without work and finds both. It prints what
-//! it did on one line, for `cargo xtask bench --rows limit`; the groups there are those that the
-//! store made.
+//! also settles as many, that many messages later. Two write sets are on their way at a time, so
+//! that the store is never without work; it makes a group of all that waits, so the size of the
+//! sets follows from that of its groups so far. It prints what it did on one line, for
+//! `cargo xtask bench --rows limit`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,28 +18,39 @@ mod rows;
 
 use rows::{Rows, cpu_us};
 
+/// Groups after which the size of the sets is looked at again.
+const ROUND: u64 = 16;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| -> u64 { arguments[index].parse().expect("a number") };
     let directory = PathBuf::from(&arguments[0]);
     let (seconds, size, group, backlog) = (number(1), number(2), number(3), number(4));
-    let half = group.div_ceil(2).max(1);
+    let mut set_size = group.max(1);
     let rows = Rows::new(usize::try_from(size).expect("small"));
     let waiting = std::thread::current();
     let wake = Arc::new(move || waiting.unpark());
     let mut store = RocksStore::open(&directory, Options::default(), wake).expect("opens");
     let (began, cpu) = (Instant::now(), cpu_us());
-    let (mut next, mut last) = (1, CommitId(0));
+    let (mut next, mut settled, mut last) = (1, 1, CommitId(0));
+    let mut counted = (0, 1);
     while began.elapsed() < Duration::from_secs(seconds) {
         let mut set = WriteSet::default();
-        rows.send(&mut set, next..next + half);
+        rows.send(&mut set, next..next + set_size);
         if backlog > 0 && next > backlog {
-            rows.settle(&mut set, next - backlog..next - backlog + half);
+            let until = next + set_size - backlog;
+            rows.settle(&mut set, settled..until);
+            settled = until;
         }
-        // The store writes all that waits as one group.
         wait(&store, CommitId(last.0.saturating_sub(1)));
         last = store.submit(set);
-        next += half;
+        next += set_size;
+        let groups = store.statistics().snapshot().groups;
+        if groups >= counted.0 + ROUND {
+            let average = (next - counted.1) / (groups - counted.0);
+            set_size = (set_size * group / average.max(1)).clamp(1, 2 * group.max(1));
+            counted = (groups, next);
+        }
     }
     wait(&store, last);
     let (micros, cpu) = (began.elapsed().as_micros(), cpu_us() - cpu);
