@@ -93,7 +93,7 @@ struct Limit {
 impl Program {
     fn run(&self, site: &Site, case: &Case, group: u64, scale: Scale) -> Result<Limit> {
         let data = tempfile::tempdir_in(site.folder())?;
-        let backlog = if case.settles { IN_FLIGHT } else { 0 };
+        let backlog = if case.settles { 2 * IN_FLIGHT } else { 0 };
         let mut command = Command::new(&self.0);
         command.arg(data.path());
         let size = u64::try_from(case.size)?;

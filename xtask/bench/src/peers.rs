@@ -88,24 +88,30 @@ pub fn measure(
             name(*row)
         );
     }
-    let mut peers = prepare(workspace, site, kinds, results);
-    let wanted = peers.len();
+    let peers = prepare(workspace, site, kinds, results);
+    let pairs = rows
+        .iter()
+        .flat_map(|row| peers.iter().map(|peer| (*row, &**peer)));
+    let all: Vec<(Row, &dyn Peer)> = pairs.collect();
+    let mut left = all.clone();
     for round in 1..=results.rounds() {
-        for row in rows {
-            peers.retain(|peer| {
-                let (peer_name, row) = (peer.name(), *row);
-                eprintln!("round {round}: {}, {peer_name}", name(row));
-                results.set_broker(&peer_name);
-                let measured = rows::measure(row, &**peer, scale, results);
-                if let Err(error) = &measured {
-                    let why = format!("failed in round {round}, {}: {error:#}", name(row));
-                    results.note(&peer_name, &why);
-                }
-                measured.is_ok()
-            });
-        }
+        // What failed once is not tried again.
+        left.retain(|(row, peer)| measure_one(*row, *peer, round, scale, results));
     }
-    Ok(peers.len() == wanted && wanted == kinds.len())
+    Ok(left.len() == all.len() && peers.len() == kinds.len())
+}
+
+/// Measures one row at one broker. Says whether that went well; the results say why not.
+fn measure_one(row: Row, peer: &dyn Peer, round: u32, scale: Scale, results: &mut Results) -> bool {
+    let peer_name = peer.name();
+    eprintln!("round {round}: {}, {peer_name}", name(row));
+    results.set_broker(&peer_name);
+    let measured = rows::measure(row, peer, scale, results);
+    if let Err(error) = &measured {
+        let why = format!("{} failed in round {round}: {error:#}", name(row));
+        results.note(&peer_name, &why);
+    }
+    measured.is_ok()
 }
 
 /// Installs what is missing. What can not be had is noted in the results.
