@@ -9,9 +9,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use xtask::{setup, shell};
+use xtask::setup;
 
-use super::launch::Launch;
+use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
 use crate::receiver::Settling;
@@ -139,20 +139,4 @@ fn download(made: &Path) -> Result<()> {
     tar.arg(parent.join(format!("apache-artemis-{VERSION}-bin.tar.gz")));
     tar.arg("--directory").arg(made);
     quiet(tar)
-}
-
-/// Runs `command`, which says something only if it fails.
-pub fn quiet(mut command: Command) -> Result<()> {
-    let output = command
-        .output()
-        .with_context(|| format!("starting {}", shell::describe(&command)))?;
-    let said = [output.stdout, output.stderr].concat();
-    ensure!(
-        output.status.success(),
-        "{} ended with {} and said:\n{}",
-        shell::describe(&command),
-        output.status,
-        String::from_utf8_lossy(&said)
-    );
-    Ok(())
 }

@@ -9,8 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use xtask::shell;
 
 use crate::process::{self, family};
 
@@ -94,5 +95,21 @@ impl Drop for Launch {
 fn signal(pid: u32, signal: Signal) -> Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     kill_process(pid.context("a process has an id")?, signal)?;
+    Ok(())
+}
+
+/// Runs `command`, which says something only if it fails.
+pub fn quiet(mut command: Command) -> Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("starting {}", shell::describe(&command)))?;
+    let said = [output.stdout, output.stderr].concat();
+    ensure!(
+        output.status.success(),
+        "{} ended with {} and said:\n{}",
+        shell::describe(&command),
+        output.status,
+        String::from_utf8_lossy(&said)
+    );
     Ok(())
 }

@@ -14,8 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use xtask::setup;
 
-use super::artemis::quiet;
-use super::launch::Launch;
+use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
 use crate::receiver::Settling;
