@@ -19,14 +19,14 @@ mod rows;
 use rows::{Rows, cpu_us};
 
 /// Groups after which the size of the sets is looked at again.
-const ROUND: u64 = 16;
+const ROUND: u64 = 8;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| -> u64 { arguments[index].parse().expect("a number") };
     let directory = PathBuf::from(&arguments[0]);
     let (seconds, size, group, backlog) = (number(1), number(2), number(3), number(4));
-    let mut set_size = group.max(1);
+    let mut set_size = group.div_ceil(2).max(1);
     let rows = Rows::new(usize::try_from(size).expect("small"));
     let waiting = std::thread::current();
     let wake = Arc::new(move || waiting.unpark());
