@@ -185,3 +185,32 @@ fn install_once(target: &Path, install: impl FnOnce(&Path) -> Result<()>) -> Res
     }
     std::fs::rename(&made, target).with_context(|| format!("moving to {}", target.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_that_fails_leaves_nothing_and_one_that_is_there_is_kept() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let target = cache.path().join("broker");
+        let failed = install_once(&target, |made| {
+            std::fs::create_dir(made)?;
+            bail!("no such program")
+        });
+        assert!(failed.is_err());
+        let left = std::fs::read_dir(cache.path()).expect("listed").count();
+        assert_eq!(left, 0);
+        install_once(&target, |made| Ok(std::fs::create_dir(made)?)).expect("installed");
+        install_once(&target, |_| bail!("it is there")).expect("kept");
+        assert!(target.is_dir());
+    }
+
+    #[test]
+    fn every_row_of_all_brokers_has_its_queues() {
+        let queues: Vec<_> = queues().collect();
+        assert_eq!(queues.len(), site::QUEUES + 1);
+        assert!(queues.contains(&site::QUEUE.to_owned()));
+        assert!(queues.contains(&site::pair(site::QUEUES - 1)));
+    }
+}

@@ -196,3 +196,22 @@ impl Receiver {
         self.last
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_answers_the_time_runs_until_the_drain_is_answered() {
+        let start = Instant::now();
+        let end = start + std::time::Duration::from_millis(5);
+        for (settling, last) in [(Settling::Second, start), (Settling::First, end)] {
+            let mut receiver = Receiver::new("q");
+            receiver.settling = settling;
+            receiver.settled(start);
+            receiver.drained(end);
+            assert!(receiver.is_drained());
+            assert_eq!(receiver.last(), Some(last));
+        }
+    }
+}
