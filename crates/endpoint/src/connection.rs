@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use amqp::sasl::Code;
-use amqp::{Attach, DeliveryState, Error};
+use amqp::{Attach, DeliveryState, Error, Symbol};
 use bytes::BytesMut;
 
 use crate::bounds::Bounds;
@@ -21,6 +21,7 @@ use crate::outbox::Outbox;
 use crate::session::Session;
 use crate::slab::Slab;
 use crate::timers::Timers;
+use crate::told::Scope;
 
 /// Events that may wait before input waits for them, so that one frame can not make thousands of
 /// events again and again.
@@ -172,6 +173,11 @@ impl Connection {
     /// links are detached with `amqp:resource-limit-exceeded`.
     pub fn shed_partials(&mut self, bytes: usize) {
         self.shed(bytes);
+    }
+
+    /// How often this end has told each condition since the last call, by what it ended.
+    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.outbox.told.take()
     }
 
     /// Whether the socket may be closed once the output is written.

@@ -34,6 +34,7 @@ mod shown;
 mod slab;
 mod strays;
 mod timers;
+pub mod told;
 mod unsettled;
 
 pub use bounds::Bounds;
@@ -41,3 +42,4 @@ pub use config::{Config, Side};
 pub use connection::{Connection, NoCredit, Outgoing};
 pub use event::Event;
 pub use id::{LinkId, Mono, SessionId};
+pub use told::Scope;

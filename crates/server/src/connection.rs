@@ -108,6 +108,7 @@ impl<S: Stream> Connection<S> {
             self.hear();
             self.read();
             self.submit().await;
+            self.count_told();
             self.write();
             self.submit().await;
             if self.client.is_slow() {
@@ -276,6 +277,13 @@ impl<S: Stream> Connection<S> {
         if more > 0 {
             self.refused_credentials = refused;
             self.house.counts.refused_credentials.add(more);
+        }
+    }
+
+    /// Counts the errors that the peer is about to be told.
+    fn count_told(&mut self) {
+        for ((scope, condition), count) in self.client.take_told() {
+            self.house.counts.told.of(scope, &condition).add(count);
         }
     }
 

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::told::Told;
+
 /// A counter that many raise.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -90,6 +92,8 @@ pub struct Counts {
     pub spoken: ByProtocol,
     pub refused: ByRefusal,
     pub answered: ByAnswer,
+    /// Errors that AMQP connections were told when they, their sessions or their links ended.
+    pub told: Told,
     /// Credentials that were not accepted, over AMQP.
     pub refused_credentials: Counter,
     /// The same over HTTP: requests that were answered with 401.

@@ -27,6 +27,7 @@ mod setup;
 mod shard;
 mod stream;
 mod tls;
+mod told;
 mod virtual_clock;
 mod websocket;
 

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use amqp::Open;
+use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
-use endpoint::{Connection, Event, LinkId, Mono, Side};
+use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::accepting::Accepting;
 use crate::claims::Claims;
@@ -274,6 +274,11 @@ impl Client {
     #[must_use]
     pub fn refused_credentials(&self) -> u64 {
         self.refused_credentials
+    }
+
+    /// How often the client was told each condition since the last call, by what it ended.
+    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.connection.take_told()
     }
 
     /// Whether the socket may be closed once the output is written.

@@ -1,12 +1,13 @@
 //! Limits: peers that ask for much with little. (Reliability, faults 13 and 15)
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use amqp::error::condition;
 use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::performative::Role;
-use amqp::{DeliveryState, Detach, Disposition, End, Flow, Performative, Transfer, Value};
+use amqp::{DeliveryState, Detach, Disposition, End, Error, Flow, Performative, Transfer, Value};
 use bytes::{Bytes, BytesMut};
-use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Side};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Scope, Side};
 
 use super::support::pair::attach;
 use super::support::print;
@@ -276,4 +277,28 @@ fn a_peer_that_never_answers_refusals_loses_its_session() {
         let end = "0: end error=amqp:resource-limit-exceeded";
         assert_eq!(server.output, [end]);
     }
+}
+
+#[test]
+fn errors_that_are_told_are_counted_once_by_what_they_end() {
+    let mut server = Server::new(config());
+    server.attach(Role::Sender);
+    server.put(&transfer(0));
+    server.run();
+    let error = || Some(Error::new(condition::NOT_FOUND, "it is gone"));
+    server.connection.detach(server.links[0], true, error());
+    // Nothing is attached there.
+    server.put(&Performative::Detach(Detach {
+        handle: 7,
+        closed: true,
+        error: error(),
+    }));
+    server.run();
+    server.connection.close(None);
+    let expected = [
+        ((Scope::Session, condition::UNATTACHED_HANDLE), 1),
+        ((Scope::Link, condition::NOT_FOUND), 1),
+    ];
+    assert_eq!(server.connection.take_told(), BTreeMap::from(expected));
+    assert_eq!(server.connection.take_told(), BTreeMap::new());
 }

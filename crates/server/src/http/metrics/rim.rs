@@ -25,6 +25,12 @@ struct Reason {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Ended {
+    scope: &'static str,
+    condition: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Status {
     status: &'static str,
 }
@@ -117,6 +123,14 @@ fn add_refusals(page: &mut Page, house: &House) {
             .refused
             .iter()
             .map(|(reason, count)| (Reason { reason }, count)),
+    );
+    page.counters(
+        "amqp_errors",
+        "Connections, sessions and links that were refused or ended with an error of ours",
+        counts
+            .told
+            .iter()
+            .map(|(scope, condition, count)| (Ended { scope, condition }, count)),
     );
     let refused = [
         ("amqp", counts.refused_credentials.get()),

@@ -1,0 +1,160 @@
+//! Told: how often AMQP connections, sessions and links ended with an error of ours, by condition.
+//!
+//! The conditions that have a counter of their own are a fixed set, so that nothing a peer does
+//! makes more of them; all others count as `other`.
+
+use amqp::Symbol;
+use amqp::error::condition;
+use endpoint::Scope;
+
+use crate::counts::Counter;
+
+/// What is counted as any other condition.
+const OTHER: &str = "other";
+
+/// Those of a close. [AMQP 2.8.16; Wire contract 9]
+static CONNECTION: &[Symbol] = &[
+    condition::CONNECTION_FORCED,
+    condition::DECODE_ERROR,
+    condition::FRAMING_ERROR,
+    condition::ILLEGAL_STATE,
+    condition::INVALID_FIELD,
+    condition::NOT_ALLOWED,
+    condition::NOT_IMPLEMENTED,
+    condition::RESOURCE_LIMIT_EXCEEDED,
+    condition::UNAUTHORIZED_ACCESS,
+];
+
+/// Those of an end. [AMQP 2.8.17]
+static SESSION: &[Symbol] = &[
+    condition::ERRANT_LINK,
+    condition::FRAME_SIZE_TOO_SMALL,
+    condition::HANDLE_IN_USE,
+    condition::INVALID_FIELD,
+    condition::RESOURCE_LIMIT_EXCEEDED,
+    condition::UNATTACHED_HANDLE,
+    condition::WINDOW_VIOLATION,
+];
+
+/// Those of a detach, be it the refusal of an attach. [AMQP 2.8.18; Wire contract 9]
+static LINK: &[Symbol] = &[
+    condition::DETACH_FORCED,
+    condition::ENTITY_DISABLED,
+    condition::INTERNAL_ERROR,
+    condition::INVALID_FIELD,
+    condition::MESSAGE_SIZE_EXCEEDED,
+    condition::NOT_ALLOWED,
+    condition::NOT_FOUND,
+    condition::NOT_IMPLEMENTED,
+    condition::RESOURCE_LIMIT_EXCEEDED,
+    condition::SERVER_BUSY,
+    condition::SESSION_CANNOT_BE_LOCKED,
+    condition::SESSION_LOCK_LOST,
+    condition::STOLEN,
+    condition::TIMEOUT,
+    condition::TRANSFER_LIMIT_EXCEEDED,
+    condition::UNAUTHORIZED_ACCESS,
+];
+
+/// The counters of one kind of end: one for each condition, and one for all others.
+#[derive(Debug)]
+struct Ends {
+    scope: &'static str,
+    conditions: &'static [Symbol],
+    counters: Vec<Counter>,
+    others: Counter,
+}
+
+impl Ends {
+    fn new(scope: &'static str, conditions: &'static [Symbol]) -> Self {
+        Self {
+            scope,
+            conditions,
+            counters: conditions.iter().map(|_| Counter::default()).collect(),
+            others: Counter::default(),
+        }
+    }
+
+    fn of(&self, condition: &Symbol) -> &Counter {
+        let mut known = self.conditions.iter().zip(&self.counters);
+        let found = known.find(|(known, _)| *known == condition);
+        found.map_or(&self.others, |(_, counter)| counter)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
+        let known = self.conditions.iter().map(Symbol::as_str);
+        let known = known.zip(&self.counters);
+        known
+            .chain([(OTHER, &self.others)])
+            .map(|(condition, counter)| (self.scope, condition, counter.get()))
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Told {
+    connections: Ends,
+    sessions: Ends,
+    links: Ends,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self {
+            connections: Ends::new("connection", CONNECTION),
+            sessions: Ends::new("session", SESSION),
+            links: Ends::new("link", LINK),
+        }
+    }
+}
+
+impl Told {
+    /// The counter of a condition that ends a connection, a session or a link.
+    pub fn of(&self, scope: Scope, condition: &Symbol) -> &Counter {
+        let ends = match scope {
+            Scope::Connection => &self.connections,
+            Scope::Session => &self.sessions,
+            Scope::Link => &self.links,
+        };
+        ends.of(condition)
+    }
+
+    /// What ended, by which condition, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
+        let all = [&self.connections, &self.sessions, &self.links];
+        all.into_iter().flat_map(Ends::iter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(told: &Told) -> Vec<(&'static str, &'static str, u64)> {
+        told.iter().filter(|(_, _, count)| *count > 0).collect()
+    }
+
+    #[test]
+    fn a_condition_counts_for_what_it_ended() {
+        let told = Told::default();
+        let condition = condition::RESOURCE_LIMIT_EXCEEDED;
+        told.of(Scope::Connection, &condition).raise();
+        told.of(Scope::Link, &condition).add(2);
+        let expected = [
+            ("connection", "amqp:resource-limit-exceeded", 1),
+            ("link", "amqp:resource-limit-exceeded", 2),
+        ];
+        assert_eq!(counted(&told), expected);
+    }
+
+    #[test]
+    fn conditions_beyond_the_set_count_together_and_make_no_counter() {
+        let told = Told::default();
+        let before = told.iter().count();
+        for name in ["x:one", "x:two"] {
+            told.of(Scope::Session, &Symbol::new(name)).raise();
+        }
+        assert_eq!(counted(&told), [("session", "other", 2)]);
+        assert_eq!(told.iter().count(), before);
+    }
+}
