@@ -138,9 +138,14 @@ impl Broker {
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
-    /// Every queue, for the directory and for counters.
+    /// Every queue as it was in the last step, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
-        self.directory.iter().map(|queue| info(queue, self.now))
+        self.queues_at(self.now)
+    }
+
+    /// Every queue, with its ages and lags as they are now.
+    pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
+        self.directory.iter().map(move |queue| info(queue, now))
     }
 
     /// Every entity, for whoever follows changes from here on.
@@ -359,7 +364,7 @@ pub struct QueueInfo {
     pub dead_letter: u64,
     pub deferred: u64,
     pub scheduled: u64,
-    /// How long ago the next scheduled message was due, by the clock of the last step.
+    /// How long ago the next scheduled message was due.
     pub schedule_lag_ms: u64,
     pub bytes: u64,
     /// How long ago the next available message was enqueued, if it is known without a look at the disk.

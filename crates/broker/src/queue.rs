@@ -137,10 +137,13 @@ impl Queue {
         }
     }
 
-    /// How long ago the next message of the main window was enqueued, if it is in memory.
+    /// How long ago the next available message was enqueued, if that is in memory.
     pub(crate) fn oldest_age(&self, now: Wall) -> Option<u64> {
-        let (_, entry) = self.sub(Subqueue::Main).window.first()?;
-        Some(now.0.saturating_sub(entry.row.enqueued_ms))
+        let enqueued = match &self.sessions {
+            Some(sessions) => sessions.oldest_enqueued()?,
+            None => Wall(self.sub(Subqueue::Main).window.first()?.1.row.enqueued_ms),
+        };
+        Some(now.0.saturating_sub(enqueued.0))
     }
 
     /// Bytes of all messages, subqueues included, and of sessions' states.

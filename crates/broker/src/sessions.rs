@@ -2,8 +2,8 @@
 //!
 //! A session with messages that nobody holds is *idle* and stands in order of its first message;
 //! a receiver that asks for the next one gets the first of that order, and receivers are served
-//! in the order in which they asked. An idle session is a small record (about 145 bytes for an
-//! id of 16 bytes; 100,000 of them were measured at 14 MB), its messages are on disk only. A held
+//! in the order in which they asked. An idle session is a small record (about 160 bytes for an
+//! id of 16 bytes; 100,000 of them take 16 MB), its messages are on disk only. A held
 //! session has a window (`sessions/hold.rs`). What the records say is learnt as messages arrive,
 //! and after a restart by a survey of the sessions' groups, never by a scan of messages.
 //! Invariant: a session is idle or held, never both; a record's `first` is never above its first
@@ -19,6 +19,7 @@ use crate::time::{Mono, Wall};
 use crate::window::Entry;
 
 pub(crate) mod accept;
+pub(crate) mod age;
 pub(crate) mod command;
 pub(crate) mod delete;
 pub(crate) mod doom;
@@ -47,6 +48,8 @@ pub(crate) struct Record {
     pub last: SequenceNumber,
     /// Whether `first` is known to be there.
     pub certain: bool,
+    /// When `first` was enqueued, if that is known.
+    pub enqueued: Option<Wall>,
 }
 
 /// A receiver that waits for a session.
@@ -95,6 +98,7 @@ pub(crate) struct Sessions {
     check: Option<Check>,
     /// Idle sessions whose first message has left: there may be none any more.
     doubts: BTreeSet<SessionKey>,
+    asked: age::Asked,
     dooms: doom::Dooms,
     bookmarks: Vec<Bookmark>,
     /// Where deletions have come to.
@@ -202,6 +206,7 @@ impl Sessions {
                     first: number,
                     last: number,
                     certain: self.survey.is_complete(),
+                    enqueued: Some(Wall(entry.row.enqueued_ms)),
                 };
                 self.put_idle(key.clone(), record);
             }
@@ -227,6 +232,7 @@ impl Sessions {
                     first: number.next(),
                     last: record.last,
                     certain: false,
+                    enqueued: None,
                 };
                 self.doubts.insert(key.clone());
                 self.put_idle(key, record);

@@ -203,7 +203,10 @@ impl ShardTask {
 
     fn report(&self) -> Report {
         let broker = &self.shard.broker;
-        let entities: Vec<_> = broker.queues().take(MEASURED_ENTITIES).collect();
+        let entities: Vec<_> = broker
+            .queues_at(self.clock.now())
+            .take(MEASURED_ENTITIES)
+            .collect();
         let store = self.shard.store();
         Report {
             unmeasured: broker.queues().skip(MEASURED_ENTITIES).count(),

@@ -122,12 +122,14 @@ impl Queue {
                 first: next_number,
                 last: SequenceNumber(0),
                 certain: true,
+                enqueued: None,
             })
         } else {
             Record {
                 first: resume,
                 last: SequenceNumber(next_number.0.saturating_sub(1)),
                 certain: false,
+                enqueued: None,
             }
         };
         let (receiver, session_id) = (client.id, key.bytes());

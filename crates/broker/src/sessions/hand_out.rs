@@ -29,6 +29,7 @@ impl Queue {
         self.survey_sessions(cx);
         self.expire_doomed(cx);
         self.serve_waiters(cx);
+        self.learn_age(cx);
         while let Some(sessions) = &mut self.sessions
             && let Some(id) = sessions.stirred.pop_first()
         {

@@ -5,10 +5,10 @@ use store::{Found, SequenceNumber, StoreError};
 use crate::id::ReadId;
 use crate::output::RequestError;
 use crate::queue::Queue;
-use crate::sessions::HoldId;
 use crate::sessions::doom::{Doom, Piece};
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
+use crate::sessions::{HoldId, SessionKey};
 use crate::shared::Context;
 
 /// What was read of sessions.
@@ -18,6 +18,8 @@ pub(crate) enum SessionRead {
     Survey,
     /// The first entry of one session.
     Check,
+    /// The first message of a session.
+    Age(SessionKey, SequenceNumber),
     /// Numbers of a hold's next messages.
     Order {
         hold: HoldId,
@@ -59,6 +61,7 @@ impl SessionRead {
             // Nobody waits for these, or was told when the queue went.
             Self::Survey
             | Self::Check
+            | Self::Age(..)
             | Self::Order { .. }
             | Self::Rows { .. }
             | Self::Bodies { .. }
@@ -84,6 +87,7 @@ impl Queue {
         match what {
             SessionRead::Survey => self.surveyed(entries(found), cx),
             SessionRead::Check => self.checked(entries(found), cx),
+            SessionRead::Age(key, number) => self.age_loaded(key, number, rows(found)),
             SessionRead::Order { hold, limit, until } => {
                 self.order_loaded(read, hold, limit, until, entries(found), cx);
             }

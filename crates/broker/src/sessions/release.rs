@@ -14,7 +14,7 @@ use crate::output::{Output, RequestError};
 use crate::queue::Queue;
 use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey};
 use crate::shared::Context;
-use crate::time::Mono;
+use crate::time::{Mono, Wall};
 
 /// Renews a session's lock for its holder's connection.
 pub(crate) fn renew(
@@ -184,14 +184,15 @@ impl Hold {
 
 /// What is known of a session whose hold ends; nothing if it has no messages.
 fn record_of(hold: &Hold) -> Option<Record> {
-    let first = hold.window.first().map(|(number, _)| number);
+    let first = hold.window.first();
     if first.is_none() && hold.beyond() == 0 {
         return None;
     }
     Some(Record {
-        first: first.unwrap_or(hold.window.end()),
+        first: first.map_or(hold.window.end(), |(number, _)| number),
         last: hold.last,
         certain: first.is_some(),
+        enqueued: first.map(|(_, entry)| Wall(entry.row.enqueued_ms)),
     })
 }
 

@@ -77,12 +77,14 @@ impl Sessions {
             Some(record) => Record {
                 first,
                 certain: false,
+                enqueued: None,
                 ..*record
             },
             None => Record {
                 first,
                 last: SequenceNumber(until.0.saturating_sub(1)),
                 certain: false,
+                enqueued: None,
             },
         };
         self.put_idle(key, record);
@@ -237,11 +239,12 @@ impl Queue {
         };
         match next {
             Some((first, certain)) => {
-                let last = record.last;
+                let enqueued = record.enqueued.filter(|_| record.first == first);
                 let record = Record {
                     first,
-                    last,
+                    last: record.last,
                     certain,
+                    enqueued,
                 };
                 sessions.put_idle(check.key, record);
             }

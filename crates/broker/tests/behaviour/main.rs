@@ -41,6 +41,7 @@ mod selecting;
 mod selecting_at_random;
 mod sending;
 mod sessions;
+mod sessions_age;
 mod status;
 mod topics;
 mod topics_at_random;

@@ -10,6 +10,9 @@ use super::{START, Stage, millis, mode, name_of, receiver, time};
 
 impl Stage {
     pub(super) fn session_command(&mut self, verb: &str, args: &[&str]) {
+        if verb == "age" {
+            return self.age();
+        }
         let session = |index: usize| Bytes::from(args[index].to_owned());
         let entity = self.entity(args);
         let command = match verb {
@@ -61,6 +64,18 @@ impl Stage {
             other => panic!("unknown command {other}"),
         };
         self.turn(vec![command]);
+    }
+
+    /// Says how long ago the next message of the first queue was enqueued, as far as that is known.
+    fn age(&mut self) {
+        let now = self.now();
+        let info = self.shard.broker.queues_at(now).next();
+        let age = info.and_then(|info| info.oldest_age_ms);
+        let text = age.map_or_else(
+            || "age unknown".to_owned(),
+            |ms| format!("age {}", time(ms)),
+        );
+        self.tell(&text);
     }
 
     pub(super) fn hear_session(&self, output: Output) -> String {
