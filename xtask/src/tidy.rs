@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 mod arrows;
 mod length;
+mod secrets;
 mod shown;
 mod text;
 
@@ -34,6 +35,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     for source in &sources {
         text::check(source, &mut findings);
         arrows::check(source, &mut findings);
+        secrets::check(source, &mut findings);
     }
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);

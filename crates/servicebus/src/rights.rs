@@ -1,7 +1,8 @@
 //! Rights: shared access rules, their keys, and what they allow. (Entities contract 2.6)
 //!
 //! A key's text is compared in constant time and never shown: [`Secret`] has no `Display`, its
-//! `Debug` says nothing, and nothing outside this file can read it.
+//! `Debug` says nothing, and nothing outside this file can read it. Whatever is shown by clients is
+//! compared with keys by [`equal`] and nothing else, which `cargo xtask tidy` sees to.
 
 use std::fmt;
 
@@ -87,6 +88,20 @@ impl Need {
     }
 }
 
+/// Whether two secrets are the same, in a time that does not depend on where they differ. Lengths are
+/// no secret: digests and signatures all have one length.
+fn equal(ours: &[u8; 32], shown: &[u8]) -> Choice {
+    #[cfg(test)]
+    COMPARED.set(COMPARED.get() + ours.len());
+    ours.as_slice().ct_eq(shown)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Bytes of secrets that were compared on this thread.
+    static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// What a key is known by without being kept. Digests are of equal length, so comparing them shows
 /// not even the length of a key.
 #[derive(Clone)]
@@ -105,7 +120,12 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A key. Its text is never shown by `Debug` and has no `Display`.
+/// A key. Its text is never shown by `Debug` and has no `Display`, and keys are not compared with `==`:
+///
+/// ```compile_fail,E0369
+/// let key = |text: &str| servicebus::Secret::new(text.to_owned());
+/// assert!(key("a") == key("a"));
+/// ```
 #[derive(Clone)]
 pub struct Secret {
     text: String,
@@ -126,7 +146,7 @@ impl Secret {
 
     /// Whether `candidate` is of this key. Takes as long whatever it is; an empty key fits nothing.
     pub(crate) fn matches(&self, candidate: &Fingerprint) -> bool {
-        bool::from(self.fingerprint.0.ct_eq(&candidate.0) & self.is_usable())
+        bool::from(equal(&self.fingerprint.0, &candidate.0) & self.is_usable())
     }
 
     fn is_usable(&self) -> Choice {
@@ -137,8 +157,7 @@ impl Secret {
     /// is its text's bytes, never decoded. (Wire contract 2.5)
     #[must_use]
     pub fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
-        let equal = self.sign(text).as_slice().ct_eq(signature);
-        bool::from(equal & self.is_usable())
+        bool::from(equal(&self.sign(text), signature) & self.is_usable())
     }
 
     /// The HMAC-SHA256 of `text` under this key.
@@ -210,3 +229,7 @@ pub struct AccessRules {
     /// no request of HTTP for it.
     pub is_development: bool,
 }
+
+#[cfg(test)]
+#[path = "rights_tests.rs"]
+mod tests;
