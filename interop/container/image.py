@@ -31,7 +31,7 @@ class Image:
 
     def fill(self):
         """What the COPY of the last stage brings, and the libraries of the base image that the program needs."""
-        program = self.put(os.environ["RAILBUS_BIN"], "/usr/bin/railbus")
+        program = self.put(os.environ.get("RAILBUS_PROGRAM", os.environ["RAILBUS_BIN"]), "/usr/bin/railbus")
         subprocess.run(["strip", program], check=True)
         self.put(REPOSITORY / "deploy/Config.json", CONFIG)
         self.libraries = libraries(program)

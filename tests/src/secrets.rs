@@ -1,9 +1,13 @@
 //! Secrets: the keys, tokens and signatures that tests have used, none of which a log may hold.
 //!
 //! Whatever a test shows to a broker, or writes into its configuration, is noted here. When a broker
-//! ends, its whole log, with all that it could say, is searched for everything that was noted.
+//! ends, its whole log, with all that it could say, is searched for everything that was noted. A test
+//! run searches it once more, with the logs of all other brokers, in every form that a secret may have.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Shorter ones are found by chance.
@@ -61,6 +65,24 @@ pub fn look_for_in(log: &str) {
         let line = log.lines().find(|line| line.contains(secret.as_str()));
         assert_eq!(line, None, "'{secret}' is in a log");
     }
+}
+
+/// Hands a log in where the test run looks for it, with what was noted so far, if there is such a place.
+///
+/// # Panics
+/// When there is no room for it.
+pub fn hand_in(log: &str) {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let Some(folder) = std::env::var_os("RAILBUS_LOGS").map(PathBuf::from) else {
+        return;
+    };
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let noted: Vec<_> = secrets.iter().map(String::as_str).collect();
+    fs::write(folder.join(format!("{process}-{count}.log")), log).expect("there is room");
+    let file = folder.join(format!("{process}.secrets"));
+    fs::write(file, noted.join("\n")).expect("there is room");
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! The release build, RocksDB included, goes on in the background while the steps run that do
 //! not need it. The suites of `interop/` come last, several at a time, each with a broker of its
-//! own. The last line printed is `N passed, N failed`.
+//! own. At the very end the logs of all brokers are searched for secrets. The last line printed is
+//! `N passed, N failed`.
 
 use std::thread;
 use std::time::Instant;
@@ -18,6 +19,8 @@ pub mod checks;
 mod executables;
 pub mod fuzz;
 mod interop;
+mod logs;
+mod secrets;
 mod step;
 
 use build::Build;
@@ -28,6 +31,7 @@ use step::{Group, Step};
 pub fn run(workspace: &Workspace, quick: bool, wanted: &[String]) -> Result<()> {
     let steps = select(step::all(workspace)?, quick, wanted)?;
     prepare(&steps)?;
+    logs::begin(workspace)?;
     let mut summary = Summary::default();
     thread::scope(|scope| {
         let needs_build = steps.iter().any(|step| step.group.needs_build());
@@ -41,7 +45,13 @@ pub fn run(workspace: &Workspace, quick: bool, wanted: &[String]) -> Result<()> 
             if steps.iter().any(|step| step.group == Group::Tests) {
                 executables::test(workspace, &mut summary);
             }
-            suites.run(workspace, &mut summary);
+            let mut heard = suites.run(workspace, &mut summary);
+            if steps.iter().any(|step| step.group == Group::Tests) {
+                heard.push(executables::END_TO_END.to_owned());
+            }
+            if steps.iter().any(|step| step.group == Group::Logs) || !heard.is_empty() {
+                logs::search(workspace, &heard, &mut summary);
+            }
         }
     });
     summary.print();

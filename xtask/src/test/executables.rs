@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::build::release;
+use super::logs;
 use crate::pool;
 use crate::shell::{self, Logged};
 use crate::summary::{Outcome, Summary};
@@ -19,6 +20,9 @@ use crate::workspace::Workspace;
 
 /// Test programs that run at once; each uses several threads itself.
 const AT_ONCE: usize = 2;
+
+/// The crate whose tests start brokers.
+pub const END_TO_END: &str = "tests";
 
 /// A test program.
 #[derive(Clone, Debug)]
@@ -91,10 +95,24 @@ fn is_suite(workspace: &Workspace, executables: &[Executable]) -> bool {
 fn package(workspace: &Workspace, executables: &[Executable]) -> Outcome {
     let began = Instant::now();
     let name = format!("{} (release)", executables[0].package);
-    match run(workspace, executables, &[], &[]) {
+    let logged = environment(workspace, &executables[0].package)
+        .and_then(|environment| run(workspace, executables, &[], &environment));
+    match logged {
         Ok(logged) => Outcome::of(&name, &logged, began.elapsed()),
         Err(error) => Outcome::broken(&name, &error, began.elapsed()),
     }
+}
+
+/// Where brokers hand their logs in, for tests that start them.
+fn environment(workspace: &Workspace, package: &str) -> Result<Vec<(&'static str, String)>> {
+    if package != END_TO_END {
+        return Ok(Vec::new());
+    }
+    let folder = logs::folder(workspace, package)?;
+    Ok(vec![(
+        "RAILBUS_LOGS",
+        folder.to_string_lossy().into_owned(),
+    )])
 }
 
 /// Runs `executables` one after the other. The output of those that failed comes last.

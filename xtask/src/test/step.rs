@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::{checks, fuzz, interop};
+use super::{checks, fuzz, interop, logs};
 use crate::shell::Logged;
 use crate::workspace::Workspace;
 
@@ -19,12 +19,14 @@ pub enum Group {
     Tests,
     /// After the release build, beside other suites, with a broker.
     Interop,
+    /// After everything that starts brokers; it follows each of those unasked.
+    Logs,
 }
 
 impl Group {
     /// Whether the release build has to be there.
     pub fn needs_build(self) -> bool {
-        matches!(self, Self::Built | Self::Tests | Self::Interop)
+        matches!(self, Self::Built | Self::Tests | Self::Interop | Self::Logs)
     }
 }
 
@@ -124,5 +126,7 @@ pub fn all(workspace: &Workspace) -> Result<Vec<Step>> {
         let about = format!("interop/{name} against a running broker");
         steps.push(Step::many(&name, Group::Interop, &about));
     }
+    let about = "no log of any broker of the run holds a secret";
+    steps.push(Step::many(logs::NAME, Group::Logs, about));
     Ok(steps)
 }
