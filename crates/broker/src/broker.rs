@@ -339,6 +339,7 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
         Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
         Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
+        Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
         Command::Tick => expire::tick(directory, cx),
     }
 }

@@ -14,7 +14,7 @@ use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 use crate::administration::Order;
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 use crate::rules::RuleDescription;
-use crate::settings::{QueueSettings, SubscriptionSettings};
+use crate::settings::{BrokerLimits, QueueSettings, SubscriptionSettings};
 use crate::time::Wall;
 use crate::topic::Distribution;
 
@@ -399,6 +399,8 @@ pub enum Command {
     Room {
         nearly_full: bool,
     },
+    /// Other limits hold from now on: a transaction's time for those that begin later, the rest at once.
+    SetLimits(BrokerLimits),
     /// Time has passed.
     Tick,
 }

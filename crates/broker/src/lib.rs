@@ -81,8 +81,8 @@ pub use output::{
 };
 pub use rules::{FilterDescription, RuleDescription, RuleError};
 pub use settings::{
-    BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings, Status,
-    SubscriptionSettings, TransactionSettings,
+    BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,
+    Status, SubscriptionSettings, TransactionSettings,
 };
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};

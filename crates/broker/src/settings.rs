@@ -157,6 +157,30 @@ pub struct BrokerSettings {
     pub transactions: TransactionSettings,
 }
 
+/// Those of the settings that may change while the broker runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BrokerLimits {
+    pub outlet_bytes: usize,
+    pub transactions: TransactionSettings,
+}
+
+impl BrokerSettings {
+    /// What of them may change.
+    #[must_use]
+    pub fn limits(&self) -> BrokerLimits {
+        BrokerLimits {
+            outlet_bytes: self.outlet_bytes,
+            transactions: self.transactions.clone(),
+        }
+    }
+
+    /// Takes over what has changed. What is there already stays, however much it is.
+    pub fn set_limits(&mut self, limits: BrokerLimits) {
+        self.outlet_bytes = limits.outlet_bytes;
+        self.transactions = limits.transactions;
+    }
+}
+
 /// Bounds of transactions. (Wire contract 8, entities contract 20)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransactionSettings {

@@ -168,7 +168,10 @@ impl Reloader {
         let keys = fixed::keys(&self.running.auth, &new.auth);
         let (of_house, of_connections) =
             (new.server.limits.clone(), new.server.connections.clone());
-        self.administrator.set_limits(of_house, of_connections)?;
+        let of_broker = new.server.broker.limits();
+        self.administrator
+            .set_limits(of_house, of_connections, of_broker)
+            .await?;
         for limit in &limits {
             tracing::info!("reloaded: limits.{limit}");
         }

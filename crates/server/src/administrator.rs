@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use broker::{BrokerLimits, Command};
 use servicebus::{AccessRules, Directory};
 use tokio::sync::watch;
 
@@ -61,17 +62,21 @@ impl Administrator {
         Ok(refused)
     }
 
-    /// Lets other limits hold: those of all connections together at once, those of one connection
-    /// for those that come from now on.
+    /// Lets other limits hold: those of all connections together and of the broker at once, those of
+    /// one connection for those that come from now on.
     ///
     /// # Errors
-    /// When the server has stopped.
-    pub fn set_limits(
+    /// When the server stops or has failed.
+    pub async fn set_limits(
         &self,
         limits: Limits,
         connections: servicebus::Settings,
+        broker: BrokerLimits,
     ) -> Result<(), Closed> {
         self.house()?.set_limits(limits, connections);
+        let desk = self.desk().await?;
+        desk.tell(vec![Command::SetLimits(broker)]).await?;
+        desk.close().await;
         Ok(())
     }
 

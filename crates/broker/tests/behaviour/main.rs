@@ -23,6 +23,7 @@ mod duplicates;
 mod expiry;
 mod forwarding;
 mod idle;
+mod limits;
 mod locks;
 mod many_sessions;
 mod memory;

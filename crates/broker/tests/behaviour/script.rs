@@ -27,6 +27,7 @@ const NOWHERE: EntityId = EntityId(99);
 mod attaching;
 mod deleting;
 mod entities;
+mod limits;
 mod redriving;
 mod sessions;
 mod topics;
@@ -222,6 +223,7 @@ impl Stage {
             "history" => self.history(),
             "disk" => self.disk.set_nearly_full(args == ["full"]),
             "sync" => self.sync(args),
+            "limits" => self.limits(args),
             "fail" => self.disk.fail("the disk is on fire"),
             "restart" => self.restart(),
             other => self.session_command(other, args),

@@ -7,16 +7,8 @@ use server::plan::{Difference, between};
 use crate::config::{Auth, AuthRule, LimitsConfig};
 use crate::settings::Settings;
 
-/// Limits that the core or the store have taken at start.
-const LIMITS: [&str; 7] = [
-    "bytes-per-transaction",
-    "operations-per-transaction",
-    "outgoing-bytes-per-connection",
-    "reserve-bytes",
-    "transaction-bytes",
-    "transaction-time-out",
-    "transactions-per-connection",
-];
+/// Limits that the store has taken at start.
+const LIMITS: [&str; 1] = ["reserve-bytes"];
 
 /// The limits that are different.
 pub fn limits(old: &Settings, new: &Settings) -> Vec<Difference> {
@@ -91,11 +83,12 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
 
 /// Whatever else the core would have to be told.
 fn other_of_broker(old: &BrokerSettings, new: &BrokerSettings) -> Option<String> {
-    let new = BrokerSettings {
+    let mut new = BrokerSettings {
         // Chance is not configured.
         seed: old.seed,
         ..new.clone()
     };
+    new.set_limits(old.limits());
     (*old != new).then(|| "a setting of the broker".to_owned())
 }
 
@@ -150,6 +143,15 @@ mod tests {
                 "connections 5 -> 6",
                 "frame-size - -> 65536",
                 "idle-time-out - -> PT1M",
+            ],
+        );
+        check(
+            "",
+            "[limits]\ntransaction-time-out = 'PT5S'\noutgoing-bytes-per-connection = '1MiB'\n",
+            None,
+            &[
+                "outgoing-bytes-per-connection - -> 1048576",
+                "transaction-time-out - -> PT5S",
             ],
         );
     }
@@ -207,9 +209,9 @@ mod tests {
         );
         check(
             "",
-            "[limits]\ntransaction-time-out = 'PT5S'\n",
-            Some("limits.transaction-time-out"),
-            &["transaction-time-out - -> PT5S"],
+            "[limits]\ntransaction-time-out = 'PT5S'\nreserve-bytes = 5\n",
+            Some("limits.reserve-bytes"),
+            &["reserve-bytes - -> 5", "transaction-time-out - -> PT5S"],
         );
     }
 }

@@ -262,6 +262,7 @@ impl Ledger {
             | Command::Written { .. }
             | Command::Loaded { .. }
             | Command::Room { .. }
+            | Command::SetLimits(_)
             | Command::Tick => {}
         }
     }
