@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import urllib.request
+import uuid
 from contextlib import contextmanager
 
 import pytest
@@ -28,7 +29,7 @@ MIB = 1 << 20
 def log():
     """Where a broker's log goes: a test run looks for secrets in it."""
     folder = os.environ.get("RAILBUS_LOGS")
-    return tempfile.NamedTemporaryFile(prefix="own-", suffix=".log", dir=folder, delete=folder is None)
+    return open(os.path.join(folder, f"own-{uuid.uuid4()}.log"), "wb") if folder else tempfile.TemporaryFile()
 
 
 @contextmanager
