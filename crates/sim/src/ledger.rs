@@ -32,6 +32,7 @@ mod forward;
 mod moves;
 mod order;
 mod recount;
+mod redrive;
 mod schedule;
 mod sessions;
 mod settlements;
@@ -184,6 +185,8 @@ pub struct Ledger {
     pub published: u64,
     /// Copies that subscriptions took.
     pub copies: u64,
+    /// Dead letters that went back.
+    pub redriven: u64,
     /// Messages that clients deleted.
     pub deleted: u64,
     /// Sessions that were lent.
@@ -240,6 +243,7 @@ impl Ledger {
             forwarded: 0,
             published: 0,
             copies: 0,
+            redriven: 0,
             deleted: 0,
             accepts: 0,
             committed: 0,
@@ -267,6 +271,12 @@ impl Ledger {
     #[must_use]
     pub fn source_of(&self, receiver: ReceiverId) -> Option<(EntityId, Subqueue)> {
         self.clients.source_ever(receiver)
+    }
+
+    /// Whose lock a token is, or was.
+    #[must_use]
+    pub fn locked_by(&self, token: LockToken) -> Option<MessageId> {
+        self.tokens.get(&token).copied()
     }
 
     /// A client sends.
@@ -408,6 +418,7 @@ impl Ledger {
             let mut queues = self.queues.iter();
             if let Some(queue) = queues.position(|queue| queue.id == place.entity) {
                 entry.put_back(queue);
+                entry.live_again(place.number);
                 entry.number = Some(place.number);
                 entry.duplicate_of = None;
             }

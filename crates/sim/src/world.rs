@@ -17,6 +17,7 @@ use crate::server::Server;
 use crate::violation::Violation;
 
 mod administration;
+mod callers;
 mod cast;
 mod drain;
 pub(crate) mod queues;
@@ -29,6 +30,7 @@ pub use script::Ending;
 pub use sweep::Swept;
 
 use administration::Administration;
+use callers::Callers;
 use cast::{ledger_queue, ledger_queues, players};
 use queues::Definition;
 
@@ -64,6 +66,10 @@ pub struct Report {
     pub copies: u64,
     /// Messages that clients deleted.
     pub deleted: u64,
+    /// Messages that were shown to those who came for one.
+    pub calls: u64,
+    /// Dead letters that went back.
+    pub redriven: u64,
     /// Sessions that were lent.
     pub accepts: u64,
     /// Transactions that were committed.
@@ -91,6 +97,8 @@ impl Report {
         self.published += other.published;
         self.copies += other.copies;
         self.deleted += other.deleted;
+        self.calls += other.calls;
+        self.redriven += other.redriven;
         self.accepts += other.accepts;
         self.committed += other.committed;
         self.timed_out += other.timed_out;
@@ -134,6 +142,7 @@ pub struct World {
     /// Those that come and go.
     temporary: Vec<Definition>,
     administration: Administration,
+    callers: Callers,
     /// What was said to connections that nobody serves.
     heard: Vec<Output>,
     /// Nothing breaks any more.
@@ -176,6 +185,7 @@ impl World {
             definitions,
             temporary: administration::temporary(),
             administration: Administration::default(),
+            callers: Callers::default(),
             heard: Vec::new(),
             calm: false,
         }
@@ -198,6 +208,7 @@ impl World {
         self.report.published = self.ledger.published;
         self.report.copies = self.ledger.copies;
         self.report.deleted = self.ledger.deleted;
+        self.report.redriven = self.ledger.redriven;
         self.report.accepts = self.ledger.accepts;
         self.report.committed = self.ledger.committed;
         self.report.timed_out = self.ledger.timed_out;
@@ -222,7 +233,7 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.report.steps += 1;
         let player = self.rng.below(self.players.len());
-        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 1]) {
+        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1]) {
             0 => self.act(player),
             1 => self.bytes_to_server(player),
             2 => self.serve(player),
@@ -231,6 +242,7 @@ impl World {
             5 => self.disk_progress(),
             6 => self.server.answer_read(&mut self.rng),
             7 => self.pass_time(),
+            8 => self.call(),
             _ if self.rng.chance(100) => self.administer(),
             _ => {}
         }

@@ -112,6 +112,8 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.published,
         total.copies,
         total.deleted,
+        total.calls,
+        total.redriven,
     ];
     assert!(
         used.iter().all(|count| *count > 0),

@@ -50,6 +50,10 @@ pub(super) enum Asked {
         at: Mono,
         standing: Standing,
     },
+    Redrive {
+        id: Option<MessageId>,
+        standing: Standing,
+    },
     /// Something that takes reads of that entity.
     Read(EntityId),
     /// Messages, of one session or all, and some that were there.
@@ -386,6 +390,9 @@ impl Ledger {
         durable: CommitId,
     ) -> Result<(), Violation> {
         let asked = self.take(request, durable)?;
+        if let Some(Asked::Redrive { id, standing }) = asked {
+            return check_standing(standing, done, || format!("redriving message {id:?}"));
+        }
         let Some(Asked::Settle {
             entity,
             ids,

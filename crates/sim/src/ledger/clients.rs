@@ -31,6 +31,8 @@ pub(super) struct Clients {
     /// Bytes that were said to a connection and that it has not written.
     unwritten: BTreeMap<ConnectionId, usize>,
     gone: BTreeSet<ConnectionId>,
+    /// Of those, which were there for one request only, so that their locks stay.
+    left: BTreeSet<ConnectionId>,
     /// Where each receiver that ever was takes from, or took.
     ever: BTreeMap<ReceiverId, Source>,
 }
@@ -63,7 +65,9 @@ impl Clients {
                     *unwritten = unwritten.saturating_sub(*bytes);
                 }
             }
-            Command::Disconnect { connection } | Command::Leave { connection } => {
+            Command::Disconnect { connection } => self.disconnect(*connection),
+            Command::Leave { connection } => {
+                self.left.insert(*connection);
                 self.disconnect(*connection);
             }
             _ => {}
@@ -95,6 +99,11 @@ impl Clients {
     /// Whether the shard was told that a connection is gone.
     pub(super) fn is_gone(&self, connection: ConnectionId) -> bool {
         self.gone.contains(&connection)
+    }
+
+    /// Whether the shard was told that a connection is lost, not that it has left.
+    pub(super) fn is_lost(&self, connection: ConnectionId) -> bool {
+        self.is_gone(connection) && !self.left.contains(&connection)
     }
 
     /// Where a receiver takes its messages from.

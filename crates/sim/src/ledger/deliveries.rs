@@ -116,7 +116,7 @@ impl Ledger {
         let stays = place.filter(|place| place.number == delivery.message.number);
         let failed =
             stays.is_none_or(|place| self.books.count(place) > delivery.message.delivery_count);
-        let dropped = self.drops_locks && self.clients.is_gone(connection);
+        let dropped = self.drops_locks && self.clients.is_lost(connection);
         Lock {
             token: delivery.token,
             connection,

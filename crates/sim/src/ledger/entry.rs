@@ -5,6 +5,7 @@ use bytes::Bytes;
 use store::{EntityId, Part, SequenceNumber};
 
 use super::forward::Station;
+use super::redrive::Life;
 use super::topics::Made;
 use super::{Ask, Queue};
 use crate::message::MessageId;
@@ -98,6 +99,8 @@ pub(super) struct Entry {
     pub source: Option<&'static str>,
     /// What it was before it was forwarded.
     pub stations: Vec<Station>,
+    /// What it was before it was redriven.
+    pub lives: Vec<Life>,
     /// A completion or a cancellation was answered, or the message was taken in
     /// receive-and-delete mode.
     pub gone: bool,
@@ -153,6 +156,7 @@ impl Entry {
             enqueued: None,
             source: None,
             stations: Vec::new(),
+            lives: Vec::new(),
             gone: false,
             may_be_gone: false,
             leaving: 0,

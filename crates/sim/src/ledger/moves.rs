@@ -178,6 +178,9 @@ impl Ledger {
         if from.entity != to.entity {
             return self.explain_forwarding(moved, from, to);
         }
+        if self.is_redriven(moved, from, to) {
+            return self.explain_redrive(moved, from, to);
+        }
         self.entry_at(moved.id, from)?;
         let deferred = match (from.part, to.part) {
             _ if (from.entity, from.number) != (to.entity, to.number) => false,

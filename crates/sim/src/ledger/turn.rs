@@ -32,6 +32,8 @@ pub(super) struct Turn {
     pub quiet: u64,
     /// Locks that are to end by a token that may be good.
     pub ends: BTreeSet<(MessageId, Ask)>,
+    /// Dead letters that are to go back by a token that may be good.
+    pub redriven: BTreeSet<MessageId>,
     /// How many numbers may be set aside for transactions.
     pub promises: BTreeMap<EntityId, u64>,
     /// The last scheduled message of each entity that was activated.
@@ -49,6 +51,7 @@ impl Turn {
             index: before.map_or(0, |before| before.index + 1),
             quiet: before.map_or(0, |before| before.quiet),
             ends: BTreeSet::new(),
+            redriven: BTreeSet::new(),
             promises: BTreeMap::new(),
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
@@ -207,6 +210,12 @@ impl Ledger {
                 entity,
                 numbers,
             } => self.told_cancel(*request, *entity, numbers),
+            Command::Redrive {
+                request,
+                subqueue,
+                token,
+                ..
+            } => self.told_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.told_disconnect(*connection),
             Command::Leave { connection } => self.told_go(*connection),
             Command::AcceptSession { .. }
@@ -254,7 +263,6 @@ impl Ledger {
             // transaction that is doomed may fail as it likes.
             Command::Doom { .. }
             | Command::ListRules { .. }
-            | Command::Redrive { .. }
             | Command::Attach { .. }
             | Command::AttachSelective { .. }
             | Command::AttachBrowser { .. }
@@ -387,7 +395,13 @@ impl Ledger {
             return;
         };
         self.turn.ends.insert((*id, ask));
-        let Some(entry) = self.entries.get_mut(id) else {
+        self.free(token, sure);
+    }
+
+    /// A lock is over, or it is in doubt.
+    pub(super) fn free(&mut self, token: LockToken, sure: bool) {
+        let id = self.tokens.get(&token);
+        let Some(entry) = id.and_then(|id| self.entries.get_mut(id)) else {
             return;
         };
         if sure {

@@ -34,6 +34,7 @@ impl World {
         for player in 0..self.players.len() {
             self.hang_up(player);
         }
+        self.dismiss_callers();
         // Locks first and little by little: a jump would end them all at once, with all that is
         // scheduled behind them.
         self.let_time_pass()?;

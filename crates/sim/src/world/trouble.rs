@@ -75,6 +75,7 @@ impl World {
                 player.actor.disconnected(&mut self.ledger);
             }
         }
+        self.forget_callers();
         self.disk.with_current(|image| self.ledger.crashed(image))?;
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);

@@ -24,7 +24,7 @@ impl World {
                 self.administered(output);
             } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
                 served.outputs.push_back(output);
-            } else {
+            } else if let Some(output) = self.called(output)? {
                 self.heard.push(output);
             }
         }

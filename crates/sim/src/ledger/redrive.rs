@@ -1,0 +1,115 @@
+//! Redrive: a dead letter goes back to where it came from, by the word of whoever holds its lock.
+//!
+//! It is a new message then, but for its body: it has another number, no count, its whole time to
+//! live, and does not say why it was dead. In one write set it leaves and arrives. (I2, I3, I6)
+
+use broker::{LockToken, RequestId, Subqueue};
+use store::{Part, SequenceNumber};
+
+use super::Ledger;
+use super::answers::{Asked, Standing};
+use super::entry::Entry;
+use super::moves::contains;
+use crate::books::{Move, Place};
+use crate::violation::Violation;
+
+/// What a redrive has put an end to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    /// How often it had been forwarded.
+    stations: usize,
+    enqueued: Option<SequenceNumber>,
+    /// The number that it got.
+    next: SequenceNumber,
+}
+
+impl Entry {
+    /// It is redriven under that number.
+    fn begin_anew(&mut self, number: SequenceNumber) {
+        self.lives.push(Life {
+            stations: self.stations.len(),
+            enqueued: self.enqueued,
+            next: number,
+        });
+        self.number = Some(number);
+        self.enqueued = Some(number);
+        self.dead_lettered = None;
+        self.last_count = 0;
+    }
+
+    /// A crash has left it where it has that number: redrives that were lost did not happen.
+    pub(super) fn live_again(&mut self, number: SequenceNumber) {
+        let stations = self.stations.len();
+        let is_lost = |life: &Life| {
+            life.stations > stations || (life.stations == stations && number < life.next)
+        };
+        while let Some(life) = self.lives.pop_if(|life| is_lost(life)) {
+            self.enqueued = life.enqueued;
+        }
+    }
+}
+
+impl Ledger {
+    pub(super) fn told_redrive(
+        &mut self,
+        request: RequestId,
+        subqueue: Subqueue,
+        token: LockToken,
+    ) {
+        let standing = match subqueue {
+            Subqueue::Main => Standing::Lost,
+            _ => self.standing(&[token]),
+        };
+        let id = self.tokens.get(&token).copied();
+        if let Some(id) = id.filter(|_| standing != Standing::Lost) {
+            self.turn.redriven.insert(id);
+            self.free(token, standing == Standing::Good);
+        }
+        self.answers
+            .expect(request, Asked::Redrive { id, standing });
+    }
+
+    /// Whether a move is that of a dead letter whose holder has asked for it in this turn.
+    pub(super) fn is_redriven(&self, moved: &Move, from: Place, to: Place) -> bool {
+        from.entity == to.entity
+            && matches!(from.part, Part::DeadLetter | Part::Transfer)
+            && to.part == Part::Active
+            && self.turn.redriven.contains(&moved.id)
+    }
+
+    /// The message begins anew, behind all others.
+    pub(super) fn explain_redrive(
+        &mut self,
+        moved: &Move,
+        from: Place,
+        to: Place,
+    ) -> Result<(), Violation> {
+        let id = moved.id;
+        self.entry_at(id, from)?;
+        let wrong = |what: &str| Err(Violation::new("I6", format!("message {id} {what}")));
+        if to.number <= from.number {
+            return wrong("was redriven under an old number");
+        }
+        if self.books.count(to) > 0 {
+            return wrong("was redriven and counts its deliveries on");
+        }
+        let patch = self.books.patch(to).cloned().unwrap_or_default();
+        if contains(&patch, b"DeadLetterReason") {
+            return wrong("was redriven and says why it is dead");
+        }
+        let payload = self.entries.get(&id).map(|entry| entry.payload.clone());
+        if self.body_of(&moved.row) != payload.as_ref() {
+            return Err(Violation::new(
+                "I12",
+                format!("message {id} was redriven changed"),
+            ));
+        }
+        self.check_enqueued(moved)?;
+        self.redriven += 1;
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.begin_anew(to.number);
+            entry.free(self.turn.index);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,318 @@
+//! Callers: clients that come for one request each, as those of HTTP do.
+//!
+//! One asks for a message with a single credit and leaves with it, its lock unsettled, or has it
+//! removed first; one that waits too long, or whose peer has gone, drains its credit and leaves.
+//! Others bring a token that a caller was shown: they complete, unlock, renew or redrive by it, be
+//! it in time or not.
+
+use std::collections::BTreeMap;
+
+use broker::{
+    Command, ConnectionId, Delivery, LockToken, Outcome, Output, ReceiveMode, ReceiverId,
+    RequestId, Subqueue,
+};
+use bytes::Bytes;
+use store::EntityId;
+
+use super::World;
+use super::queues::{Definition, FAST, What};
+use crate::ledger::Ask;
+use crate::message::MessageId;
+use crate::violation::Violation;
+
+/// Most callers that wait at a time.
+const MOST_WAITING: usize = 5;
+/// Most locks that callers know of.
+const MOST_SHOWN: usize = 50;
+
+/// Who waits for a message.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    entity: EntityId,
+    subqueue: Subqueue,
+    /// The message is to be removed when it is shown.
+    removes: bool,
+    /// What is dead there can be redriven.
+    redrives: bool,
+    /// Nobody would take the message any more.
+    is_abandoned: bool,
+}
+
+/// A lock that a caller was shown.
+#[derive(Clone, Debug)]
+struct Shown {
+    from: Waiting,
+    token: LockToken,
+    id: MessageId,
+    payload: Bytes,
+}
+
+/// What somebody asked of a lock.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    subqueue: Subqueue,
+    id: MessageId,
+    /// Neither renewals nor redrives end a message.
+    ask: Option<Ask>,
+}
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+pub(super) struct Callers {
+    waiting: BTreeMap<ConnectionId, Waiting>,
+    asked: BTreeMap<ConnectionId, Asked>,
+    shown: Vec<Shown>,
+}
+
+impl World {
+    /// Somebody comes, has enough of waiting, or brings a lock back.
+    pub(super) fn call(&mut self) {
+        if self.calm {
+            return;
+        }
+        match self.rng.below(10) {
+            0..=3 => self.call_for_message(),
+            4..=5 => self.stop_waiting(),
+            _ => self.bring_lock(),
+        }
+    }
+
+    fn call_for_message(&mut self) {
+        let all = self.definitions.iter().chain(&self.temporary);
+        let all: Vec<_> = all.collect();
+        let definition = all[self.rng.below(all.len())].clone();
+        let subqueue = match self.rng.chance(500) {
+            true => Subqueue::Main,
+            false => Subqueue::DeadLetter,
+        };
+        let Some(entity) = self.ledger.live(definition.path) else {
+            return;
+        };
+        if !may_be_called(&definition, subqueue) || self.callers.waiting.len() >= MOST_WAITING {
+            return;
+        }
+        let waiting = Waiting {
+            entity,
+            subqueue,
+            removes: self.rng.chance(300),
+            redrives: can_be_redriven(&definition),
+            is_abandoned: false,
+        };
+        let connection = self.new_caller();
+        self.callers.waiting.insert(connection, waiting);
+        let receiver = receiver_of(connection);
+        let mode = ReceiveMode::PeekLock;
+        self.server.inbox.push(Command::Attach {
+            receiver,
+            entity,
+            subqueue,
+            mode,
+        });
+        self.credit(connection, false);
+    }
+
+    fn new_caller(&mut self) -> ConnectionId {
+        let connection = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        connection
+    }
+
+    fn credit(&mut self, connection: ConnectionId, drain: bool) {
+        self.server.inbox.push(Command::Credit {
+            receiver: receiver_of(connection),
+            limit: 1,
+            drain,
+        });
+    }
+
+    /// One that waits has waited long enough, or its peer has gone.
+    fn stop_waiting(&mut self) {
+        let count = self.callers.waiting.len();
+        if count == 0 {
+            return;
+        }
+        let is_abandoned = self.rng.chance(500);
+        let place = self.rng.below(count);
+        let connection = self.callers.waiting.iter_mut().nth(place).map(|found| {
+            found.1.is_abandoned |= is_abandoned;
+            *found.0
+        });
+        if let Some(connection) = connection {
+            self.credit(connection, true);
+        }
+    }
+
+    /// Everybody has waited long enough.
+    pub(super) fn dismiss_callers(&mut self) {
+        for connection in self.callers.waiting.keys().copied().collect::<Vec<_>>() {
+            self.credit(connection, true);
+        }
+        self.callers.shown.clear();
+    }
+
+    /// The broker has died, and nobody is told anything.
+    pub(super) fn forget_callers(&mut self) {
+        for asked in std::mem::take(&mut self.callers).asked.into_values() {
+            if let Some(ask) = asked.ask {
+                self.ledger.answer_lost(asked.id, ask);
+            }
+        }
+    }
+
+    /// Somebody brings a token, perhaps not for the last time.
+    fn bring_lock(&mut self) {
+        let count = self.callers.shown.len();
+        if count == 0 {
+            return;
+        }
+        let place = self.rng.below(count);
+        let shown = match self.rng.chance(200) {
+            true => self.callers.shown[place].clone(),
+            false => self.callers.shown.swap_remove(place),
+        };
+        let connection = self.new_caller();
+        match self.rng.below(10) {
+            0..=3 if shown.from.subqueue != Subqueue::Main && shown.from.redrives => {
+                self.redrive(connection, shown);
+            }
+            0..=4 => self.settle_by(connection, &shown, Ask::Complete),
+            5..=6 => self.settle_by(connection, &shown, Ask::Abandon),
+            7 => self.settle_by(connection, &shown, Ask::Release),
+            _ => self.renew_by(connection, &shown),
+        }
+    }
+
+    fn settle_by(&mut self, connection: ConnectionId, shown: &Shown, ask: Ask) {
+        self.ledger.asked(shown.id, ask);
+        let outcome = match ask {
+            Ask::Complete => Outcome::Complete,
+            Ask::Abandon => Outcome::Abandon {
+                changes: Vec::new(),
+            },
+            _ => Outcome::Release,
+        };
+        self.server.inbox.push(Command::Settle {
+            request: Some(request_of(connection)),
+            entity: shown.from.entity,
+            subqueue: shown.from.subqueue,
+            token: shown.token,
+            outcome,
+        });
+        self.note_asked(connection, shown, Some(ask));
+    }
+
+    fn renew_by(&mut self, connection: ConnectionId, shown: &Shown) {
+        self.server.inbox.push(Command::Renew {
+            request: request_of(connection),
+            entity: shown.from.entity,
+            subqueue: shown.from.subqueue,
+            tokens: vec![shown.token],
+        });
+        self.note_asked(connection, shown, None);
+    }
+
+    fn redrive(&mut self, connection: ConnectionId, shown: Shown) {
+        self.note_asked(connection, &shown, None);
+        self.server.inbox.push(Command::Redrive {
+            request: request_of(connection),
+            entity: shown.from.entity,
+            subqueue: shown.from.subqueue,
+            token: shown.token,
+            payload: shown.payload,
+        });
+    }
+
+    fn note_asked(&mut self, connection: ConnectionId, shown: &Shown, ask: Option<Ask>) {
+        let asked = Asked {
+            subqueue: shown.from.subqueue,
+            id: shown.id,
+            ask,
+        };
+        self.callers.asked.insert(connection, asked);
+    }
+
+    /// Takes in what is said to a caller; gives back what is for somebody else.
+    ///
+    /// # Errors
+    /// I2, when a settlement is answered that did not take place.
+    pub(super) fn called(&mut self, output: Output) -> Result<Option<Output>, Violation> {
+        let connection = output.connection();
+        if let Some(waiting) = self.callers.waiting.get(&connection).copied() {
+            match output {
+                Output::Deliver { delivery, .. } => self.shown(connection, waiting, &delivery),
+                Output::Drained { .. } | Output::Evicted { .. } => self.leave(connection),
+                _ => {}
+            }
+            return Ok(None);
+        }
+        let Some(asked) = self.callers.asked.get(&connection).copied() else {
+            return Ok(Some(output));
+        };
+        if let (Output::Settled { result, .. }, Some(ask)) = (&output, asked.ask) {
+            let done = result.is_ok();
+            self.ledger.answered(asked.id, asked.subqueue, ask, done)?;
+        }
+        self.leave(connection);
+        Ok(None)
+    }
+
+    /// A message came for who waits.
+    fn shown(&mut self, connection: ConnectionId, from: Waiting, delivery: &Delivery) {
+        self.callers.waiting.remove(&connection);
+        self.report.calls += 1;
+        let Some(id) = self.ledger.locked_by(delivery.token) else {
+            return self.leave(connection);
+        };
+        let shown = Shown {
+            from,
+            token: delivery.token,
+            id,
+            payload: delivery.message.payload.clone(),
+        };
+        if from.is_abandoned {
+            self.settle_by(connection, &shown, Ask::Release);
+        } else if from.removes {
+            self.settle_by(connection, &shown, Ask::Complete);
+        } else {
+            self.callers.shown.push(shown);
+            if self.callers.shown.len() > MOST_SHOWN {
+                self.callers.shown.remove(0);
+            }
+            self.leave(connection);
+        }
+    }
+
+    fn leave(&mut self, connection: ConnectionId) {
+        self.callers.waiting.remove(&connection);
+        self.callers.asked.remove(&connection);
+        self.server.inbox.push(Command::Leave { connection });
+    }
+}
+
+fn receiver_of(connection: ConnectionId) -> ReceiverId {
+    ReceiverId {
+        connection,
+        link: 0,
+    }
+}
+
+fn request_of(connection: ConnectionId) -> RequestId {
+    RequestId {
+        connection,
+        token: 1,
+    }
+}
+
+/// Sessions are not for callers; where messages are taken without locks, nobody locks one.
+fn may_be_called(definition: &Definition, subqueue: Subqueue) -> bool {
+    let is_main = subqueue == Subqueue::Main;
+    let is_fast = definition.path == FAST;
+    definition.is_open(subqueue) && !(is_main && (definition.settings.requires_session || is_fast))
+}
+
+/// What is redriven arrives there and stays.
+fn can_be_redriven(definition: &Definition) -> bool {
+    let settings = &definition.settings;
+    let stays = settings.forward_to.is_none() && !settings.requires_session;
+    stays && definition.path != FAST && matches!(definition.what, What::Queue)
+}
