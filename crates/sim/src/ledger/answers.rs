@@ -12,6 +12,7 @@ use super::browse::Listed;
 use super::deliveries::Way;
 use super::entities::Change;
 use super::entry::Hold;
+use super::redrive::Redrive;
 use super::sessions::Key;
 use super::{Ask, Ledger, Rest};
 use crate::message::MessageId;
@@ -50,10 +51,7 @@ pub(super) enum Asked {
         at: Mono,
         standing: Standing,
     },
-    Redrive {
-        id: Option<MessageId>,
-        standing: Standing,
-    },
+    Redrive(Redrive),
     /// Something that takes reads of that entity.
     Read(EntityId),
     /// Messages, of one session or all, and some that were there.
@@ -390,8 +388,8 @@ impl Ledger {
         durable: CommitId,
     ) -> Result<(), Violation> {
         let asked = self.take(request, durable)?;
-        if let Some(Asked::Redrive { id, standing }) = asked {
-            return check_standing(standing, done, || format!("redriving message {id:?}"));
+        if let Some(Asked::Redrive(redrive)) = asked {
+            return self.said_redriven(redrive, done);
         }
         let Some(Asked::Settle {
             entity,

@@ -7,11 +7,22 @@ use broker::{LockToken, RequestId, Subqueue};
 use store::{Part, SequenceNumber};
 
 use super::Ledger;
-use super::answers::{Asked, Standing};
+use super::answers::{Asked, Standing, check_standing};
 use super::entry::Entry;
 use super::moves::contains;
 use crate::books::{Move, Place};
+use crate::message::MessageId;
+use crate::session::Session;
 use crate::violation::Violation;
+
+/// A redrive that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Redrive {
+    id: Option<MessageId>,
+    /// How often the message had been redriven before.
+    lives: usize,
+    standing: Standing,
+}
 
 /// What a redrive has put an end to.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +67,30 @@ impl Ledger {
         subqueue: Subqueue,
         token: LockToken,
     ) {
+        let id = self.tokens.get(&token).copied();
         let standing = match subqueue {
             Subqueue::Main => Standing::Lost,
+            _ if id.is_some_and(|id| self.lacks_session(id)) => Standing::Lost,
             _ => self.standing(&[token]),
         };
-        let id = self.tokens.get(&token).copied();
         if let Some(id) = id.filter(|_| standing != Standing::Lost) {
             self.turn.redriven.insert(id);
             self.free(token, standing == Standing::Good);
         }
-        self.answers
-            .expect(request, Asked::Redrive { id, standing });
+        let entry = id.and_then(|id| self.entries.get(&id));
+        let redrive = Redrive {
+            id,
+            lives: entry.map_or(0, |entry| entry.lives.len()),
+            standing,
+        };
+        self.answers.expect(request, Asked::Redrive(redrive));
+    }
+
+    /// Whether a message can not be where it was, having no session.
+    fn lacks_session(&self, id: MessageId) -> bool {
+        let entry = self.entries.get(&id);
+        let needs = entry.is_some_and(|entry| self.queues[entry.queue].sessions);
+        needs && Session::of(id).is_none()
     }
 
     /// Whether a move is that of a dead letter whose holder has asked for it in this turn.
@@ -109,6 +133,22 @@ impl Ledger {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.begin_anew(to.number);
             entry.free(self.turn.index);
+        }
+        Ok(())
+    }
+
+    /// Who redrives is told whether it is done.
+    pub(super) fn said_redriven(&self, redrive: Redrive, done: bool) -> Result<(), Violation> {
+        let Redrive {
+            id,
+            lives,
+            standing,
+        } = redrive;
+        check_standing(standing, done, || format!("redriving message {id:?}"))?;
+        let entry = id.and_then(|id| self.entries.get(&id));
+        if done && entry.is_some_and(|entry| entry.lives.len() <= lives) {
+            let what = format!("redriving message {id:?} was answered and it is where it was");
+            return Err(Violation::new("I2", what));
         }
         Ok(())
     }

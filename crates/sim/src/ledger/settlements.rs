@@ -1,6 +1,6 @@
 //! Settlements: what clients ask to become of messages, and what they are told about it.
 
-use broker::Subqueue;
+use broker::{Outcome, Subqueue};
 use store::SequenceNumber;
 
 use super::{Ask, Ledger};
@@ -87,5 +87,16 @@ impl Ledger {
         for number in numbers {
             self.deferred.remove(&(queue, subqueue, *number));
         }
+    }
+}
+
+/// What an outcome asks for.
+pub(super) fn ask_of(outcome: &Outcome) -> Ask {
+    match outcome {
+        Outcome::Complete => Ask::Complete,
+        Outcome::Abandon { .. } => Ask::Abandon,
+        Outcome::Defer { .. } => Ask::Defer,
+        Outcome::DeadLetter { .. } => Ask::DeadLetter,
+        Outcome::Release | Outcome::Undelivered => Ask::Release,
     }
 }

@@ -4,6 +4,7 @@ mod answers;
 mod desk;
 mod duplicates;
 mod forward;
+mod redrive;
 mod schedule;
 mod topics;
 mod watch;

@@ -13,7 +13,7 @@ use store::{CommitId, EntityId, SequenceNumber};
 use super::answers::{Asked, Standing};
 use super::entry::Hold;
 use super::sessions::Key;
-use super::turn::ask_of;
+use super::settlements::ask_of;
 use super::{Ask, Ledger};
 use crate::message::{self, MessageId};
 use crate::session::Session;

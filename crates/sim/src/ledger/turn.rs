@@ -16,6 +16,7 @@ use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 use super::answers::{Asked, Standing};
 use super::clients::Source;
 use super::entry::Hold;
+use super::settlements::ask_of;
 use super::{Ask, Ledger};
 use crate::books::Due;
 use crate::message::{self, MessageId};
@@ -491,15 +492,5 @@ impl Ledger {
             Some(locks) if !going && locks.iter().all(|lock| lock.excludes(now)) => Standing::Good,
             Some(_) => Standing::Unknown,
         }
-    }
-}
-
-pub(super) fn ask_of(outcome: &Outcome) -> Ask {
-    match outcome {
-        Outcome::Complete => Ask::Complete,
-        Outcome::Abandon { .. } => Ask::Abandon,
-        Outcome::Defer { .. } => Ask::Defer,
-        Outcome::DeadLetter { .. } => Ask::DeadLetter,
-        Outcome::Release | Outcome::Undelivered => Ask::Release,
     }
 }
