@@ -37,7 +37,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Operation;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use crate::counts::Refused;
+use crate::counts::{Answered, Refused};
 use crate::door::House;
 use answer::Response;
 use caller::Caller;
@@ -87,6 +87,7 @@ where
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
     let failures = Arc::new(AtomicU32::new(0));
+    let counting = Arc::clone(&house);
     let service = service_fn(move |request| {
         let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
         let failures = Arc::clone(&failures);
@@ -117,7 +118,7 @@ where
             poll_fn(|cx| connection.poll_without_shutdown(cx)).await
         }
     };
-    log(&result);
+    note_end(&result, &counting);
     let parts = connection.into_parts();
     let mut stream = parts.io.into_inner();
     if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
@@ -139,9 +140,13 @@ fn note_failure(response: &mut Response, failures: &AtomicU32) {
     }
 }
 
-fn log(result: &hyper::Result<()>) {
+fn note_end(result: &hyper::Result<()>, house: &House) {
     if let Err(error) = result {
         tracing::debug!(%error, "an HTTP connection ended early");
+        if error.is_parse() {
+            // What is no request, or too large a header, has been answered before we saw it.
+            house.counts.answered.of(Answered::Mistaken).raise();
+        }
     }
 }
 
