@@ -101,6 +101,88 @@ fn a_file_that_can_not_be_applied_changes_nothing() {
     assert_eq!(entity(&broker, "new").0, 404);
 }
 
+/// A topic `events` with room for one more rule.
+fn nearly_full_topic(broker: &Broker) {
+    let rules: Vec<_> = (0..1_999)
+        .map(|index| json!({"name": format!("r{index}"), "filter": {"sql": "n > 1"}}))
+        .collect();
+    let subscription = json!({"name": "full", "rules": rules});
+    let body = json!({"topics": [{"name": "events", "subscriptions": [subscription]}]});
+    let said = http::request(
+        broker.address(),
+        "POST",
+        "/$railbus/apply",
+        &[],
+        &body.to_string(),
+    );
+    assert_eq!(said.0, 200, "{}", said.1);
+}
+
+/// What has no room in that topic, behind what could be.
+const TOO_MUCH: &str = "[[queues]]\nname = 'new'\n[[topics]]\nname = 'events'\n\
+    [[topics.subscriptions]]\nname = 'more'\n\
+    [[topics.subscriptions.rules]]\nname = 'a'\nfilter = { sql = 'n > 1' }\n\
+    [[topics.subscriptions.rules]]\nname = 'b'\nfilter = { sql = 'n > 2' }\n";
+
+#[test]
+fn a_file_for_which_there_is_no_room_is_refused_as_a_whole_and_the_plan_says_so() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    nearly_full_topic(&broker);
+    let file = write(&setup, "entities.toml", TOO_MUCH);
+    let file = file.to_str().expect("a path of ours");
+    let refusal = "railbus: events/Subscriptions/more/Rules/b: a topic can have 2000 SQL filters\n";
+    let said = railbus(&broker, &["config", "plan", file]);
+    assert_eq!((said.code, &*said.err), (2, refusal));
+    let said = railbus(&broker, &["config", "apply", file]);
+    assert_eq!((said.code, &*said.out, &*said.err), (2, "", refusal));
+    assert_eq!(entity(&broker, "new").0, 404);
+    assert_eq!(entity(&broker, "events/Subscriptions/more").0, 404);
+    // What goes makes room for what comes.
+    let instead = format!("{}\n", TOO_MUCH.replace("'more'", "'full'"));
+    let file = write(&setup, "entities.toml", &instead);
+    let file = file.to_str().expect("a path of ours");
+    let said = railbus(&broker, &["config", "apply", file, "--authoritative"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let rules = &entity(&broker, "events/Subscriptions/full").1["rules"];
+    assert_eq!(rules.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_reload_that_the_broker_refuses_takes_over_neither_keys_nor_limits_nor_entities() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    nearly_full_topic(&broker);
+    let rest = "[limits]\nconnections = 1\n[[auth.rules]]\nname = 'owner'\n\
+                primary-key = 'a-key-of-ones-own'\nrights = ['manage']\n";
+    write(&setup, "railbus.toml", &format!("{rest}{TOO_MUCH}"));
+    broker.signal(Signal::HUP);
+    broker.wait_for_log(
+        "the configuration was not reloaded: \
+         events/Subscriptions/more/Rules/b: a topic can have 2000 SQL filters",
+    );
+    for what in ["limits.", "create ", "the rule "] {
+        let line = format!("reloaded: {what}");
+        assert!(!broker.log().contains(&line), "{line}");
+    }
+    // One connection stays, so a limit of one would let nobody else in.
+    let mut peer = Peer::connect(broker.address());
+    let _ = peer.sender("orders");
+    assert_eq!(entity(&broker, "new").0, 404, "and the old key holds");
+    assert_eq!(entity(&broker, "events/Subscriptions/more").0, 404);
+    drop(peer);
+    // The same with room for it is taken over whole.
+    let fits = TOO_MUCH.replace(
+        "filter = { sql = 'n > 2' }",
+        "filter = { correlation = { subject = 'x' } }",
+    );
+    write(&setup, "railbus.toml", &format!("{rest}{fits}"));
+    broker.signal(Signal::HUP);
+    broker.wait_for_log("reloaded: limits.connections - -> 1");
+    broker.wait_for_log("reloaded: create subscription events/Subscriptions/more");
+    broker.wait_for_log("reloaded: the rule owner ");
+}
+
 #[test]
 fn entities_and_limits_are_reloaded_on_a_signal() {
     let setup = Setup::new();

@@ -210,3 +210,26 @@ fn only_manage_may_see_or_change_entities() {
         }
     }
 }
+
+#[test]
+fn a_subscription_is_made_with_all_of_its_rules_or_not_at_all() {
+    let broker = Setup::new().start();
+    let rules = |from: usize, to: usize| {
+        let rule = |index| json!({"name": format!("r{index}"), "filter": {"sql": "n > 1"}});
+        (from..to).map(rule).collect::<Vec<_>>()
+    };
+    let put = |path: &str, body| ask(&broker, "PUT", path, body);
+    assert_eq!(put("/t", json!({"kind": "topic"})).0, 201);
+    let full = put("/t/Subscriptions/full", json!({"rules": rules(0, 1_999)}));
+    assert_eq!(full.0, 201);
+    let path = "/t/Subscriptions/more";
+    let (status, refused) = put(path, json!({"rules": rules(0, 2)}));
+    let expected = json!({"error": "a topic can have 2000 SQL filters"});
+    assert_eq!((status, refused), (409, expected));
+    assert_eq!(ask(&broker, "GET", path, Value::Null).0, 404);
+    let mut bad = rules(0, 2);
+    bad[1]["filter"]["sql"] = "n >".into();
+    assert_eq!(put(path, json!({"rules": bad})).0, 400);
+    assert_eq!(ask(&broker, "GET", path, Value::Null).0, 404);
+    assert_eq!(put(path, json!({"rules": rules(0, 1)})).0, 201);
+}

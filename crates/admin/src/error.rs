@@ -86,6 +86,12 @@ impl Error {
             }
             EntityError::Rule(RuleError::NotFound(_)) => subject.not_found(),
             EntityError::Rule(RuleError::NoSubscription) => subject.not_found(),
+            EntityError::At { error, .. } => Self::refused(error, subject),
+            EntityError::Changed => Self::new(
+                StatusCode::CONFLICT,
+                Some(40_900),
+                format!("Conflict. {error}."),
+            ),
             EntityError::Invalid(_)
             | EntityError::Rule(RuleError::Name | RuleError::Invalid { .. }) => {
                 Self::bad(format!("Bad Request. {error}."))

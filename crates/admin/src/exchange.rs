@@ -147,7 +147,7 @@ impl Exchange {
             Call::PutEntity(put) => Order::Create {
                 path: put.path.clone(),
                 description: Box::new(self.description(put, None)?),
-                rule: default_rule(put)?,
+                rules: default_rule(put)?.map(|rule| vec![rule]),
             },
             Call::ShowRule { subscription, name } => Order::DescribeRule {
                 subscription: subscription.clone(),
@@ -265,7 +265,7 @@ fn is_missing(error: &EntityError) -> bool {
 }
 
 /// The rule that a new subscription is to have instead of the one that selects everything.
-fn default_rule(put: &Put) -> Result<Option<Box<RuleDescription>>, Error> {
+fn default_rule(put: &Put) -> Result<Option<RuleDescription>, Error> {
     if put.kind != EntityKind::Subscription {
         return Ok(None);
     }
@@ -273,5 +273,5 @@ fn default_rule(put: &Put) -> Result<Option<Box<RuleDescription>>, Error> {
     let rule = element
         .map(|element| rule::read(element, None))
         .transpose()?;
-    Ok(rule.map(Box::new))
+    Ok(rule)
 }

@@ -5,6 +5,7 @@
 //! `Ensure` commands, which make what a file says, an order tells apart what is there and what is
 //! not. (Admin contract 14)
 
+mod batch;
 mod entities;
 mod error;
 mod inquiry;
@@ -18,6 +19,7 @@ use crate::id::RequestId;
 use crate::output::Output;
 use crate::shared::Context;
 
+pub use batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use error::EntityError;
 pub use order::{
     Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
@@ -39,6 +41,19 @@ pub(crate) fn administer(
     cx.say(Output::Administered { request, result });
 }
 
+/// Makes an entity as it is described, or gives one that is there that description.
+pub(crate) fn ensure(
+    directory: &mut Directory,
+    request: RequestId,
+    namespace: NamespaceId,
+    ensured: Ensured,
+    cx: &mut Context<'_>,
+) {
+    let result = batch::ensure(directory, namespace, ensured, cx);
+    let result = result.map_err(EntityError::into);
+    cx.say(Output::Ensured { request, result });
+}
+
 fn carry_out(
     directory: &mut Directory,
     namespace: NamespaceId,
@@ -49,13 +64,14 @@ fn carry_out(
         Order::Create {
             path,
             description,
-            rule,
-        } => entities::create(directory, namespace, path, *description, rule, cx),
+            rules,
+        } => entities::create(directory, namespace, path, *description, rules, cx),
         Order::Update {
             entity,
             description,
         } => entities::update(directory, entity, *description, cx),
         Order::Remove { path } => entities::remove(directory, namespace, &path, cx),
+        Order::Apply(batch) => batch::carry_out(directory, namespace, *batch, cx),
         Order::Describe { path } => inquiry::describe(directory, namespace, &path, cx),
         Order::List { of, skip, top } => {
             inquiry::list(directory, namespace, &of, skip, top, cx).map(Answer::Entities)

@@ -5,7 +5,7 @@
 
 use store::{EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
 
-use crate::administration;
+use crate::administration::{self, Ensured};
 use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::{Directory, change_of};
@@ -175,12 +175,38 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             namespace,
             path,
             settings,
-        } => directory.ensure(request, namespace, path, settings, cx),
-        Command::EnsureTopic { .. }
-        | Command::EnsureSubscription { .. }
-        | Command::AddRule { .. }
-        | Command::RemoveRule { .. }
-        | Command::ListRules { .. } => topic::command::dispatch(directory, command, cx),
+        } => {
+            let queue = Ensured::Queue { path, settings };
+            administration::ensure(directory, request, namespace, queue, cx);
+        }
+        Command::EnsureTopic {
+            request,
+            namespace,
+            path,
+            settings,
+        } => {
+            let topic = Ensured::Topic { path, settings };
+            administration::ensure(directory, request, namespace, topic, cx);
+        }
+        Command::EnsureSubscription {
+            request,
+            namespace,
+            topic,
+            name,
+            settings,
+            rules,
+        } => {
+            let subscription = Ensured::Subscription {
+                topic,
+                name,
+                settings,
+                rules,
+            };
+            administration::ensure(directory, request, namespace, subscription, cx);
+        }
+        Command::AddRule { .. } | Command::RemoveRule { .. } | Command::ListRules { .. } => {
+            topic::command::dispatch(directory, command, cx);
+        }
         Command::Administer {
             request,
             namespace,

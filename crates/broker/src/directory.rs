@@ -9,7 +9,6 @@ use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
 use crate::definition::{self, Definition};
 use crate::grave::Grave;
-use crate::id::RequestId;
 use crate::kept::KeptProperties;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output, RequestError};
@@ -29,6 +28,8 @@ pub(crate) struct Directory {
     /// Topics whose rules may have changed in this turn.
     changed_rules: BTreeSet<EntityId>,
     last: u64,
+    /// Counts changes of entities and rules.
+    version: u64,
 }
 
 impl Directory {
@@ -77,6 +78,16 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Another one after each change of an entity or a rule.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// An entity or a rule has changed.
+    pub(crate) fn note_change(&mut self) {
+        self.version += 1;
+    }
+
     pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {
         self.queues.get(&id).map(|queue| &**queue)
     }
@@ -94,6 +105,7 @@ impl Directory {
     pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
         let queue = self.queues.remove(&id)?;
         self.by_path.remove(&key_of(queue.namespace, &queue.path));
+        self.note_change();
         Some(queue)
     }
 
@@ -116,25 +128,6 @@ impl Directory {
     /// Every entity, to change.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queue> {
         self.queues.values_mut().map(|queue| &mut **queue)
-    }
-
-    /// Creates a queue, or takes over the changed settings of one that is there.
-    pub(crate) fn ensure(
-        &mut self,
-        request: RequestId,
-        namespace: NamespaceId,
-        path: String,
-        settings: QueueSettings,
-        cx: &mut Context<'_>,
-    ) {
-        let settings = settled(settings);
-        let result = check_forwarding(&path, &settings).and_then(|()| {
-            match self.find_kind(namespace, &path, EntityKind::Queue)? {
-                Some(id) => self.update(id, settings, cx),
-                None => Ok(self.create(namespace, path, Kind::Queue, settings, cx)),
-            }
-        });
-        cx.say(Output::Ensured { request, result });
     }
 
     /// The entity of a path, if it is what it should be. (Entities contract 1)
@@ -192,28 +185,38 @@ impl Directory {
         queue.set_alarm(cx);
         publish(&queue, cx);
         self.insert(queue);
+        self.note_change();
         id
     }
 
-    pub(crate) fn update(
+    /// An entity takes over settings that it may be given, and what only a subscription has.
+    pub(crate) fn take_over(
         &mut self,
         id: EntityId,
         settings: QueueSettings,
+        dead_lettering: Option<bool>,
         cx: &mut Context<'_>,
-    ) -> Result<EntityId, RequestError> {
-        let queue = self.get_mut(id).ok_or(RequestError::NotFound)?;
-        check_unchanged(&queue.settings, &settings)?;
-        if queue.settings == settings {
-            return Ok(id);
-        }
+    ) {
+        let Some(queue) = self.get_mut(id) else {
+            return;
+        };
+        let mut differs = queue.settings != settings;
         queue.settings = settings;
-        self.changed(id, cx);
-        Ok(id)
+        if let (Kind::Subscription(subscription), Some(wanted)) = (&mut queue.kind, dead_lettering)
+        {
+            let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
+            differs |= *flag != wanted;
+            *flag = wanted;
+        }
+        if differs {
+            self.changed(id, cx);
+        }
     }
 
     /// An entity is not what it was: that is written and said, and receivers that it does not let
     /// in any more go.
     pub(crate) fn changed(&mut self, id: EntityId, cx: &mut Context<'_>) {
+        self.note_change();
         let Some(queue) = self.get_mut(id) else {
             return;
         };
@@ -225,25 +228,6 @@ impl Directory {
             queue.wake_pumps();
             queue.run(cx);
         }
-    }
-
-    /// As [`update`](Self::update), of a subscription.
-    pub(crate) fn update_subscription(
-        &mut self,
-        id: EntityId,
-        settings: QueueSettings,
-        dead_lettering: bool,
-        cx: &mut Context<'_>,
-    ) -> Result<EntityId, RequestError> {
-        let queue = self.get_mut(id).ok_or(RequestError::NotFound)?;
-        if let Kind::Subscription(subscription) = &mut queue.kind {
-            let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
-            if *flag != dead_lettering {
-                *flag = dead_lettering;
-                publish(queue, cx);
-            }
-        }
-        self.update(id, settings, cx)
     }
 
     /// A subscription is not its topic's any more.
@@ -360,7 +344,10 @@ pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(
 }
 
 /// What a queue has become by its creation can not be changed. (Entities contract 2.1)
-fn check_unchanged(old: &QueueSettings, new: &QueueSettings) -> Result<(), RequestError> {
+pub(crate) fn check_unchanged(
+    old: &QueueSettings,
+    new: &QueueSettings,
+) -> Result<(), RequestError> {
     let fixed = |name: &str| {
         let text = format!("{name} can not be changed after the queue was created");
         Err(RequestError::Invalid(text))

@@ -8,7 +8,7 @@ use std::fmt;
 use store::EntityId;
 
 use crate::subscription::Subscription;
-use crate::topic::Topic;
+use crate::topic::{RuleRoom, Topic};
 
 /// What an entity is, as others see it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -52,6 +52,14 @@ impl Kind {
         match self {
             Self::Topic(topic) => topic.subscriptions.len(),
             Self::Queue | Self::Subscription(_) => 0,
+        }
+    }
+
+    /// What the rules of a topic take up.
+    pub(crate) fn rule_room(&self) -> RuleRoom {
+        match self {
+            Self::Topic(topic) => topic.room(),
+            Self::Queue | Self::Subscription(_) => RuleRoom::default(),
         }
     }
 

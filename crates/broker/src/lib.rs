@@ -65,8 +65,8 @@ mod transaction;
 mod window;
 
 pub use administration::{
-    Answer, Below, EntityDescription, EntityError, EntityInfo, EntityPath, Listing, NamespaceInfo,
-    Order, Page,
+    Answer, Batch, Below, Ensured, EntityDescription, EntityError, EntityInfo, EntityPath, Listing,
+    MAX_BATCH, MAX_BATCH_BYTES, NamespaceInfo, Order, Page,
 };
 pub use amqp::Value;
 pub use broker::{Broker, Deadline, Effects, QueueInfo};

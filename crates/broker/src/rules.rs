@@ -39,6 +39,20 @@ pub struct RuleDescription {
     pub place: u64,
 }
 
+/// A rule that makes sense, ready for use.
+#[derive(Debug)]
+pub(crate) struct CheckedRule {
+    pub rule: Rule,
+    pub description: RuleDescription,
+}
+
+impl CheckedRule {
+    pub(crate) fn new(description: RuleDescription) -> Result<Self, RuleError> {
+        let rule = description.compile()?;
+        Ok(Self { rule, description })
+    }
+}
+
 /// What a rule selects. (Entities contract 17.3)
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
@@ -96,6 +110,14 @@ impl RuleDescription {
             action: rule.action.as_ref().map(|action| action.text().to_owned()),
             ..Self::default()
         }
+    }
+
+    /// Whether it says the same as another of its name.
+    pub(crate) fn says(&self, other: &Self) -> bool {
+        self.filter == other.filter
+            && self.filter_parameters == other.filter_parameters
+            && self.action == other.action
+            && self.action_parameters == other.action_parameters
     }
 
     /// What its texts and values take, in bytes.

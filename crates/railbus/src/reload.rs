@@ -2,7 +2,8 @@
 //!
 //! On SIGHUP, and when one of the files has changed, all of it is read as at start. What can not
 //! change in a running broker, or can not be, refuses the whole: then nothing changes and one
-//! sentence in the log says why. What changes is in the log too, but no key. Entities and rules are
+//! sentence in the log says why. Entities and rules, of which the broker may refuse something that no
+//! file shows, are taken over first, as one, and the rest only when they were. What changes is in the log too, but no key. Entities and rules are
 //! made or changed and never deleted; limits of a connection hold for those that come from then on;
 //! links that rest on a key that is gone are detached.
 
@@ -114,8 +115,8 @@ impl Reloader {
         if new.server.rules.is_development && !self.running.server.rules.is_development {
             return Err(Trouble::NoKey);
         }
-        let plan = self.plan(&new).await?;
         let certificate = self.certificate(&new).await?;
+        let plan = self.apply(&new).await?;
         self.take_over(new, &plan, certificate).await
     }
 
@@ -128,14 +129,14 @@ impl Reloader {
         gone.map(|(_, file)| file.as_path())
     }
 
-    /// What has to change of entities, if all of it can.
-    async fn plan(&self, new: &Settings) -> Result<Plan, Trouble> {
+    /// Entities and rules become as the files say, all of them or none.
+    async fn apply(&self, new: &Settings) -> Result<Plan, Trouble> {
         let wanted = Wanted {
             queues: new.server.queues.clone(),
             topics: new.server.topics.clone(),
             authoritative: false,
         };
-        let plan = self.administrator.plan(&wanted).await?;
+        let plan = self.administrator.apply(&wanted).await?;
         if plan.refused.is_empty() {
             return Ok(plan);
         }
@@ -154,7 +155,7 @@ impl Reloader {
         Ok(Some(tls::Call::Replace(Box::new(config), kept)))
     }
 
-    /// Nothing of this is refused, unless somebody else changes entities at the same time.
+    /// Nothing of this can be refused; what could be, entities and rules, is taken over by now.
     async fn take_over(
         &mut self,
         new: Settings,
@@ -163,6 +164,9 @@ impl Reloader {
     ) -> Result<(), Trouble> {
         for warning in &new.warnings {
             tracing::warn!("{warning}");
+        }
+        for change in &plan.changes {
+            tracing::info!("reloaded: {change}");
         }
         let limits = fixed::limits(&self.running, &new);
         let keys = fixed::keys(&self.running.auth, &new.auth);
@@ -185,15 +189,6 @@ impl Reloader {
         let is_silent = limits.is_empty() && keys.is_empty() && certificate.is_none();
         if let Some(call) = certificate {
             _ = self.certificate.send(call).await;
-        }
-        let refused = self.administrator.carry_out(plan).await?;
-        for change in &plan.changes {
-            if !refused.iter().any(|refused| refused.path == change.path) {
-                tracing::info!("reloaded: {change}");
-            }
-        }
-        for refused in &refused {
-            tracing::error!("not reloaded: {refused}");
         }
         if is_silent && plan.is_empty() {
             tracing::info!("reloaded: nothing has changed");

@@ -6,11 +6,11 @@ use broker::{BrokerLimits, Command};
 use servicebus::{AccessRules, Directory};
 use tokio::sync::watch;
 
+use crate::apply::{Wish, apply};
 use crate::desk::{Closed, Desk};
 use crate::door::House;
-use crate::namespace::{self, Survey};
 use crate::options::Limits;
-use crate::plan::{Plan, Refused, Wanted};
+use crate::plan::{Plan, Wanted};
 
 /// A way to a server's entities, keys and limits. Does not keep the server from ending.
 #[derive(Clone)]
@@ -39,27 +39,16 @@ impl Administrator {
             .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
     }
 
-    /// What would have to change for the namespace to be as `wanted` says.
+    /// Makes the namespace as `wanted` says, all of it or nothing. What has changed is in the plan;
+    /// if anything is refused in it, nothing has.
     ///
     /// # Errors
     /// When the server stops or has failed.
-    pub async fn plan(&self, wanted: &Wanted) -> Result<Plan, Closed> {
+    pub async fn apply(&self, wanted: &Wanted) -> Result<Plan, Closed> {
         let mut desk = self.desk().await?;
-        let survey = Survey::make(&mut desk).await?;
+        let plan = apply(&mut desk, wanted, Wish::Apply).await?;
         desk.close().await;
-        Ok(Plan::new(&survey.into(), wanted))
-    }
-
-    /// Carries out a plan without refusals. What is refused all the same, because somebody has
-    /// changed the namespace since the plan was made, is returned.
-    ///
-    /// # Errors
-    /// When the server stops or has failed.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<Vec<Refused>, Closed> {
-        let mut desk = self.desk().await?;
-        let refused = namespace::carry_out(plan, &mut desk).await?;
-        desk.close().await;
-        Ok(refused)
+        Ok(plan)
     }
 
     /// Lets other limits hold: those of all connections together and of the broker at once, those of

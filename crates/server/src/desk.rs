@@ -3,12 +3,9 @@
 //! The shard knows it as a connection of its own for as long as it is there. What it says rests on
 //! a commit that is durable, as everything does that leaves a shard.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use broker::{
-    Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestError, RequestId,
-};
+use broker::{Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestId};
 use store::NamespaceId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -51,7 +48,11 @@ impl Desk {
 
     /// Has an order carried out.
     pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, Closed> {
-        let command = (Change::order(order).0)(self.request(0));
+        let command = Command::Administer {
+            request: self.request(0),
+            namespace: NAMESPACE,
+            order: Box::new(order),
+        };
         self.send(Message::Commands(vec![command])).await?;
         loop {
             let said = self.outputs.recv().await.ok_or(Closed)?;
@@ -63,31 +64,6 @@ impl Desk {
                 return Ok(answer);
             }
         }
-    }
-
-    /// Has changes made, one after the other and all of them whatever becomes of each. Returns
-    /// which were refused, and why.
-    pub async fn change(&mut self, changes: Vec<Change>) -> Result<Vec<(usize, String)>, Closed> {
-        let count = changes.len();
-        let commands = changes.into_iter().zip(0..);
-        let commands = commands.map(|(change, token)| (change.0)(self.request(token)));
-        self.send(Message::Commands(commands.collect())).await?;
-        let mut refused = HashMap::new();
-        let mut answered = 0;
-        while answered < count {
-            for output in self.outputs.recv().await.ok_or(Closed)? {
-                let Some((token, result)) = changed(output) else {
-                    continue;
-                };
-                answered += 1;
-                if let Err(reason) = result {
-                    refused.insert(usize::try_from(token).unwrap_or(usize::MAX), reason);
-                }
-            }
-        }
-        let mut refused: Vec<_> = refused.into_iter().collect();
-        refused.sort();
-        Ok(refused)
     }
 
     /// Says something that may have several answers, or none.
@@ -136,39 +112,5 @@ impl Desk {
 
     async fn send(&self, message: Message) -> Result<(), Closed> {
         self.inbox.send(message).await.map_err(|_| Closed)
-    }
-}
-
-/// Something that the broker is to change.
-pub struct Change(Box<dyn FnOnce(RequestId) -> Command + Send>);
-
-impl Change {
-    /// What `command` says, which is given the request that it belongs to.
-    pub fn new(command: impl FnOnce(RequestId) -> Command + Send + 'static) -> Self {
-        Self(Box::new(command))
-    }
-
-    /// An order.
-    pub fn order(order: Order) -> Self {
-        Self::new(move |request| Command::Administer {
-            request,
-            namespace: NAMESPACE,
-            order: Box::new(order),
-        })
-    }
-}
-
-/// What became of a change, if that is what `output` tells.
-fn changed(output: Output) -> Option<(u64, Result<(), String>)> {
-    match output {
-        Output::Ensured { request, result } => {
-            let result = result.map_err(|error: RequestError| error.to_string());
-            Some((request.token, result.map(drop)))
-        }
-        Output::Administered { request, result } => {
-            let result = (*result).map_err(|error| error.to_string());
-            Some((request.token, result.map(drop)))
-        }
-        _ => None,
     }
 }

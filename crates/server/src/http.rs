@@ -37,6 +37,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::Operation;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::apply::Wish;
 use crate::counts::{Answered, Refused};
 use crate::door::House;
 use answer::Response;
@@ -198,8 +199,8 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Re
         "/$railbus/backups" => backups::respond(request, house).await,
         "/$railbus/clock" => clock::respond(request, house).await,
         "/$railbus/rules/test" => rules::respond(request, house).await,
-        "/$railbus/plan" => plan::respond(request, house, plan::Wish::Show).await,
-        "/$railbus/apply" => plan::respond(request, house, plan::Wish::Apply).await,
+        "/$railbus/plan" => plan::respond(request, house, Wish::Show).await,
+        "/$railbus/apply" => plan::respond(request, house, Wish::Apply).await,
         _ if entities::is_meant(&path) => entities::respond(request, &path, house).await,
         _ => answer::nothing_here(),
     }

@@ -6,6 +6,7 @@
 //! connection; a connection waits for the shard only while its channel is full.
 
 mod administrator;
+mod apply;
 mod broker_clock;
 mod budget;
 mod clock;

@@ -1,11 +1,9 @@
-//! Namespace: all entities with their settings and rules, as they are, and a way to change them.
+//! Namespace: all entities with their settings and rules, as they are.
 
 use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
 
-use crate::desk::{Change, Closed, Desk};
+use crate::desk::{Closed, Desk};
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
-use crate::plan::{Plan, Refused};
-use crate::setup;
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
@@ -19,6 +17,8 @@ pub struct Namespace {
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions; each has its rules.
     pub topics: Vec<TopicDefinition>,
+    /// What the broker called its state when this was asked for.
+    pub(crate) version: Option<u64>,
 }
 
 /// All there is, with what the broker says of it.
@@ -26,6 +26,8 @@ pub struct Namespace {
 pub(crate) struct Survey {
     pub queues: Vec<EntityInfo>,
     pub topics: Vec<SurveyedTopic>,
+    /// What the broker called its state before the first of it was asked for.
+    pub version: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +45,10 @@ pub(crate) struct SurveyedSubscription {
 impl Survey {
     /// What there is now. Others may change it meanwhile.
     pub(crate) async fn make(desk: &mut Desk) -> Result<Self, Closed> {
+        let version = match desk.order(Order::DescribeNamespace).await? {
+            Ok(Answer::Namespace(info)) => Some(info.version),
+            _ => None,
+        };
         let queues = list(desk, &Listing::Queues).await?;
         let mut topics = Vec::new();
         for info in list(desk, &Listing::Topics).await? {
@@ -52,7 +58,11 @@ impl Survey {
                 subscriptions,
             });
         }
-        Ok(Self { queues, topics })
+        Ok(Self {
+            queues,
+            topics,
+            version,
+        })
     }
 }
 
@@ -61,6 +71,7 @@ impl From<Survey> for Namespace {
         let queues = survey.queues.into_iter();
         let topics = survey.topics.into_iter();
         Self {
+            version: survey.version,
             queues: queues
                 .map(|info| QueueDefinition {
                     path: info.queue.path,
@@ -155,19 +166,4 @@ pub(crate) async fn rules(
             return Ok(all);
         }
     }
-}
-
-/// Carries out a plan without refusals. Returns what was refused all the same: somebody else has
-/// changed the namespace since the plan was made.
-pub(crate) async fn carry_out(plan: &Plan, desk: &mut Desk) -> Result<Vec<Refused>, Closed> {
-    let ensured = setup::ensuring(plan.queues.clone(), plan.topics.clone());
-    let removed = plan.removals.iter();
-    let removed = removed.map(|(path, order)| (path.clone(), Change::order(order.clone())));
-    let (paths, changes): (Vec<_>, Vec<_>) = ensured.into_iter().chain(removed).unzip();
-    let refused = desk.change(changes).await?;
-    let refused = refused.into_iter().map(|(index, reason)| Refused {
-        path: paths.get(index).cloned().unwrap_or_default(),
-        reason,
-    });
-    Ok(refused.collect())
 }

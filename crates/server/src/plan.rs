@@ -2,19 +2,22 @@
 //!
 //! Entities and rules of the file are made or changed; what the file does not know stays, unless
 //! the file is to be all there is. A plan with a refusal is carried out by nobody: what it says is
-//! wrong as a whole. Making a plan changes nothing.
+//! wrong as a whole. Making a plan changes nothing, and what it does not see (how much room there is)
+//! the broker says of it without doing it. It is carried out as one, and only if nobody has changed
+//! anything since it was made.
 
 mod differences;
 
 use std::collections::HashMap;
 use std::fmt;
 
-use broker::{Order, RuleDescription};
+use broker::{Batch, EntityError, RuleDescription};
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
 use crate::namespace::Namespace;
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::setup;
 
 use differences::settled;
 pub use differences::{Difference, between};
@@ -36,7 +39,7 @@ pub struct Wanted {
 /// What has to change.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Plan {
-    /// In the order in which it is done.
+    /// All of it is done as one.
     pub changes: Vec<Change>,
     /// What can not be.
     pub refused: Vec<Refused>,
@@ -46,9 +49,15 @@ pub struct Plan {
     /// Topics, with the subscriptions and rules of them to make or change.
     #[serde(skip)]
     pub(crate) topics: Vec<TopicDefinition>,
-    /// What goes.
+    /// The paths of entities that go.
     #[serde(skip)]
-    pub(crate) removals: Vec<(String, Order)>,
+    removed: Vec<String>,
+    /// Rules that go, by subscription and name.
+    #[serde(skip)]
+    removed_rules: Vec<(String, String)>,
+    /// Of the namespace that it was made for.
+    #[serde(skip)]
+    version: Option<u64>,
 }
 
 /// One thing that changes.
@@ -99,6 +108,9 @@ impl fmt::Display for Kind {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.reason);
+        }
         write!(f, "{}: {}", self.path, self.reason)
     }
 }
@@ -127,10 +139,21 @@ pub enum Kind {
 /// What can not be, and why.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Refused {
-    /// Of the entity or rule.
+    /// Of the entity or rule; empty when it is the whole.
     pub path: String,
     /// One sentence.
     pub reason: String,
+}
+
+impl From<EntityError> for Refused {
+    fn from(error: EntityError) -> Self {
+        let reason = error.cause().to_string();
+        let path = match error {
+            EntityError::At { path, .. } => path,
+            _ => String::new(),
+        };
+        Self { path, reason }
+    }
 }
 
 impl Plan {
@@ -152,7 +175,19 @@ impl Plan {
         if wanted.authoritative {
             planner.remove_others(namespace, wanted);
         }
+        planner.plan.version = namespace.version;
         planner.plan
+    }
+
+    /// As one, for the namespace that it was made for and no other.
+    pub(crate) fn batch(&self) -> Batch {
+        Batch {
+            version: self.version,
+            removed: self.removed.clone(),
+            removed_rules: self.removed_rules.clone(),
+            ensured: setup::ensured(self.queues.clone(), self.topics.clone()),
+            dry_run: false,
+        }
     }
 
     /// Whether there is nothing to do.
@@ -282,11 +317,9 @@ impl Planner<'_> {
             });
             others.sort_by(|one, other| one.name.cmp(&other.name));
             for RuleDescription { name, .. } in others {
-                let order = Order::RemoveRule {
-                    subscription: subscription.to_owned(),
-                    name: name.clone(),
-                };
-                self.remove(Kind::Rule, format!("{subscription}/Rules/{name}"), order);
+                self.note_removal(Kind::Rule, format!("{subscription}/Rules/{name}"));
+                let rule = (subscription.to_owned(), name.clone());
+                self.plan.removed_rules.push(rule);
             }
         }
         changed
@@ -317,18 +350,17 @@ impl Planner<'_> {
     }
 
     fn remove_entity(&mut self, kind: Kind, path: String) {
-        let order = Order::Remove { path: path.clone() };
-        self.remove(kind, path, order);
+        self.note_removal(kind, path.clone());
+        self.plan.removed.push(path);
     }
 
-    fn remove(&mut self, kind: Kind, path: String, order: Order) {
+    fn note_removal(&mut self, kind: Kind, path: String) {
         self.plan.changes.push(Change {
             action: Action::Delete,
             kind,
-            path: path.clone(),
+            path,
             properties: Vec::new(),
         });
-        self.plan.removals.push((path, order));
     }
 
     /// Notes what happens to an entity or a rule. Returns whether anything does.

@@ -24,6 +24,7 @@ use crate::door::{self, House, Live};
 use crate::entrance::Entrance;
 use crate::http::backups::Backups;
 use crate::options::Options;
+use crate::plan::Refused;
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
 
@@ -33,14 +34,9 @@ pub enum StartError {
     /// What the store held could not be read or understood, or it failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A configured entity was refused.
-    #[error("the entity {path} was refused: {reason}")]
-    Entity {
-        /// Its path.
-        path: String,
-        /// The broker's reason.
-        reason: String,
-    },
+    /// The configured entities were refused, and none of them was made or changed.
+    #[error("the entities of the configuration were refused: {0}")]
+    Entities(Refused),
     /// An address can not be listened on.
     #[error("can not listen on {address}: {error}")]
     Listen {
@@ -91,9 +87,9 @@ impl Prepared {
         let shard = tokio::spawn(task.run());
         match setup::prepare(&inbox, options.queues.clone(), options.topics.clone()).await {
             Ok(()) => {}
-            Err(setup::Error::Refused { path, reason }) => {
+            Err(setup::Error::Refused(error)) => {
                 end(&inbox, shard).await?;
-                return Err(StartError::Entity { path, reason });
+                return Err(StartError::Entities(Refused::from(error)));
             }
             Err(setup::Error::Closed(_)) => return Err(StartError::Store(failure(shard.await))),
         }

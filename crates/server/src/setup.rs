@@ -1,22 +1,22 @@
 //! Setup: makes the configured entities exist before the first client is let in.
 //!
-//! What exists takes over what may change; what may not change stays as it is stored, and
-//! the difference is logged. (Admin contract 12, "Entity exists in the store")
+//! All of them or none. What exists takes over what may change; what may not change stays as it is
+//! stored, and the difference is logged. (Admin contract 12, "Entity exists in the store")
 
 use std::collections::HashMap;
 
-use broker::{Command, ConnectionId, QueueInfo, QueueSettings};
+use broker::{Batch, ConnectionId, Ensured, EntityError, Order, QueueInfo, QueueSettings};
 
-use crate::desk::{Change, Closed, Desk, NAMESPACE};
+use crate::desk::{Closed, Desk};
 use crate::namespace::SUBSCRIPTIONS;
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::options::{QueueDefinition, TopicDefinition};
 use crate::shard::Inbox;
 
 /// Why the entities could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
-    #[error("{path} was refused: {reason}")]
-    Refused { path: String, reason: String },
+    #[error("the entities were refused: {0}")]
+    Refused(EntityError),
     #[error(transparent)]
     Closed(#[from] Closed),
 }
@@ -42,45 +42,27 @@ pub async fn prepare(
             stored.reconcile(&path, &mut subscription.settings.queue);
         }
     }
-    let (mut paths, changes): (Vec<_>, Vec<_>) = ensuring(queues, topics).into_iter().unzip();
-    let refused = desk.change(changes).await?;
+    let batch = Batch {
+        ensured: ensured(queues, topics),
+        ..Batch::default()
+    };
+    let result = desk.order(Order::Apply(Box::new(batch))).await?;
     desk.close().await;
-    match refused.into_iter().next() {
-        None => Ok(()),
-        Some((index, reason)) => Err(Error::Refused {
-            path: paths.swap_remove(index),
-            reason,
-        }),
-    }
+    result.map(drop).map_err(Error::Refused)
 }
 
-/// What makes queues and topics exist, each with its path.
-pub fn ensuring(
-    queues: Vec<QueueDefinition>,
-    topics: Vec<TopicDefinition>,
-) -> Vec<(String, Change)> {
-    let queues = queues.into_iter().map(ensure_queue);
+/// Queues and topics that are to be there, each topic before its subscriptions.
+pub fn ensured(queues: Vec<QueueDefinition>, topics: Vec<TopicDefinition>) -> Vec<Ensured> {
+    let queues = queues.into_iter().map(|queue| Ensured::Queue {
+        path: queue.path,
+        settings: queue.settings,
+    });
     queues
-        .chain(topics.into_iter().flat_map(ensure_topic))
+        .chain(topics.into_iter().flat_map(ensured_topic))
         .collect()
 }
 
-fn ensure_queue(queue: QueueDefinition) -> (String, Change) {
-    let QueueDefinition { path, settings } = queue;
-    let change = {
-        let path = path.clone();
-        Change::new(move |request| Command::EnsureQueue {
-            request,
-            namespace: NAMESPACE,
-            path,
-            settings,
-        })
-    };
-    (path, change)
-}
-
-/// A topic, then its subscriptions.
-fn ensure_topic(topic: TopicDefinition) -> Vec<(String, Change)> {
+fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
     let TopicDefinition {
         path,
         settings,
@@ -89,38 +71,13 @@ fn ensure_topic(topic: TopicDefinition) -> Vec<(String, Change)> {
     let of_topic = path.clone();
     let subscriptions = subscriptions
         .into_iter()
-        .map(|subscription| ensure_subscription(&of_topic, subscription));
-    let change = {
-        let path = path.clone();
-        Change::new(move |request| Command::EnsureTopic {
-            request,
-            namespace: NAMESPACE,
-            path,
-            settings,
-        })
-    };
-    std::iter::once((path, change))
-        .chain(subscriptions)
-        .collect()
-}
-
-fn ensure_subscription(topic: &str, subscription: SubscriptionDefinition) -> (String, Change) {
-    let SubscriptionDefinition {
-        name,
-        settings,
-        rules,
-    } = subscription;
-    let path = format!("{topic}{SUBSCRIPTIONS}{name}");
-    let topic = topic.to_owned();
-    let change = Change::new(move |request| Command::EnsureSubscription {
-        request,
-        namespace: NAMESPACE,
-        topic,
-        name,
-        settings: Box::new(settings),
-        rules,
-    });
-    (path, change)
+        .map(move |subscription| Ensured::Subscription {
+            topic: of_topic.clone(),
+            name: subscription.name,
+            settings: Box::new(subscription.settings),
+            rules: subscription.rules,
+        });
+    std::iter::once(Ensured::Topic { path, settings }).chain(subscriptions)
 }
 
 /// What was there before, by path in lower case.

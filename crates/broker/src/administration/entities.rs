@@ -20,13 +20,13 @@ use crate::topic::command::MAX_SUBSCRIPTIONS;
 /// Queues and topics together. (Entities contract 4)
 const MAX_ENTITIES: usize = 10_000;
 
-/// Makes an entity, and a subscription's rule with it.
+/// Makes an entity, and a subscription's rules with it.
 pub(super) fn create(
     directory: &mut Directory,
     namespace: NamespaceId,
     path: EntityPath,
     description: EntityDescription,
-    rule: Option<Box<RuleDescription>>,
+    rules: Option<Vec<RuleDescription>>,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
     let settings = settled(description.settings);
@@ -35,22 +35,20 @@ pub(super) fn create(
     check_free(directory, namespace, &path)?;
     check_room(directory, &kind)?;
     check_targets(directory, namespace, &path, &settings, None)?;
-    let rule = match kind {
-        Kind::Subscription(_) => {
-            Some(rule.map_or_else(RuleDescription::default_rule, |rule| *rule))
-        }
-        Kind::Queue | Kind::Topic(_) => None,
-    };
     // Everything that can be refused is looked at before anything is made.
-    if let (Some(rule), Some(topic)) = (&rule, kind.topic()) {
-        directory.check_rule(topic, rule)?;
-    }
+    let rules = match kind.topic() {
+        Some(topic) => {
+            let rules = rules.unwrap_or_else(|| vec![RuleDescription::default_rule()]);
+            directory.check_rules(topic, rules)?
+        }
+        None => Vec::new(),
+    };
     let kept = description
         .kept
         .in_place_of(&KeptProperties::default(), cx.now.wall);
     let id = directory.create_with(namespace, path, kind, settings, Arc::new(kept), cx);
-    if let Some(rule) = rule {
-        directory.add_rule(id, &rule, cx)?;
+    for rule in rules {
+        directory.put_rule(id, rule, cx);
     }
     inquiry::entity(directory, id, cx)
 }
@@ -137,20 +135,24 @@ fn check_free(
 
 /// (Entities contract 4)
 fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
-    let (count, limit, what) = match kind.topic() {
-        Some(topic) => {
-            let topic = directory.get(topic).map(|queue| &queue.kind);
-            let count = topic.map_or(0, Kind::subscriptions);
-            (count, MAX_SUBSCRIPTIONS, "subscriptions of a topic")
-        }
-        None => {
-            let others = directory
-                .iter()
-                .filter(|queue| queue.kind.topic().is_none());
-            (others.count(), MAX_ENTITIES, "queues and topics")
-        }
+    let Some(topic) = kind.topic() else {
+        let others = directory
+            .iter()
+            .filter(|queue| queue.kind.topic().is_none());
+        return check_count(others.count());
     };
-    if count >= limit {
+    let topic = directory.get(topic).map(|queue| &queue.kind);
+    if topic.map_or(0, Kind::subscriptions) >= MAX_SUBSCRIPTIONS {
+        let (limit, what) = (MAX_SUBSCRIPTIONS, "subscriptions of a topic");
+        return Err(EntityError::TooMany { limit, what });
+    }
+    Ok(())
+}
+
+/// Whether there can be one more than so many queues and topics. (Entities contract 4)
+pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
+    if count >= MAX_ENTITIES {
+        let (limit, what) = (MAX_ENTITIES, "queues and topics");
         return Err(EntityError::TooMany { limit, what });
     }
     Ok(())

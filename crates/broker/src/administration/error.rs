@@ -23,8 +23,36 @@ pub enum EntityError {
     TooMany { limit: usize, what: &'static str },
     #[error("{0}")]
     Invalid(String),
+    #[error("{path}: {error}")]
+    At {
+        path: String,
+        error: Box<EntityError>,
+    },
+    #[error("somebody else has changed entities or rules meanwhile")]
+    Changed,
     #[error(transparent)]
     Rule(#[from] RuleError),
+}
+
+impl EntityError {
+    /// What it is, without where.
+    #[must_use]
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::At { error, .. } => error.cause(),
+            other => other,
+        }
+    }
+}
+
+/// As the `Ensure` commands are answered, which name what they are about.
+impl From<EntityError> for RequestError {
+    fn from(error: EntityError) -> Self {
+        match error.cause() {
+            EntityError::NotFound => Self::NotFound,
+            cause => Self::Invalid(cause.to_string()),
+        }
+    }
 }
 
 impl From<RequestError> for EntityError {

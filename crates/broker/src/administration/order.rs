@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use store::EntityId;
 
+use super::batch::Batch;
 use crate::broker::QueueInfo;
 use crate::kept::KeptProperties;
 use crate::rules::RuleDescription;
@@ -18,12 +19,12 @@ use crate::time::Wall;
 /// What an administrator asks for. Paths are found in any case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
-    /// Makes an entity that is not there. A subscription has `rule` alone, or selects everything.
-    /// Answered by [`Answer::Entity`].
+    /// Makes an entity that is not there. A subscription has these rules alone, or selects
+    /// everything if none are given. Answered by [`Answer::Entity`].
     Create {
         path: EntityPath,
         description: Box<EntityDescription>,
-        rule: Option<Box<RuleDescription>>,
+        rules: Option<Vec<RuleDescription>>,
     },
     /// Gives an entity another description, as a whole. Answered by [`Answer::Entity`].
     Update {
@@ -32,6 +33,9 @@ pub enum Order {
     },
     /// Deletes an entity with all that is in it. Answered by [`Answer::Done`].
     Remove { path: String },
+    /// Makes, changes and deletes several entities and rules, all of it or nothing. Answered by
+    /// [`Answer::Done`].
+    Apply(Box<Batch>),
     /// Answered by [`Answer::Entity`].
     Describe { path: String },
     /// Answered by [`Answer::Entities`], in the order of their paths without regard to case.
@@ -146,4 +150,6 @@ pub struct NamespaceInfo {
     pub created: Wall,
     /// The last time that an entity was made or changed.
     pub modified: Wall,
+    /// Another one after each change of an entity or a rule. Tells nothing after a restart.
+    pub version: u64,
 }

@@ -22,33 +22,61 @@ impl RuleRoom {
     /// # Errors
     /// When a topic can not have as many of its kind, or rules of so many bytes.
     pub fn add(&mut self, rule: &RuleDescription) -> Result<(), RuleError> {
-        let is_correlation = matches!(rule.filter, FilterDescription::Correlation(_));
-        let bytes = rule.bytes();
-        self.check(is_correlation, bytes)?;
-        match is_correlation {
-            true => self.correlations += 1,
-            false => self.sql += 1,
+        let mut more = *self;
+        more.put(rule);
+        more.check_whole()?;
+        *self = more;
+        Ok(())
+    }
+
+    /// Takes one more rule in, whether there is room or not.
+    pub(crate) fn put(&mut self, rule: &RuleDescription) {
+        match rule.filter {
+            FilterDescription::Correlation(_) => self.correlations += 1,
+            _ => self.sql += 1,
         }
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(rule.bytes());
+    }
+
+    /// A rule that it has taken in goes.
+    pub(crate) fn take(&mut self, rule: &RuleDescription) {
+        let count = match rule.filter {
+            FilterDescription::Correlation(_) => &mut self.correlations,
+            _ => &mut self.sql,
+        };
+        *count = count.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(rule.bytes());
+    }
+
+    /// Whether it has not taken in more than there is room for.
+    pub(crate) fn check_whole(&self) -> Result<(), RuleError> {
+        let counts = [
+            (self.sql, MAX_SQL_FILTERS, "SQL filters"),
+            (
+                self.correlations,
+                MAX_CORRELATION_FILTERS,
+                "correlation filters",
+            ),
+        ];
+        for (count, limit, what) in counts {
+            if count > limit {
+                return Err(RuleError::TooMany { limit, what });
+            }
+        }
+        if self.bytes > MAX_BYTES {
+            return Err(RuleError::TooLarge { limit: MAX_BYTES });
+        }
         Ok(())
     }
 
     /// Whether there is room for one more rule of this kind.
     pub(super) fn check(&self, is_correlation: bool, bytes: usize) -> Result<(), RuleError> {
-        let (count, limit, what) = match is_correlation {
-            true => (
-                self.correlations,
-                MAX_CORRELATION_FILTERS,
-                "correlation filters",
-            ),
-            false => (self.sql, MAX_SQL_FILTERS, "SQL filters"),
-        };
-        if count >= limit {
-            return Err(RuleError::TooMany { limit, what });
+        let mut more = *self;
+        match is_correlation {
+            true => more.correlations += 1,
+            false => more.sql += 1,
         }
-        if self.bytes.saturating_add(bytes) > MAX_BYTES {
-            return Err(RuleError::TooLarge { limit: MAX_BYTES });
-        }
-        Ok(())
+        more.bytes = more.bytes.saturating_add(bytes);
+        more.check_whole()
     }
 }

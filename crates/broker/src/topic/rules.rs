@@ -2,13 +2,15 @@
 //!
 //! All of a change holds or nothing of it, from the next message on.
 
+use std::collections::BTreeSet;
+
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
 use super::{RuleFacts, RuleRoom, Topic};
 use crate::directory::Directory;
 use crate::kind::Kind;
-use crate::rules::{self, RuleDescription, RuleError};
+use crate::rules::{self, CheckedRule, RuleDescription, RuleError};
 use crate::shared::Context;
 
 /// A page of a list ends with the rule that takes it beyond this.
@@ -17,12 +19,17 @@ const PAGE_BYTES: usize = 512 << 10;
 impl Topic {
     /// Whether there is room for one more rule of this kind.
     fn check_room(&self, rule: &Rule, bytes: usize) -> Result<(), RuleError> {
-        let room = RuleRoom {
-            sql: self.rules.len().saturating_sub(self.correlation_filters),
+        let is_correlation = matches!(rule.filter, Filter::Correlation(_));
+        self.room().check(is_correlation, bytes)
+    }
+
+    /// What all of them take up.
+    pub(crate) fn room(&self) -> RuleRoom {
+        RuleRoom {
+            sql: self.sql_filters(),
             correlations: self.correlation_filters,
             bytes: self.rule_bytes,
-        };
-        room.check(matches!(rule.filter, Filter::Correlation(_)), bytes)
+        }
     }
 
     /// Adds a rule that was made of a description.
@@ -121,24 +128,45 @@ impl Directory {
         };
         topic.add(subscription, rule, &stored)?;
         topic.next_rule += 1;
+        self.note_change();
         cx.write(put(subscription, &stored));
         Ok(())
     }
 
-    /// Adds a rule, or puts it in the place of one of its name that is not the same.
-    pub(super) fn ensure_rule(
+    /// Adds a rule, or puts it in the place of the one of its name, which keeps when it was created.
+    /// Somebody has seen that there is room for it.
+    pub(crate) fn put_rule(
         &mut self,
         subscription: EntityId,
-        description: &RuleDescription,
+        checked: CheckedRule,
         cx: &mut Context<'_>,
-    ) -> Result<(), RuleError> {
-        let wanted = description.compile()?;
-        let topic = self.topic_of(subscription)?;
-        match topic.rules.get(subscription, &wanted.name) {
-            Some(there) if **there == wanted => Ok(()),
-            Some(_) => self.replace_rule(subscription, description, cx),
-            None => self.add_rule(subscription, description, cx),
-        }
+    ) {
+        let CheckedRule { rule, description } = checked;
+        let Ok(topic) = self.topic_of(subscription) else {
+            return;
+        };
+        let there = topic.rules.get(subscription, &rule.name);
+        let old = there.map(|there| topic.describe(subscription, there));
+        let (name, created) = match old {
+            Some(old) => (old.name, old.created),
+            None => (description.name.clone(), cx.now.wall),
+        };
+        let stored = RuleDescription {
+            name: name.clone(),
+            place: topic.next_rule,
+            created,
+            ..description
+        };
+        let rule = Rule {
+            name: name.clone(),
+            ..rule
+        };
+        topic.remove(subscription, &name);
+        let added = topic.add(subscription, rule, &stored);
+        assert!(added.is_ok(), "there is none of this name any more");
+        topic.next_rule += 1;
+        self.note_change();
+        cx.write(put(subscription, &stored));
     }
 
     pub(crate) fn remove_rule(
@@ -151,6 +179,7 @@ impl Directory {
         if !topic.remove(subscription, name) {
             return Err(RuleError::NotFound(name.to_owned()));
         }
+        self.note_change();
         cx.write(Write::RemoveEntry {
             entity: subscription,
             index: Index::Rule,
@@ -180,16 +209,51 @@ impl Directory {
         Ok(page)
     }
 
-    /// Whether a first rule could be added to a new subscription of a topic.
-    pub(crate) fn check_rule(
+    /// The rules of a new subscription of a topic, if it can have all of them.
+    pub(crate) fn check_rules(
         &self,
         topic: EntityId,
-        description: &RuleDescription,
-    ) -> Result<(), RuleError> {
-        let rule = description.compile()?;
+        descriptions: Vec<RuleDescription>,
+    ) -> Result<Vec<CheckedRule>, RuleError> {
+        let kind = self.get(topic).map(|queue| &queue.kind);
+        let mut room = kind.ok_or(RuleError::NoSubscription)?.rule_room();
+        let mut names = BTreeSet::new();
+        let check = |description: RuleDescription| {
+            if !names.insert(description.name.to_lowercase()) {
+                return Err(RuleError::Exists(description.name));
+            }
+            room.add(&description)?;
+            CheckedRule::new(description)
+        };
+        descriptions.into_iter().map(check).collect()
+    }
+
+    /// One of the rules of a subscription of a topic.
+    pub(crate) fn rule_at(
+        &self,
+        topic: EntityId,
+        subscription: EntityId,
+        name: &str,
+    ) -> Option<RuleDescription> {
         match self.get(topic).map(|queue| &queue.kind) {
-            Some(Kind::Topic(topic)) => topic.check_room(&rule, description.bytes()),
-            _ => Err(RuleError::NoSubscription),
+            Some(Kind::Topic(topic)) => {
+                let rule = topic.rules.get(subscription, name)?;
+                Some(topic.describe(subscription, rule))
+            }
+            _ => None,
+        }
+    }
+
+    /// All rules of a subscription of a topic.
+    pub(crate) fn rules_at(&self, topic: EntityId, subscription: EntityId) -> Vec<RuleDescription> {
+        match self.get(topic).map(|queue| &queue.kind) {
+            Some(Kind::Topic(topic)) => {
+                let rules = topic.rules.of(subscription);
+                rules
+                    .map(|rule| topic.describe(subscription, rule))
+                    .collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -225,6 +289,7 @@ impl Directory {
         }
         topic.add(subscription, rule, &stored)?;
         topic.next_rule += 1;
+        self.note_change();
         cx.write(put(subscription, &stored));
         Ok(())
     }

@@ -67,7 +67,7 @@ fn create_as(path: EntityPath, description: EntityDescription) -> Order {
     Order::Create {
         path,
         description: Box::new(description),
-        rule: None,
+        rules: None,
     }
 }
 
@@ -326,7 +326,7 @@ fn a_subscription_comes_with_its_rule_or_not_at_all() {
     let with = |rule: RuleDescription| Order::Create {
         path: subscription("s"),
         description: Box::default(),
-        rule: Some(Box::new(rule)),
+        rules: Some(vec![rule]),
     };
     let refused = ask(&mut world, with(sql("big", "n >")));
     assert!(

@@ -6,6 +6,7 @@ mod script;
 mod world;
 
 mod administration;
+mod batches;
 mod browsing;
 mod clocks;
 mod commits;

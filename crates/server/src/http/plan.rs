@@ -2,7 +2,7 @@
 //! says, and that it changes.
 //!
 //! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our own
-//! files. Both answer with the changes and with what is refused; nothing is applied while anything
+//! files. Both answer with the changes and with what is refused; nothing of it is applied if anything
 //! is refused.
 
 use std::sync::Arc;
@@ -13,21 +13,14 @@ use serde::Deserialize;
 
 use super::answer::{self, Response};
 use super::body;
+use crate::apply::{self, Wish};
 use crate::desk::{Closed, Desk};
 use crate::door::House;
 use crate::entities::{QueueConfig, TopicConfig, fault};
-use crate::namespace::{self, Survey};
 use crate::plan::{Plan, Wanted};
 
 /// Room for the rules of a topic that has as many as can be.
 const BODY_BYTES: usize = 64 << 20;
-
-/// Whether the plan is only shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wish {
-    Show,
-    Apply,
-}
 
 /// A request's body.
 #[derive(Deserialize)]
@@ -81,11 +74,7 @@ fn parse(body: &[u8]) -> Result<Wanted, String> {
 
 async fn work(house: &House, wanted: &Wanted, wish: Wish) -> Result<(StatusCode, Plan), Closed> {
     let mut desk = Desk::open_in(house).await?;
-    let survey = Survey::make(&mut desk).await?;
-    let mut plan = Plan::new(&survey.into(), wanted);
-    if wish == Wish::Apply && plan.refused.is_empty() {
-        plan.refused = namespace::carry_out(&plan, &mut desk).await?;
-    }
+    let plan = apply::apply(&mut desk, wanted, wish).await?;
     desk.close().await;
     let status = match wish {
         Wish::Apply if !plan.refused.is_empty() => StatusCode::CONFLICT,

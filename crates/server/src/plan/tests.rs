@@ -22,7 +22,11 @@ fn wanted(json: &str, authoritative: bool) -> Wanted {
 /// A namespace as a file says: one where a file without rules has become the rule it stands for.
 fn namespace(json: &str) -> Namespace {
     let Wanted { queues, topics, .. } = wanted(json, false);
-    let mut namespace = Namespace { queues, topics };
+    let mut namespace = Namespace {
+        queues,
+        topics,
+        version: None,
+    };
     for topic in &mut namespace.topics {
         for subscription in &mut topic.subscriptions {
             let rules = subscription.rules.take();

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::show::{self, describe};
 use super::{Place, Refusal};
-use crate::desk::{Change, Desk};
+use crate::desk::Desk;
 use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
 use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
 use crate::namespace;
@@ -241,7 +241,6 @@ impl Description {
 }
 
 async fn create(desk: &mut Desk, path: &str, wanted: Description) -> Answered {
-    let mut rules = wanted.rules.unwrap_or_default().into_iter();
     let order = Order::Create {
         path: wanted.path,
         description: Box::new(EntityDescription {
@@ -250,20 +249,10 @@ async fn create(desk: &mut Desk, path: &str, wanted: Description) -> Answered {
                 .dead_lettering_on_filter_evaluation_exceptions,
             ..EntityDescription::default()
         }),
-        rule: rules.next().map(Box::new),
+        rules: wanted.rules,
     };
     desk.order(order).await??;
-    let rules = rules.map(|rule| {
-        Change::order(Order::CreateRule {
-            subscription: path.to_owned(),
-            rule: Box::new(rule),
-        })
-    });
-    let refused = desk.change(rules.collect()).await?;
-    match refused.into_iter().next() {
-        Some((_, reason)) => Err(Refusal::Bad(reason)),
-        None => Ok((StatusCode::CREATED, show::entity(desk, path).await?)),
-    }
+    Ok((StatusCode::CREATED, show::entity(desk, path).await?))
 }
 
 async fn update(

@@ -1,0 +1,221 @@
+//! Batch: entities and rules made, changed and deleted as one.
+//!
+//! All of a batch is looked at before any of it is done: a [draft](Draft) knows what is there,
+//! what the batch has said so far, and how much room that leaves. What it lets pass can not be
+//! refused any more, so it is done in the same step, which is one write set; a batch with anything
+//! that can not be changes nothing. What goes makes room for what comes, wherever it stands.
+//!
+//! A batch may say which version of the namespace it was made for. If somebody has changed an entity
+//! or a rule since, it is refused, so that what it says is never mixed with what others have said.
+
+mod draft;
+mod room;
+
+use store::{EntityId, NamespaceId};
+
+use super::{Answer, EntityError};
+use crate::directory::Directory;
+use crate::kind::{EntityKind, Kind};
+use crate::remove;
+use crate::rules::{CheckedRule, RuleDescription};
+use crate::settings::{QueueSettings, SubscriptionSettings};
+use crate::shared::Context;
+use crate::subscription::Subscription;
+use crate::topic::Topic;
+use crate::topic::command::note_access;
+
+use draft::Draft;
+
+/// Entities and rules of one batch, so that a turn that carries one out stays one of moderate length.
+/// Twice as many as one topic can have.
+pub const MAX_BATCH: usize = 250_000;
+/// What the rules of one batch can take, in bytes. Twice as much as those of one topic can.
+pub const MAX_BATCH_BYTES: usize = 128 << 20;
+
+/// Changes that are made as one. No entity and no rule may be named twice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// What the namespace's version has to be; whatever it is, if there is none.
+    pub version: Option<u64>,
+    /// The paths of entities that go, with all that is in them.
+    pub removed: Vec<String>,
+    /// Rules that go: the path of the subscription, and the name.
+    pub removed_rules: Vec<(String, String)>,
+    /// Topics before their subscriptions.
+    pub ensured: Vec<Ensured>,
+    /// Whether it is only looked at, and not done.
+    pub dry_run: bool,
+}
+
+/// An entity that is there then, and as it is described.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub enum Ensured {
+    Queue {
+        path: String,
+        settings: QueueSettings,
+    },
+    Topic {
+        path: String,
+        settings: QueueSettings,
+    },
+    /// A new one has these `rules`, or selects everything if none are given; one that is there
+    /// keeps its rules and gets these besides.
+    Subscription {
+        topic: String,
+        name: String,
+        settings: Box<SubscriptionSettings>,
+        rules: Option<Vec<RuleDescription>>,
+    },
+}
+
+/// One change that can be made.
+enum Step {
+    Remove(EntityId),
+    RemoveRule(EntityId, String),
+    Update {
+        id: EntityId,
+        settings: QueueSettings,
+        /// Of a subscription.
+        dead_lettering: Option<bool>,
+        rules: Vec<CheckedRule>,
+    },
+    Create {
+        path: String,
+        settings: QueueSettings,
+        what: New,
+    },
+}
+
+/// What is made.
+enum New {
+    Queue,
+    Topic,
+    Subscription {
+        /// Its path.
+        topic: String,
+        dead_lettering: bool,
+        rules: Vec<CheckedRule>,
+    },
+}
+
+/// Carries a batch out, or says of which entity or rule it can not be.
+pub(super) fn carry_out(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    batch: Batch,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    let mut draft = Draft::new(directory, namespace);
+    draft.check_version(batch.version)?;
+    room::check(&batch)?;
+    for path in &batch.removed {
+        draft.remove(path)?;
+    }
+    for (subscription, name) in batch.removed_rules {
+        draft.remove_rule(&subscription, name)?;
+    }
+    for ensured in batch.ensured {
+        draft.ensure(ensured)?;
+    }
+    let steps = draft.finish()?;
+    if !batch.dry_run {
+        for step in steps {
+            take(directory, namespace, step, cx);
+        }
+    }
+    Ok(Answer::Done)
+}
+
+/// Makes one entity as it is described.
+pub(super) fn ensure(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    ensured: Ensured,
+    cx: &mut Context<'_>,
+) -> Result<EntityId, EntityError> {
+    let mut draft = Draft::new(directory, namespace);
+    draft.ensure(ensured)?;
+    let mut id = None;
+    for step in draft.finish()? {
+        id = take(directory, namespace, step, cx);
+    }
+    id.ok_or(EntityError::NotFound)
+}
+
+/// Takes a step. Returns what is there then.
+fn take(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    step: Step,
+    cx: &mut Context<'_>,
+) -> Option<EntityId> {
+    match step {
+        Step::Remove(id) => {
+            remove::end(directory, id, cx);
+            None
+        }
+        Step::RemoveRule(subscription, name) => {
+            let removed = directory.remove_rule(subscription, &name, cx);
+            assert!(removed.is_ok(), "the draft has seen it");
+            note_access(directory, subscription, cx);
+            None
+        }
+        Step::Update {
+            id,
+            settings,
+            dead_lettering,
+            rules,
+        } => {
+            put_rules(directory, id, rules, cx);
+            directory.take_over(id, settings, dead_lettering, cx);
+            Some(id)
+        }
+        Step::Create {
+            path,
+            settings,
+            what,
+        } => Some(create(directory, namespace, path, settings, what, cx)),
+    }
+}
+
+fn create(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    path: String,
+    settings: QueueSettings,
+    what: New,
+    cx: &mut Context<'_>,
+) -> EntityId {
+    let (kind, rules) = match what {
+        New::Queue => (Kind::Queue, Vec::new()),
+        New::Topic => (Kind::Topic(Topic::default()), Vec::new()),
+        New::Subscription {
+            topic,
+            dead_lettering,
+            rules,
+        } => {
+            let topic = directory.find_kind(namespace, &topic, EntityKind::Topic);
+            let topic = topic.ok().flatten();
+            let subscription = Subscription {
+                topic: topic.expect("the draft has seen it, or it was made before this"),
+                dead_lettering_on_filter_evaluation_exceptions: dead_lettering,
+            };
+            (Kind::Subscription(Box::new(subscription)), rules)
+        }
+    };
+    let id = directory.create(namespace, path, kind, settings, cx);
+    put_rules(directory, id, rules, cx);
+    id
+}
+
+fn put_rules(
+    directory: &mut Directory,
+    subscription: EntityId,
+    rules: Vec<CheckedRule>,
+    cx: &mut Context<'_>,
+) {
+    for rule in rules {
+        directory.put_rule(subscription, rule, cx);
+    }
+}
