@@ -289,12 +289,19 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             request,
             entity,
             subqueue,
+            state,
             from,
             count,
             max_bytes,
         } => {
-            let place = Place { entity, subqueue };
-            peek::peek(directory, request, place, from, count, max_bytes, cx);
+            let wanted = peek::Wanted {
+                place: Place { entity, subqueue },
+                state,
+                from,
+                count,
+                max_bytes,
+            };
+            peek::peek(directory, request, wanted, cx);
         }
         Command::ReceiveDeferred {
             request,

@@ -13,6 +13,7 @@ use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::administration::Order;
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
+use crate::output::MessageState;
 use crate::rules::RuleDescription;
 use crate::settings::{BrokerLimits, QueueSettings, SubscriptionSettings};
 use crate::time::Wall;
@@ -308,11 +309,12 @@ pub enum Command {
         token: LockToken,
         payload: Bytes,
     },
-    /// Browses from a number on. Answered by `Output::Browsed`.
+    /// Browses from a number on, what is in any state or in one. Answered by `Output::Browsed`.
     Peek {
         request: RequestId,
         entity: EntityId,
         subqueue: Subqueue,
+        state: Option<MessageState>,
         from: SequenceNumber,
         count: usize,
         max_bytes: usize,

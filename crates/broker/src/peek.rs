@@ -1,8 +1,9 @@
 //! Peek: browses a subqueue from a number on, without taking anything.
 //!
-//! Shows what is scheduled, available, locked or deferred, in order of number. The scheduled ones
-//! come first, what the window knows is asked for by number, the rest by range, and the deferred
-//! ones last: a message only ever moves that way, so none is missed between two reads.
+//! Shows what is scheduled, available, locked or deferred, or one of these states alone, in order of
+//! number. The scheduled ones come first, what the window knows is asked for by number, the rest by
+//! range, and the deferred ones last: a message only ever moves that way, so none is missed between
+//! two reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +32,23 @@ enum Stage {
     Deferred,
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub place: Place,
+    /// Whatever it is, if none is named.
+    pub state: Option<MessageState>,
+    pub from: SequenceNumber,
+    pub count: usize,
+    pub max_bytes: usize,
+}
+
 /// A peek on its way.
 #[derive(Debug)]
 pub(crate) struct Peek {
     pub place: Place,
     request: RequestId,
+    state: Option<MessageState>,
     from: SequenceNumber,
     count: usize,
     max_bytes: usize,
@@ -53,24 +66,22 @@ pub(crate) struct Peek {
 pub(crate) fn peek(
     directory: &mut Directory,
     request: RequestId,
-    place: Place,
-    from: SequenceNumber,
-    count: usize,
-    max_bytes: usize,
+    wanted: Wanted,
     cx: &mut Context<'_>,
 ) {
-    let queue = match directory.receivable(place.entity) {
+    let queue = match directory.receivable(wanted.place.entity) {
         Ok(queue) => queue,
         Err(error) => return refuse(request, error, cx),
     };
     let peek = Peek {
-        place,
+        place: wanted.place,
         request,
-        from,
-        count: count.min(MOST),
-        max_bytes,
+        state: wanted.state,
+        from: wanted.from,
+        count: wanted.count.min(MOST),
+        max_bytes: wanted.max_bytes,
         stage: Stage::Scheduled,
-        cursor: from,
+        cursor: wanted.from,
         until: queue.head.next_number,
         bytes: 0,
         found: BTreeMap::new(),
@@ -91,12 +102,16 @@ impl Queue {
             let scheduled = self.head.part(Part::Scheduled);
             let from = peek.from.max(SequenceNumber(scheduled.resume));
             let main = peek.place.subqueue == Subqueue::Main;
-            if main && scheduled.count > 0 && from < peek.until && peek.count > 0 {
+            let wanted = main && peek.wants(MessageState::Scheduled);
+            if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
                 peek.cursor = from;
                 let read = Self::ask_range(peek, Part::Scheduled, cx);
                 return self.journal.begin(read);
             }
             peek.stage = Stage::Known;
+        }
+        if !peek.wants(MessageState::Active) {
+            peek.stage = Stage::Deferred;
         }
         if peek.stage == Stage::Known {
             let numbers = self.peek_known(&mut peek);
@@ -116,7 +131,8 @@ impl Queue {
         }
         let deferred = self.head.part(subqueue.deferred_part());
         let from = peek.from.max(SequenceNumber(deferred.resume));
-        if deferred.count > 0 && from < peek.until && peek.count > 0 {
+        let wanted = peek.wants(MessageState::Deferred);
+        if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
             peek.cursor = from;
             Self::ask_range(peek, subqueue.deferred_part(), cx);
             return;
@@ -248,6 +264,10 @@ impl Queue {
 impl Peek {
     pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
         refuse(self.request, error, cx);
+    }
+
+    fn wants(&self, state: MessageState) -> bool {
+        self.state.is_none_or(|only| only == state)
     }
 
     fn has_room(&self) -> bool {

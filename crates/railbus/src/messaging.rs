@@ -5,9 +5,9 @@
 
 mod client;
 mod node;
+mod printed;
 mod receive;
 mod send;
-mod shown;
 
 use std::process::ExitCode;
 
@@ -18,7 +18,6 @@ use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 use crate::runtime::runtime;
 use client::Client;
-use shown::Shown;
 
 /// Why messages did not go as they should.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +87,7 @@ pub fn peek(arguments: &PeekArguments) -> Result<ExitCode, Refusal> {
         client.show_token(&source.entity).await?;
         let (from, count) = (arguments.from, arguments.count);
         for payload in client.peek(&address(source), from, count).await? {
-            Shown::read(&payload)?.print(source.json)?;
+            printed::print(&payload, source.json)?;
         }
         client.close().await;
         Ok::<(), Error>(())

@@ -17,6 +17,8 @@ mod entities;
 mod metrics;
 mod origin;
 mod plan;
+mod query;
+mod routes;
 mod rules;
 mod upgrade;
 
@@ -42,6 +44,7 @@ use crate::counts::{Answered, Refused};
 use crate::door::House;
 use answer::Response;
 use caller::Caller;
+use routes::Route;
 
 /// Headers of a request.
 const HEADERS: usize = 64;
@@ -55,6 +58,8 @@ const METRICS: &str = "/metrics";
 const HEALTH: &str = "/health";
 /// What is ours besides the contracts.
 const OWN: &str = "/$railbus/";
+/// What there is below that, in the words of OpenAPI.
+const DOCUMENT: &str = include_str!("http/openapi.json");
 
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
@@ -194,15 +199,34 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Re
     if let Err(reason) = caller.check(house, operation, &path) {
         return answer::unauthorized(&reason);
     }
-    match &*path {
-        METRICS => metrics::respond(request.method(), house).await,
-        "/$railbus/backups" => backups::respond(request, house).await,
-        "/$railbus/clock" => clock::respond(request, house).await,
-        "/$railbus/rules/test" => rules::respond(request, house).await,
-        "/$railbus/plan" => plan::respond(request, house, Wish::Show).await,
-        "/$railbus/apply" => plan::respond(request, house, Wish::Apply).await,
-        _ if entities::is_meant(&path) => entities::respond(request, &path, house).await,
-        _ => answer::nothing_here(),
+    if is_metrics {
+        return metrics::respond(request.method(), house).await;
+    }
+    match Route::of(&path, request.method()) {
+        Some(route) => own(request, route, &path, house).await,
+        None => answer::nothing_here(),
+    }
+}
+
+/// Answers a request of our own interface to whoever may manage.
+async fn own(request: Request<Incoming>, route: Route, path: &str, house: &Arc<House>) -> Response {
+    if !route.allows(request.method()) {
+        return answer::method_not_allowed(route.allowed());
+    }
+    match route {
+        Route::Document => answer::json(StatusCode::OK, DOCUMENT.to_owned()),
+        Route::Backups => backups::respond(request, house).await,
+        Route::Clock => clock::respond(request, house).await,
+        Route::TestRule => rules::respond(request, house).await,
+        Route::Plan => plan::respond(request, house, Wish::Show).await,
+        Route::Apply => plan::respond(request, house, Wish::Apply).await,
+        Route::Entities
+        | Route::Entity
+        | Route::Rules
+        | Route::Rule
+        | Route::Messages
+        | Route::Purge
+        | Route::Redrive => entities::respond(request, route, path, house).await,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod entities;
 mod entrance;
 mod http;
 mod input;
+pub mod messages;
 mod namespace;
 mod options;
 pub mod plan;

@@ -8,7 +8,7 @@
 use amqp::encode;
 use amqp::message::{BodyKind, Header, Sections};
 use broker::{Browsed, LockToken};
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::fields::{self, Items};
 
@@ -95,6 +95,14 @@ pub(crate) fn encode<'a>(
         body,
         &payload[ends.body..],
     ]
+}
+
+/// A message as browsers are shown it, encoded.
+#[must_use]
+pub fn browsed(message: &Browsed) -> Bytes {
+    let mut head = BytesMut::new();
+    let pieces = encode(message, None, &mut head);
+    Bytes::from(pieces.concat())
 }
 
 /// Takes body and footer off a message for those who do not want them; it goes out as one that came

@@ -47,6 +47,7 @@ use amqp::items as fields;
 pub use access::Access;
 pub use authorization::Unauthorized;
 pub use client::Client;
+pub use delivery::browsed;
 pub use directory::{Directory, Entity};
 pub use incoming::read as read_message;
 pub use moment::Moment;

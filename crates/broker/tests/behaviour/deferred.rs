@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::script::check;
+use crate::script::{check, check_with};
 
 #[test]
 fn a_deferred_message_is_skipped_and_fetched_by_its_number() {
@@ -289,6 +289,51 @@ fn fetching_more_than_fits_into_an_answer_takes_nothing() {
             1s fetch r2 #1 little: #1 abc Deferred until 31s
             1s fetch r2 #3 little delete: #3 ghijklm Deferred
             1s active 0 dead 0 deferred 2 bytes 6
+        "#]],
+    );
+}
+
+#[test]
+fn a_peek_can_be_of_one_state_alone() {
+    let settings = broker::BrokerSettings {
+        window: 2,
+        ..broker::BrokerSettings::default()
+    };
+    check_with(
+        settings,
+        "
+        0s send a b c d e f
+        0s send g+60s h+50s
+        0s attach r1
+        0s limit r1 2
+        0s defer r1 #1
+        0s limit r1 3
+        0s defer r1 #3
+        1s peek 1 20 state=active
+        1s peek 1 20 state=scheduled
+        1s peek 1 20 state=deferred
+        2s peek 5 1 state=active
+        2s peek 2 20 state=deferred
+        2s peek 8 20 state=scheduled
+        3s peek 1 1 state=deferred
+        3s peek 1 20 state=active dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #7
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s defer r1 #1: done
+            0s r1 gets #3 c until 30s
+            0s defer r1 #3: done
+            1s peek: #2 b, #4 d, #5 e, #6 f
+            1s peek: #7 g Scheduled, #8 h Scheduled
+            1s peek: #1 a Deferred, #3 c Deferred
+            2s peek: #5 e
+            2s peek: #3 c Deferred
+            2s peek: #8 h Scheduled
+            3s peek: #1 a Deferred
+            3s peek: 
         "#]],
     );
 }

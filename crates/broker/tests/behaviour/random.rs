@@ -412,6 +412,7 @@ impl Model {
             request: request(3),
             entity: QUEUE,
             subqueue: Subqueue::Main,
+            state: None,
             from: SequenceNumber(from),
             count: 5,
             max_bytes: 1 << 20,

@@ -401,6 +401,7 @@ impl Run {
                 request,
                 entity,
                 subqueue,
+                state: None,
                 from: number,
                 count: 5,
                 max_bytes: 1_000,

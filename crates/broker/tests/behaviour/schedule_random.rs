@@ -105,6 +105,7 @@ impl Listener {
                     request,
                     entity: QUEUE,
                     subqueue: broker::Subqueue::Main,
+                    state: None,
                     from: SequenceNumber(*from),
                     count: 4,
                     max_bytes: 1 << 20,

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use broker::{
-    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, Mono,
-    Now, Operation, Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard,
-    Subqueue, TransactionId, Wall,
+    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken,
+    MessageState, Mono, Now, Operation, Outcome, Output, ReadRequest, ReceiveMode, ReceiverId,
+    RequestId, Shard, Subqueue, TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -403,6 +403,11 @@ impl Stage {
             request,
             entity: self.entity(args),
             subqueue: subqueue(args),
+            state: named(args, "state=").map(|state| match state {
+                "active" => MessageState::Active,
+                "scheduled" => MessageState::Scheduled,
+                _ => MessageState::Deferred,
+            }),
             from: SequenceNumber(args[0].parse().unwrap()),
             count: args[1].parse().unwrap(),
             max_bytes: bytes.map_or(1 << 20, |bytes| bytes.parse().unwrap()),

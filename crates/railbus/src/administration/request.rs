@@ -69,9 +69,22 @@ impl Request {
 /// A queue's or a topic's, or that of a subscription written as a whole.
 pub fn path_of(entity: &str) -> String {
     let segments = entity.split('/').filter(|segment| !segment.is_empty());
-    segments
+    let mut path: String = segments
         .map(|segment| format!("/{}", utf8_percent_encode(segment, &PLAIN)))
-        .collect()
+        .collect();
+    // A queue of such a name, unless it is a subscription's.
+    let slash = path.rfind('/').filter(|slash| *slash > 0);
+    if let Some(slash) = slash.filter(|slash| is_ambiguous(&path, *slash)) {
+        path.replace_range(slash..=slash, "%2F");
+    }
+    path
+}
+
+/// Whether what stands behind the last slash means messages to the broker.
+fn is_ambiguous(path: &str, slash: usize) -> bool {
+    let (above, name) = path.split_at(slash);
+    let below_topic = above.to_ascii_lowercase().ends_with("/subscriptions");
+    ["/messages", "/purge", "/redrive"].contains(&name) && !below_topic
 }
 
 pub fn subscription_path(topic: &str, name: &str) -> String {
@@ -104,6 +117,10 @@ mod tests {
         assert_eq!(path_of("a/b.c"), "/a/b.c");
         assert_eq!(path_of("t/Subscriptions/s"), "/t/Subscriptions/s");
         assert_eq!(path_of("50%"), "/50%25");
+        assert_eq!(path_of("a/messages"), "/a%2Fmessages");
+        assert_eq!(path_of("messages"), "/messages");
+        let subscription = "t/subscriptions/purge";
+        assert_eq!(path_of(subscription), format!("/{subscription}"));
         assert_eq!(
             rule_path("t", "s", "$Default one"),
             "/t/Subscriptions/s/Rules/%24Default%20one"

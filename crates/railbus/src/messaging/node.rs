@@ -81,7 +81,7 @@ impl Client {
                     });
                 }
             };
-            let Some(last) = page.last().and_then(super::shown::sequence_number) else {
+            let Some(last) = page.last().and_then(server::messages::sequence_number) else {
                 break;
             };
             from = last.saturating_add(1);

@@ -6,7 +6,7 @@ use endpoint::{Event, LinkId, SessionId};
 
 use super::Error;
 use super::client::{Client, refused, source};
-use super::shown::Shown;
+use super::printed::print;
 use crate::arguments::ReceiveArguments;
 
 /// (Wire contract 3.4)
@@ -73,7 +73,7 @@ async fn batch(
         let Some(lent) = next(client, link, arguments.wait).await? else {
             break;
         };
-        Shown::read(&lent.payload)?.print(arguments.source.json)?;
+        print(&lent.payload, arguments.source.json)?;
         taken += 1;
         if arguments.abandon {
             held.push(lent);

@@ -10,7 +10,7 @@ use std::time::Instant;
 use std::{fs, io, thread};
 
 use hyper::body::Incoming;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Request, StatusCode};
 use serde::{Deserialize, Serialize};
 use store::{Backup, BackupError};
 use tokio::sync::oneshot;
@@ -90,9 +90,6 @@ impl Refusal {
 
 /// Answers a request to whoever may manage.
 pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    if request.method() != Method::POST {
-        return answer::method_not_allowed("POST");
-    }
     let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,

@@ -42,9 +42,8 @@ struct Face {
 /// Answers a request to whoever may manage.
 pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response {
     let wanted = match *request.method() {
-        Method::GET | Method::HEAD => Ok(Request::Show),
         Method::POST => change(request, house.limits().handshake).await,
-        _ => return answer::method_not_allowed("GET, HEAD, POST"),
+        _ => Ok(Request::Show),
     };
     match wanted {
         Ok(wanted) => ask(wanted, house).await,

@@ -3,9 +3,11 @@
 //! `GET` shows all of it, or the entity or the rule of a path (`events/Subscriptions/all`,
 //! `events/Subscriptions/all/Rules/big`); with each entity goes its `state`. `PUT` makes or replaces
 //! what its path names (only makes it with `If-None-Match: *`), `PATCH` changes the properties that
-//! its body has [RFC 7396], and `DELETE` deletes it. What was made or changed is the answer.
+//! its body has [RFC 7396], and `DELETE` deletes it. What was made or changed is the answer. Behind an
+//! entity's path are its `messages`, and what is done to many of them at once.
 
 mod change;
+mod messages;
 mod place;
 mod show;
 mod surgery;
@@ -22,8 +24,10 @@ use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
+use super::routes::Route;
 use crate::desk::{Closed, Desk};
 use crate::door::House;
+use messages::Range;
 use place::Place;
 use surgery::Deed;
 
@@ -74,6 +78,7 @@ impl From<Refusal> for Response {
 #[derive(Debug)]
 enum Wish {
     Show,
+    Browse(Range),
     Operate(Deed, Bytes),
     /// Whether it may be there already.
     Put(Json, bool),
@@ -81,23 +86,23 @@ enum Wish {
     Delete,
 }
 
-/// Whether a path is one of here.
-pub fn is_meant(path: &str) -> bool {
-    let rest = path.strip_prefix(PREFIX);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, path: &str, house: &Arc<House>) -> Response {
-    let rest = path.strip_prefix(PREFIX).unwrap_or_default();
-    let deed = Some(rest).filter(|_| request.method() == Method::POST);
-    let deed = deed.and_then(operation);
-    let path = deed.map_or(rest, |(path, _)| path);
+pub async fn respond(
+    request: Request<Incoming>,
+    route: Route,
+    path: &str,
+    house: &Arc<House>,
+) -> Response {
+    let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    let path = match route {
+        Route::Messages | Route::Purge | Route::Redrive => above(path),
+        _ => path,
+    };
     let place = match Place::parse(path) {
         Ok(place) => place,
         Err(text) => return Refusal::Bad(text).into(),
     };
-    let wish = match wish(request, deed.map(|(_, deed)| deed), house).await {
+    let wish = match wish(request, route, house).await {
         Ok(wish) => wish,
         Err(refusal) => return refusal,
     };
@@ -115,31 +120,30 @@ pub async fn respond(request: Request<Incoming>, path: &str, house: &Arc<House>)
     }
 }
 
-/// What `path` asks to be done to the messages of an entity.
-fn operation(path: &str) -> Option<(&str, Deed)> {
-    let (path, deed) = path.rsplit_once('/')?;
-    match deed {
-        "purge" => Some((path, Deed::Purge)),
-        "redrive" => Some((path, Deed::Redrive)),
-        _ => None,
-    }
+/// The path of the entity whose messages are meant.
+fn above(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit_once('/').map_or("", |(path, _)| path)
 }
 
-async fn wish(
-    request: Request<Incoming>,
-    deed: Option<Deed>,
-    house: &House,
-) -> Result<Wish, Response> {
+async fn wish(request: Request<Incoming>, route: Route, house: &House) -> Result<Wish, Response> {
+    let deed = match route {
+        Route::Messages => {
+            let range = Range::parse(request.uri().query().unwrap_or_default());
+            return Ok(Wish::Browse(range.map_err(Refusal::Bad)?));
+        }
+        Route::Purge => Some(Deed::Purge),
+        Route::Redrive => Some(Deed::Redrive),
+        _ => None,
+    };
     let may_be_there = request.headers().get(IF_NONE_MATCH).is_none();
     let method = request.method().clone();
-    let body = match method {
+    match method {
         Method::GET | Method::HEAD => return Ok(Wish::Show),
         Method::DELETE => return Ok(Wish::Delete),
-        Method::PUT | Method::PATCH | Method::POST if method != Method::POST || deed.is_some() => {
-            body::read_own(request, BODY_BYTES, house.limits().handshake).await?
-        }
-        _ => return Err(answer::method_not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
-    };
+        _ => {}
+    }
+    let body = body::read_own(request, BODY_BYTES, house.limits().handshake).await?;
     if let Some(deed) = deed {
         return Ok(Wish::Operate(deed, body));
     }
@@ -160,6 +164,7 @@ async fn work(
     let mut desk = Desk::open_in(house).await?;
     let result = match wish {
         Wish::Show => show::place(&mut desk, place).await,
+        Wish::Browse(range) => messages::show(&mut desk, place, range).await,
         Wish::Operate(deed, body) => surgery::work(&mut desk, place, deed, &body, &client).await,
         Wish::Delete => change::delete(&mut desk, place).await,
         Wish::Patch(json) => change::patch(&mut desk, place, json).await,

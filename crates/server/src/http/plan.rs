@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Request, StatusCode};
 use serde::Deserialize;
 
 use super::answer::{self, Response};
@@ -34,9 +34,6 @@ struct File {
 
 /// Answers a request to whoever may manage.
 pub async fn respond(request: Request<Incoming>, house: &Arc<House>, wish: Wish) -> Response {
-    if request.method() != Method::POST {
-        return answer::method_not_allowed("POST");
-    }
     let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,

@@ -4,7 +4,7 @@
 //! `no-match` or `error`, why, and what the action changes. Nothing is sent or kept.
 
 use hyper::body::Incoming;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 use super::body;
@@ -16,9 +16,6 @@ const BODY_BYTES: usize = 512 << 10;
 
 /// Answers a request to whoever may manage.
 pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    if request.method() != Method::POST {
-        return answer::method_not_allowed("POST");
-    }
     match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
         Ok(body) => {
             let now = house.clock.moment().wall.0;

@@ -45,6 +45,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
             request,
             entity,
             subqueue,
+            state: None,
             from,
             count,
             max_bytes,

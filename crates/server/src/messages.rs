@@ -1,7 +1,7 @@
-//! Messages shown: as their bodies for pipes, or as JSON with all that is known of them.
+//! Messages shown: their bodies, and in JSON all that is known of them. The same for those who receive
+//! or browse over AMQP and for those who look over HTTP.
 
-use std::io::Write;
-
+use amqp::decode::DecodeError;
 use amqp::message::{BodyKind, Header, Properties, Sections, batch_parts, decode_map_section};
 use amqp::{Map, Value, value::lookup};
 use base64::Engine as _;
@@ -9,9 +9,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map as Object, Value as Json};
-use server::rules::TypedValue;
 
-use super::Error;
+use crate::rules::TypedValue;
 
 /// Parts of a body, which nobody sends more of by hand.
 const MOST_PARTS: usize = 4_096;
@@ -25,7 +24,10 @@ pub struct Shown {
 
 impl Shown {
     /// Reads an encoded message.
-    pub fn read(payload: &Bytes) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(payload: &Bytes) -> Result<Self, DecodeError> {
         let sections = Sections::scan(payload)?;
         let mut facts = Object::new();
         if !sections.header.is_empty() {
@@ -48,20 +50,19 @@ impl Shown {
         Ok(Self { facts, body })
     }
 
-    /// Prints it: its body and the end of a line, or an object in one line.
-    pub fn print(&self, as_json: bool) -> Result<(), Error> {
-        let mut stdout = std::io::stdout().lock();
-        let printed = match as_json {
-            true => writeln!(stdout, "{}", Json::Object(self.json())),
-            false => stdout.write_all(&self.body).and_then(|()| writeln!(stdout)),
-        };
-        printed.and_then(|()| stdout.flush()).map_err(Error::Output)
+    /// The bytes of its body, or the text that shows it.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
     }
 
-    /// A body that is no text is in base 64, under a name of its own.
-    fn json(&self) -> Object<String, Json> {
+    /// An object. A body that is no text is in base 64, under a name of its own; of one with more than
+    /// `most` bytes only their number is told.
+    #[must_use]
+    pub fn json(&self, most: usize) -> Object<String, Json> {
         let mut object = self.facts.clone();
         match std::str::from_utf8(&self.body) {
+            _ if self.body.len() > most => insert(&mut object, "body-bytes", Some(self.body.len())),
             Ok(text) => insert(&mut object, "body", Some(text)),
             Err(_) => insert(&mut object, "body-base64", Some(BASE64.encode(&self.body))),
         }
@@ -70,6 +71,7 @@ impl Shown {
 }
 
 /// The number that the broker has given to a message.
+#[must_use]
 pub fn sequence_number(payload: &Bytes) -> Option<u64> {
     let sections = Sections::scan(payload).ok()?;
     let annotations = map(payload, &sections.message_annotations).ok()?;
@@ -77,11 +79,11 @@ pub fn sequence_number(payload: &Bytes) -> Option<u64> {
     u64::try_from(number.as_integer()?).ok()
 }
 
-fn map(payload: &Bytes, range: &std::ops::Range<usize>) -> Result<Map, Error> {
+fn map(payload: &Bytes, range: &std::ops::Range<usize>) -> Result<Map, DecodeError> {
     if range.is_empty() {
         return Ok(Map::new());
     }
-    Ok(decode_map_section(&payload.slice(range.clone()))?)
+    decode_map_section(&payload.slice(range.clone()))
 }
 
 fn insert(object: &mut Object<String, Json>, name: &str, value: Option<impl Serialize>) {
@@ -106,6 +108,7 @@ fn annotations(facts: &mut Object<String, Json>, annotations: &Map) {
         let value = lookup(annotations, key).cloned();
         insert(facts, name, value.map(json));
     }
+    insert(facts, "state", state(annotations));
     for (key, name) in [
         ("x-opt-enqueued-time", "enqueued-time"),
         ("x-opt-scheduled-enqueue-time", "scheduled-enqueue-time"),
@@ -114,6 +117,16 @@ fn annotations(facts: &mut Object<String, Json>, annotations: &Map) {
         let millis = lookup(annotations, key).and_then(Value::as_integer);
         let moment = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
         insert(facts, name, moment.map(|moment| moment.to_string()));
+    }
+}
+
+/// In words, of the numbers that annotations have. (Wire contract 4.2)
+fn state(annotations: &Map) -> Option<&'static str> {
+    match lookup(annotations, "x-opt-message-state")?.as_integer()? {
+        0 => Some("active"),
+        1 => Some("deferred"),
+        2 => Some("scheduled"),
+        _ => None,
     }
 }
 
@@ -138,7 +151,7 @@ fn properties(facts: &mut Object<String, Json>, properties: Properties) {
 }
 
 /// Data as it is, a value that is a text likewise, and any other as JSON.
-fn body(payload: &Bytes, sections: &Sections) -> Result<Vec<u8>, Error> {
+fn body(payload: &Bytes, sections: &Sections) -> Result<Vec<u8>, DecodeError> {
     match sections.body_kind {
         BodyKind::None => Ok(Vec::new()),
         BodyKind::Data => Ok(batch_parts(payload, sections, MOST_PARTS)?.concat()),
@@ -163,10 +176,9 @@ fn body(payload: &Bytes, sections: &Sections) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use server::rules::MessageDescription;
-
     use super::*;
+    use crate::rules::MessageDescription;
+    use serde_json::json;
 
     fn message(json: Json) -> Bytes {
         let description: MessageDescription = serde_json::from_value(json).unwrap();
@@ -180,7 +192,7 @@ mod tests {
             "properties": {"n": 5, "level": {"type": "int", "value": 7}}, "body": "hello",
         });
         let shown = Shown::read(&message(facts.clone())).unwrap();
-        assert_eq!(Json::Object(shown.json()), facts);
+        assert_eq!(Json::Object(shown.json(5)), facts);
         assert_eq!(shown.body, b"hello");
     }
 
@@ -188,7 +200,15 @@ mod tests {
     fn a_body_that_is_no_text_is_told_apart() {
         let description = MessageDescription::default();
         let shown = Shown::read(&description.encode_with(&[0xff, 0])).unwrap();
-        assert_eq!(Json::Object(shown.json()), json!({"body-base64": "/wA="}));
+        assert_eq!(Json::Object(shown.json(5)), json!({"body-base64": "/wA="}));
+    }
+
+    #[test]
+    fn of_a_body_that_is_too_long_the_length_is_told() {
+        let message = MessageDescription::default().encode_with(b"hello!");
+        let shown = Shown::read(&message).unwrap();
+        assert_eq!(Json::Object(shown.json(5)), json!({"body-bytes": 6}));
+        assert_eq!(Json::Object(shown.json(6)), json!({"body": "hello!"}));
     }
 
     #[test]

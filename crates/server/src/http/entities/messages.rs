@@ -1,0 +1,204 @@
+//! `GET /$railbus/entities/{path}/messages`: messages as they stand, in the order of their numbers.
+//!
+//! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
+//! number and `?count=` at most so many, all of them optional. What is locked is shown too, and nothing
+//! is locked, taken or counted as delivered. An answer ends early once it holds enough bytes; `next`
+//! is the number to go on from, or null when nothing was left. A large body is left out, and its size
+//! told.
+
+use broker::{Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue};
+use hyper::StatusCode;
+use serde_json::{Value as Json, json};
+use store::{EntityId, SequenceNumber};
+
+use super::{Place, Refusal, show};
+use crate::desk::Desk;
+use crate::http::query;
+use crate::messages::Shown;
+
+/// Messages of an answer, unless it is asked for fewer or more.
+const COUNT: u64 = 100;
+/// Messages of an answer at most.
+const MOST: u64 = 1_000;
+/// No more are read for an answer that has so many bytes of messages.
+const ANSWER_BYTES: usize = 4 << 20;
+/// The same of one look at the store.
+const LOOK_BYTES: usize = 1 << 20;
+/// A longer body is not shown.
+const BODY_BYTES: usize = 256 << 10;
+
+/// Which messages are shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Range {
+    part: Part,
+    from: u64,
+    count: u64,
+}
+
+/// Where messages are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Part {
+    Active,
+    Scheduled,
+    Deferred,
+    DeadLetter,
+    TransferDeadLetter,
+}
+
+impl Range {
+    /// What a query says.
+    pub fn parse(query: &str) -> Result<Self, String> {
+        let mut range = Self {
+            part: Part::Active,
+            from: 1,
+            count: COUNT,
+        };
+        for (name, value) in query::parameters(query) {
+            let value = value?;
+            match name {
+                "part" => range.part = Part::parse(&value)?,
+                "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
+                "count" => range.count = query::number(name, &value, 1..=MOST)?,
+                other => return Err(format!("`{other}` is none of part, from and count")),
+            }
+        }
+        Ok(range)
+    }
+}
+
+impl Part {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "active" => Self::Active,
+            "scheduled" => Self::Scheduled,
+            "deferred" => Self::Deferred,
+            "dead-letter" | "deadletter" => Self::DeadLetter,
+            "transfer-dead-letter" => Self::TransferDeadLetter,
+            other => {
+                return Err(format!(
+                    "`{other}` is no part: active, scheduled, deferred, dead-letter or transfer-dead-letter"
+                ));
+            }
+        })
+    }
+
+    /// Where it is looked for, and in which state. Deferred dead letters are dead letters.
+    fn place(self) -> (Subqueue, Option<MessageState>) {
+        match self {
+            Self::Active => (Subqueue::Main, Some(MessageState::Active)),
+            Self::Scheduled => (Subqueue::Main, Some(MessageState::Scheduled)),
+            Self::Deferred => (Subqueue::Main, Some(MessageState::Deferred)),
+            Self::DeadLetter => (Subqueue::DeadLetter, None),
+            Self::TransferDeadLetter => (Subqueue::TransferDeadLetter, None),
+        }
+    }
+}
+
+/// Shows them.
+pub async fn show(
+    desk: &mut Desk,
+    place: &Place,
+    range: Range,
+) -> Result<(StatusCode, Json), Refusal> {
+    let path = place.messages().map_err(Refusal::Bad)?;
+    let info = show::describe(desk, &path).await?;
+    if info.queue.kind == EntityKind::Topic && range.part != Part::Scheduled {
+        let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
+        return Err(Refusal::Bad(text.to_owned()));
+    }
+    let (mut shown, mut bytes, mut next) = (Vec::new(), 0, Some(range.from));
+    while let Some(from) = next {
+        let left = range.count.saturating_sub(shown.len() as u64);
+        if left == 0 || bytes >= ANSWER_BYTES {
+            break;
+        }
+        let found = look(desk, info.queue.id, range.part, from, left).await?;
+        next = found.last().map(|last| last.number.next().0);
+        bytes += found.iter().map(|it| it.payload.len()).sum::<usize>();
+        shown.extend(found.iter().map(one));
+    }
+    Ok((StatusCode::OK, json!({"messages": shown, "next": next})))
+}
+
+/// Those that come next; as many as the broker shows at once.
+async fn look(
+    desk: &mut Desk,
+    entity: EntityId,
+    part: Part,
+    from: u64,
+    count: u64,
+) -> Result<Vec<Browsed>, Refusal> {
+    let (subqueue, state) = part.place();
+    let command = Command::Peek {
+        request: desk.request(0),
+        entity,
+        subqueue,
+        state,
+        from: SequenceNumber(from),
+        count: usize::try_from(count).unwrap_or(usize::MAX),
+        max_bytes: LOOK_BYTES,
+    };
+    desk.tell(vec![command]).await?;
+    loop {
+        let said = desk.hear().await?;
+        let result = said.into_iter().find_map(|output| match output {
+            Output::Browsed { result, .. } => Some(result),
+            _ => None,
+        });
+        if let Some(result) = result {
+            return result.map_err(|error: RequestError| Refusal::Bad(error.to_string()));
+        }
+    }
+}
+
+/// A message as `railbus peek --json` shows it.
+fn one(message: &Browsed) -> Json {
+    let encoded = servicebus::browsed(message);
+    match Shown::read(&encoded) {
+        Ok(shown) => Json::Object(shown.json(BODY_BYTES)),
+        // What is stored was read when it came in.
+        Err(error) => json!({"sequence-number": message.number.0, "error": error.to_string()}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(query: &str, expected: Result<(Part, u64, u64), &str>) {
+        let parsed = Range::parse(query);
+        let parsed = parsed.map(|range| (range.part, range.from, range.count));
+        match (parsed, expected) {
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (parsed, expected) => assert_eq!(parsed, expected.map_err(str::to_owned), "{query}"),
+        }
+    }
+
+    #[test]
+    fn a_query_says_which_messages() {
+        check("", Ok((Part::Active, 1, 100)));
+        check(
+            "part=deadletter&from=7&count=1000",
+            Ok((Part::DeadLetter, 7, 1_000)),
+        );
+        check("part=dead%2Dletter", Ok((Part::DeadLetter, 1, 100)));
+        check("part=scheduled&", Ok((Part::Scheduled, 1, 100)));
+        check("count=2&part=deferred", Ok((Part::Deferred, 1, 2)));
+        check(
+            "from=18446744073709551615&part=transfer-dead-letter",
+            Ok((Part::TransferDeadLetter, u64::MAX, 100)),
+        );
+    }
+
+    #[test]
+    fn what_is_no_such_query_is_refused() {
+        check("part=all", Err("`all` is no part"));
+        check("count=0", Err("count is a number from 1 to 1000"));
+        check("count=1001", Err("count is a number from 1 to 1000"));
+        check("from=-1", Err("from is a number"));
+        check("from=18446744073709551616", Err("from is a number"));
+        check("from", Err("from is a number"));
+        check("skip=1", Err("`skip` is none of"));
+        check("part=%ff", Err("no UTF-8"));
+    }
+}

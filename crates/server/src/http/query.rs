@@ -1,0 +1,26 @@
+//! Query: what stands behind the question mark of a request's target.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use percent_encoding::percent_decode_str;
+
+/// Names and values, in their order. What is empty says nothing.
+pub fn parameters(query: &str) -> impl Iterator<Item = (&str, Result<Cow<'_, str>, String>)> {
+    let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
+    parameters.map(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = percent_decode_str(value).decode_utf8();
+        (name, value.map_err(|_| format!("{name} is no UTF-8")))
+    })
+}
+
+/// The whole number that a parameter says.
+pub fn number(name: &str, value: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    let (from, to) = range.into_inner();
+    number.ok_or_else(|| match to {
+        u64::MAX => format!("{name} is a number"),
+        to => format!("{name} is a number from {from} to {to}"),
+    })
+}

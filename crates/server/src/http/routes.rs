@@ -1,0 +1,215 @@
+//! Routes: what there is below `/$railbus/`, and with which methods.
+//!
+//! Whatever is answered there is a route, and the document of the interface, `openapi.json`, has each
+//! of them and no other (a test holds the two together). A path below `/$railbus/entities/` that ends in
+//! `/messages`, `/purge` or `/redrive` means that with the method that goes with it, unless that is the
+//! name of a subscription or a rule, and a queue or topic of that name with any other; one whose last
+//! slash is escaped is always that.
+
+use hyper::Method;
+
+use super::OWN;
+
+/// One thing that can be asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Route {
+    /// What this interface is.
+    Document,
+    /// All entities.
+    Entities,
+    /// A queue, a topic or a subscription.
+    Entity,
+    Rules,
+    Rule,
+    Messages,
+    Purge,
+    Redrive,
+    Plan,
+    Apply,
+    TestRule,
+    Clock,
+    Backups,
+}
+
+impl Route {
+    /// What a path means to a request of this method, whether the method is allowed there or not.
+    pub fn of(path: &str, method: &Method) -> Option<Self> {
+        let rest = path.strip_prefix(OWN)?;
+        Some(match rest {
+            "openapi.json" => Self::Document,
+            "plan" => Self::Plan,
+            "apply" => Self::Apply,
+            "rules/test" => Self::TestRule,
+            "clock" => Self::Clock,
+            "backups" => Self::Backups,
+            rest => Self::of_entity(rest.strip_prefix("entities")?, method)?,
+        })
+    }
+
+    fn of_entity(path: &str, method: &Method) -> Option<Self> {
+        if !path.is_empty() && !path.starts_with('/') {
+            return None;
+        }
+        let segments: Vec<_> = path.split('/').filter(|it| !it.is_empty()).collect();
+        let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);
+        Some(match (&segments[..], method) {
+            ([], _) => Self::Entities,
+            ([_, .., below, _, rules], _) if is(below, "subscriptions") && is(rules, "rules") => {
+                Self::Rules
+            }
+            ([_, .., below, _, rules, _], _)
+                if is(below, "subscriptions") && is(rules, "rules") =>
+            {
+                Self::Rule
+            }
+            ([_, .., below, _], _) if is(below, "subscriptions") => Self::Entity,
+            ([_, .., "messages"], &Method::GET | &Method::HEAD) => Self::Messages,
+            ([_, .., "purge"], &Method::POST) => Self::Purge,
+            ([_, .., "redrive"], &Method::POST) => Self::Redrive,
+            _ => Self::Entity,
+        })
+    }
+
+    /// The methods that it can be asked for with.
+    pub fn allowed(self) -> &'static str {
+        match self {
+            Self::Document | Self::Entities | Self::Rules | Self::Messages => "GET, HEAD",
+            Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
+            Self::Clock => "GET, HEAD, POST",
+            Self::Purge
+            | Self::Redrive
+            | Self::Plan
+            | Self::Apply
+            | Self::TestRule
+            | Self::Backups => "POST",
+        }
+    }
+
+    /// Whether it can be asked for with this one.
+    pub fn allows(self, method: &Method) -> bool {
+        let mut allowed = self.allowed().split(", ");
+        allowed.any(|allowed| allowed == method.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::http::DOCUMENT;
+
+    const ALL: [Route; 13] = [
+        Route::Document,
+        Route::Entities,
+        Route::Entity,
+        Route::Rules,
+        Route::Rule,
+        Route::Messages,
+        Route::Purge,
+        Route::Redrive,
+        Route::Plan,
+        Route::Apply,
+        Route::TestRule,
+        Route::Clock,
+        Route::Backups,
+    ];
+
+    /// As the document writes it. A route that is new has to be in `ALL` too.
+    fn template(route: Route) -> &'static str {
+        match route {
+            Route::Document => "/$railbus/openapi.json",
+            Route::Entities => "/$railbus/entities",
+            Route::Entity => "/$railbus/entities/{path}",
+            Route::Rules => "/$railbus/entities/{path}/Rules",
+            Route::Rule => "/$railbus/entities/{path}/Rules/{rule}",
+            Route::Messages => "/$railbus/entities/{path}/messages",
+            Route::Purge => "/$railbus/entities/{path}/purge",
+            Route::Redrive => "/$railbus/entities/{path}/redrive",
+            Route::Plan => "/$railbus/plan",
+            Route::Apply => "/$railbus/apply",
+            Route::TestRule => "/$railbus/rules/test",
+            Route::Clock => "/$railbus/clock",
+            Route::Backups => "/$railbus/backups",
+        }
+    }
+
+    /// GET goes with HEAD, which no document writes down.
+    fn methods(route: Route) -> Vec<String> {
+        let methods = route.allowed().split(", ").map(str::to_lowercase);
+        let mut methods: Vec<_> = methods.filter(|method| method != "head").collect();
+        methods.sort();
+        methods
+    }
+
+    #[test]
+    fn the_document_has_every_route_and_method_and_no_other() {
+        let document: Json = serde_json::from_str(DOCUMENT).unwrap();
+        let paths = document["paths"].as_object().unwrap().iter();
+        let written: BTreeMap<_, Vec<_>> = paths
+            .map(|(path, item)| {
+                let item = item.as_object().unwrap().keys();
+                let methods = item.filter(|key| *key != "parameters");
+                (path.clone(), methods.cloned().collect())
+            })
+            .collect();
+        let answered: BTreeMap<_, _> = ALL
+            .into_iter()
+            .map(|route| (template(route).to_owned(), methods(route)))
+            .collect();
+        assert_eq!(written, answered);
+    }
+
+    #[test]
+    fn a_path_of_the_document_is_the_route_of_its_methods() {
+        for route in ALL {
+            for path in ["orders", "a/b", "events/Subscriptions/all"] {
+                let is_rule = matches!(route, Route::Rules | Route::Rule);
+                if is_rule && !path.contains("Subscriptions") {
+                    continue;
+                }
+                let asked = template(route).replace("{path}", path);
+                let asked = asked.replace("{rule}", "big");
+                for method in methods(route) {
+                    let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+                    assert_eq!(Route::of(&asked, &method), Some(route), "{method} {asked}");
+                    assert!(route.allows(&method));
+                }
+            }
+        }
+    }
+
+    fn check(method: &Method, path: &str, expected: Option<Route>) {
+        assert_eq!(Route::of(path, method), expected, "{method} {path}");
+    }
+
+    #[test]
+    fn what_is_no_route_is_not_found() {
+        let none = ["", "entitiesx", "Plan", "rules", "snapshots", "openapi"];
+        for path in none {
+            check(&Method::GET, &format!("{OWN}{path}"), None);
+        }
+        check(&Method::GET, "/health", None);
+    }
+
+    #[test]
+    fn an_entity_may_be_called_as_what_is_done_to_messages() {
+        let path = |rest: &str| format!("{OWN}entities/{rest}");
+        check(&Method::PUT, &path("a/messages"), Some(Route::Entity));
+        check(&Method::GET, &path("a/purge"), Some(Route::Entity));
+        check(&Method::GET, &path("messages"), Some(Route::Entity));
+        check(&Method::GET, &path("a%2Fmessages"), Some(Route::Entity));
+        check(&Method::GET, &path("a/messages"), Some(Route::Messages));
+        check(&Method::POST, &path("purge"), Some(Route::Entity));
+        check(&Method::POST, &path("a"), Some(Route::Entity));
+        check(&Method::GET, &path("/"), Some(Route::Entities));
+        let below = |name: &str| path(&format!("t/subscriptions/{name}"));
+        check(&Method::GET, &below("messages"), Some(Route::Entity));
+        check(&Method::POST, &below("purge"), Some(Route::Entity));
+        check(&Method::GET, &below("s/messages"), Some(Route::Messages));
+        check(&Method::POST, &below("s/redrive"), Some(Route::Redrive));
+        check(&Method::GET, &below("s/rules/messages"), Some(Route::Rule));
+    }
+}

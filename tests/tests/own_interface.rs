@@ -1,0 +1,383 @@
+//! The broker's own interface against the document that it gives of itself, and messages browsed.
+
+use std::collections::BTreeSet;
+
+use amqp::DeliveryState;
+use boon::{Compiler, SchemaIndex, Schemas};
+use e2e::cli::railbus;
+use e2e::{Broker, Peer, Setup, http};
+use serde_json::{Value, json};
+
+const METHODS: [&str; 5] = ["GET", "PUT", "PATCH", "POST", "DELETE"];
+
+/// A broker that is asked for one thing after the other, each of which the document has to know.
+struct Interface {
+    broker: Broker,
+    document: Value,
+    /// What was asked for and answered without an error.
+    answered: BTreeSet<(String, String)>,
+}
+
+impl Interface {
+    fn of(broker: Broker) -> Self {
+        let (status, body) = http::get(broker.address(), "/$railbus/openapi.json");
+        assert_eq!(status, 200);
+        Self {
+            broker,
+            document: serde_json::from_str(&body).expect("JSON"),
+            answered: BTreeSet::new(),
+        }
+    }
+
+    /// Asks for a path of the document with these values in it, and holds the answer to its schema.
+    fn ask(
+        &mut self,
+        method: &str,
+        template: &str,
+        values: &[(&str, &str)],
+        body: &Value,
+        expected: u16,
+    ) -> Value {
+        let (template, query) = template.split_once('?').unwrap_or((template, ""));
+        let template = format!("/$railbus/{template}");
+        let fill = |path: String, (name, value): &(&str, &str)| {
+            path.replace(&format!("{{{name}}}"), value)
+        };
+        let path = values.iter().fold(template.clone(), fill);
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        let asked = format!("{path}?{query}");
+        let (status, answer) = http::request(self.broker.address(), method, &asked, &[], &body);
+        assert_eq!(status, expected, "{method} {asked}: {answer}");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let operation = &self.document["paths"][&template][method.to_lowercase()];
+        let response = &operation["responses"][status.to_string()];
+        let schema = &response["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{method} {template} has no {status}");
+        self.check(schema, &answer, &format!("{method} {asked}"));
+        if status < 300 {
+            self.answered.insert((template, method.to_lowercase()));
+        }
+        answer
+    }
+
+    fn check(&self, schema: &Value, instance: &Value, what: &str) {
+        let whole = json!({"allOf": [schema], "components": self.document["components"]});
+        let (schemas, index) = compiled(whole);
+        if let Err(error) = schemas.validate(instance, index) {
+            panic!("{what} is not as the document says: {error:#}\n{instance:#}");
+        }
+    }
+}
+
+fn compiled(schema: Value) -> (Schemas, SchemaIndex) {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let place = "http://localhost/schema.json";
+    compiler.add_resource(place, schema).expect("a place");
+    let index = compiler.compile(place, &mut schemas).expect("a schema");
+    (schemas, index)
+}
+
+/// A queue `orders` and a topic `events` with a subscription `all`.
+fn start() -> Broker {
+    Setup::new()
+        .arguments(&["--virtual-clock"])
+        .configure("[[topics]]\nname = 'events'\n[[topics.subscriptions]]\nname = 'all'")
+        .start()
+}
+
+#[test]
+fn every_route_answers_as_the_document_says() {
+    let mut own = Interface::of(start());
+    let none = Value::Null;
+    let orders = [("path", "orders")];
+    let all = [("path", "events/Subscriptions/all")];
+    own.ask("GET", "openapi.json", &[], &none, 200);
+    own.ask("GET", "entities", &[], &none, 200);
+    let entity = "entities/{path}";
+    for values in [orders, all, [("path", "events")]] {
+        own.ask("GET", entity, &values, &none, 200);
+    }
+    own.ask("GET", entity, &[("path", "nothing")], &none, 404);
+    let new = [("path", "a/new")];
+    let unusual = json!({
+        "lock-duration": "PT30S", "forward-to": "orders", "max-message-size": "1MiB", "expiry": "cloud",
+    });
+    own.ask("PUT", entity, &new, &unusual, 201);
+    let shown = own.ask("GET", entity, &new, &none, 200);
+    own.ask("PUT", entity, &new, &shown, 200);
+    own.ask("PUT", entity, &new, &json!({"speed": 1}), 400);
+    own.ask("PUT", entity, &new, &json!({"kind": "topic"}), 400);
+    own.ask(
+        "PATCH",
+        entity,
+        &new,
+        &json!({"max-delivery-count": 3}),
+        200,
+    );
+    own.ask("PATCH", entity, &new, &json!(5), 400);
+    own.ask("DELETE", entity, &new, &none, 200);
+    own.ask("DELETE", entity, &new, &none, 404);
+
+    let rule = "entities/{path}/Rules/{rule}";
+    let big = [all[0], ("rule", "big")];
+    let filter = json!({"filter": {"sql": "n > @n"}, "filter-parameters": {"n": {"type": "int", "value": 5}}});
+    own.ask("PUT", rule, &big, &filter, 201);
+    own.ask("PUT", rule, &big, &filter, 200);
+    own.ask("GET", rule, &big, &none, 200);
+    let correlation = json!({"filter": {"correlation": {"subject": "x", "properties": {"a": 1}}}, "action": "SET b = 1"});
+    own.ask("PATCH", rule, &big, &correlation, 200);
+    own.ask("PATCH", rule, &big, &json!({"action": "SET"}), 400);
+    own.ask("GET", "entities/{path}/Rules", &all, &none, 200);
+    own.ask(
+        "GET",
+        "entities/{path}/Rules",
+        &[("path", "x/Subscriptions/y")],
+        &none,
+        404,
+    );
+    own.ask("DELETE", rule, &big, &none, 200);
+    own.ask("DELETE", rule, &big, &none, 404);
+
+    let said = railbus(
+        &own.broker,
+        &[
+            "send",
+            "orders",
+            "hello",
+            "--count",
+            "3",
+            "--property",
+            "n=5",
+        ],
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let messages = "entities/{path}/messages";
+    own.ask("GET", messages, &orders, &none, 200);
+    own.ask("GET", &format!("{messages}?part=x"), &orders, &none, 400);
+    own.ask("GET", messages, &[("path", "nothing")], &none, 404);
+    let (purge, redrive) = ("entities/{path}/purge", "entities/{path}/redrive");
+    own.ask("POST", purge, &orders, &json!({"dry-run": true}), 200);
+    own.ask("POST", purge, &orders, &json!({"filter": "n = 5"}), 200);
+    own.ask("POST", purge, &orders, &json!({"filter": "n ="}), 400);
+    own.ask("POST", redrive, &orders, &none, 200);
+    own.ask("POST", redrive, &orders, &json!({"part": "active"}), 400);
+    own.ask("POST", redrive, &[("path", "nothing")], &none, 404);
+
+    let file = json!({"queues": [{"name": "orders", "max-delivery-count": 4}], "topics": [
+        {"name": "events", "subscriptions": [{"name": "all", "rules": [{"name": "r", "filter": {"sql": "n > 1"}}]}]}]});
+    own.ask("POST", "plan", &[], &file, 200);
+    own.ask("POST", "plan", &[], &json!(5), 400);
+    own.ask("POST", "apply", &[], &file, 200);
+    let refused = json!({"queues": [{"name": "events"}]});
+    own.ask("POST", "plan", &[], &refused, 200);
+    own.ask("POST", "apply", &[], &refused, 409);
+    own.ask("POST", "apply", &[], &json!({"queue": 1}), 400);
+
+    let test = |sql: &str| json!({"filter": {"sql": sql}, "action": "SET a = 1", "message": {"subject": "x"}});
+    own.ask("POST", "rules/test", &[], &test("sys.Label = 'x'"), 200);
+    own.ask("POST", "rules/test", &[], &test("sys.Label = "), 400);
+    own.ask("POST", "clock", &[], &json!({"freeze": true}), 200);
+    own.ask("POST", "clock", &[], &json!({"advance": 5}), 400);
+    own.ask("GET", "clock", &[], &none, 200);
+    own.ask("POST", "backups", &[], &json!({"directory": "monday"}), 201);
+    own.ask("POST", "backups", &[], &json!({"directory": "monday"}), 409);
+    own.ask("POST", "backups", &[], &json!({"directory": "../x"}), 400);
+
+    let paths = own.document["paths"].as_object().expect("paths").iter();
+    let documented: BTreeSet<_> = paths
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().expect("methods").keys();
+            let methods = methods.filter(|key| *key != "parameters");
+            methods.map(move |method| (path.clone(), method.clone()))
+        })
+        .collect();
+    assert_eq!(own.answered, documented, "each was answered once at least");
+}
+
+#[test]
+fn a_method_that_the_document_does_not_have_is_not_allowed() {
+    let own = Interface::of(start());
+    for (template, item) in own.document["paths"].as_object().expect("paths") {
+        // There they mean an entity of that name.
+        let last = template.rsplit('/').next().unwrap_or_default();
+        if ["messages", "purge", "redrive"].contains(&last) {
+            continue;
+        }
+        let path = template.replace("{path}", "events/Subscriptions/all");
+        let path = path.replace("{rule}", "$Default");
+        let has = |method: &str| item.get(method.to_lowercase()).is_some();
+        for method in METHODS.into_iter().filter(|method| !has(method)) {
+            let answer = http::exchange(
+                own.broker.address(),
+                &format!(
+                    "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                ),
+            );
+            assert!(
+                answer.starts_with("HTTP/1.1 405 "),
+                "{method} {path}: {answer}"
+            );
+            let allow = answer.lines().find_map(|line| line.strip_prefix("allow: "));
+            let allowed: BTreeSet<_> = allow.expect("what is allowed").split(", ").collect();
+            let documented = METHODS.into_iter().filter(|method| has(method));
+            let mut documented: BTreeSet<_> = documented.collect();
+            if documented.contains("GET") {
+                documented.insert("HEAD");
+            }
+            assert_eq!(allowed, documented, "{path}");
+        }
+    }
+    for path in ["/$railbus/", "/$railbus/nothing", "/$railbus/entitiesx"] {
+        assert_eq!(http::get(own.broker.address(), path).0, 404, "{path}");
+    }
+}
+
+#[test]
+fn what_the_document_does_not_allow_would_be_found() {
+    let own = Interface::of(start());
+    let schema = json!({"$ref": "#/components/schemas/Messages"});
+    let whole = json!({"allOf": [schema], "components": own.document["components"]});
+    let (schemas, index) = compiled(whole);
+    let valid = |instance: Value| schemas.validate(&instance, index).is_ok();
+    assert!(valid(
+        json!({"messages": [{"sequence-number": 1}], "next": 2})
+    ));
+    for wrong in [
+        json!({"messages": []}),
+        json!({"messages": [{"sequence-number": "1"}], "next": null}),
+        json!({"messages": [{"sequence-number": 1, "color": "red"}], "next": null}),
+        json!({"messages": [{"sequence-number": 1, "state": "gone"}], "next": null}),
+    ] {
+        assert!(!valid(wrong.clone()), "{wrong}");
+    }
+}
+
+/// The numbers, the bodies and what follows.
+fn browse(broker: &Broker, entity: &str, query: &str) -> (Vec<u64>, Vec<String>, Value) {
+    let path = format!("/$railbus/entities/{entity}/messages{query}");
+    let (status, body) = http::get(broker.address(), &path);
+    assert_eq!(status, 200, "{path}: {body}");
+    let answer: Value = serde_json::from_str(&body).expect("JSON");
+    let messages = answer["messages"].as_array().expect("a list");
+    let numbers = messages
+        .iter()
+        .map(|it| it["sequence-number"].as_u64().expect("a number"));
+    let bodies = messages
+        .iter()
+        .map(|it| it["body"].as_str().unwrap_or("-").to_owned());
+    (numbers.collect(), bodies.collect(), answer["next"].clone())
+}
+
+#[test]
+fn messages_are_browsed_by_part_and_left_as_they_are() {
+    let broker = start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    for body in ["a", "b", "c", "d", "e"] {
+        _ = peer.send(sender, body.as_bytes());
+    }
+    let receiver = peer.receiver("orders", 3);
+    let [deferred, dead, _locked] = [(); 3].map(|()| peer.receive(receiver));
+    let defer = DeliveryState::Modified {
+        delivery_failed: false,
+        undeliverable_here: true,
+        message_annotations: None,
+    };
+    _ = peer.settle(&deferred, defer);
+    _ = peer.settle(&dead, DeliveryState::Rejected(None));
+    let said = railbus(&broker, &["send", "orders", "later", "--delay", "1h"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let check = |query: &str, expected: &[(u64, &str)], next: Value| {
+        let (numbers, bodies, found) = browse(&broker, "orders", query);
+        let bodies = bodies.iter().map(String::as_str);
+        let shown: Vec<_> = numbers.into_iter().zip(bodies).collect();
+        assert_eq!((&shown[..], found), (expected, next), "{query}");
+    };
+    for _ in 0..2 {
+        check("", &[(3, "c"), (4, "d"), (5, "e")], Value::Null);
+        check("?count=2", &[(3, "c"), (4, "d")], json!(5));
+        check("?from=5&count=2", &[(5, "e")], Value::Null);
+        check("?part=deferred", &[(1, "a")], Value::Null);
+        check("?part=scheduled", &[(6, "later")], Value::Null);
+        check("?part=deadletter&count=1", &[(2, "b")], json!(3));
+        check("?part=dead-letter&from=3", &[], Value::Null);
+        check("?part=transfer-dead-letter", &[], Value::Null);
+    }
+    let refused = |path: &str, status: u16, why: &str| {
+        let path = format!("/$railbus/entities/{path}");
+        let (found, body) = http::get(broker.address(), &path);
+        assert_eq!(found, status, "{body}");
+        let answer: Value = serde_json::from_str(&body).expect("JSON");
+        let said = answer["error"].as_str().expect("a sentence");
+        assert!(said.contains(why), "{said}");
+    };
+    refused(
+        "orders/messages?count=1001",
+        400,
+        "count is a number from 1 to 1000",
+    );
+    refused("orders/messages?part=all", 400, "`all` is no part");
+    refused("nothing/messages", 404, "does not exist");
+    refused(
+        "events/messages",
+        400,
+        "a topic keeps no messages but scheduled ones",
+    );
+    refused(
+        "events/Subscriptions/all/Rules/messages",
+        404,
+        "the rule 'messages' does not exist",
+    );
+    refused(
+        "events/Subscriptions/all/Rules/messages/messages",
+        400,
+        "only queues and subscriptions",
+    );
+    let said = railbus(&broker, &["send", "events", "soon", "--delay", "1h"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let (_, bodies, _) = browse(&broker, "events", "?part=scheduled");
+    assert_eq!(bodies, ["soon"]);
+}
+
+#[test]
+fn an_answer_of_messages_is_bounded_in_bytes_and_goes_on_where_it_ended() {
+    let broker = start();
+    let path = "/$railbus/entities/orders";
+    let larger = json!({"max-message-size": "1MiB"}).to_string();
+    let (status, said) = http::request(broker.address(), "PATCH", path, &[], &larger);
+    assert_eq!(status, 200, "{said}");
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    let body = "x".repeat(200 << 10);
+    for _ in 0..40 {
+        _ = peer.send(sender, body.as_bytes());
+    }
+    _ = peer.send(sender, "y".repeat(257 << 10).as_bytes());
+    let (mut seen, mut from) = (Vec::new(), json!(1));
+    while let Some(number) = from.as_u64() {
+        let (numbers, bodies, next) =
+            browse(&broker, "orders", &format!("?count=1000&from={number}"));
+        assert!(
+            numbers.len() < 30,
+            "{} of 200 KiB in one answer",
+            numbers.len()
+        );
+        let whole = bodies.iter().filter(|it| it.len() == body.len()).count();
+        let cut = bodies.iter().filter(|it| *it == "-").count();
+        assert_eq!(whole + cut, bodies.len());
+        assert_eq!(cut, usize::from(numbers.contains(&41)));
+        seen.extend(numbers);
+        from = next;
+    }
+    let all: Vec<_> = (1..=41).collect();
+    assert_eq!(seen, all);
+    let (_, answer) = http::get(
+        broker.address(),
+        "/$railbus/entities/orders/messages?from=41",
+    );
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(answer["messages"][0]["body-bytes"], 257 << 10);
+}
