@@ -381,3 +381,73 @@ fn an_answer_of_messages_is_bounded_in_bytes_and_goes_on_where_it_ended() {
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     assert_eq!(answer["messages"][0]["body-bytes"], 257 << 10);
 }
+
+#[test]
+fn scheduled_and_deferred_messages_are_purged_by_filter_and_limit() {
+    let broker = start();
+    let send = |body: &str, more: &[&str]| {
+        let arguments = [&["send", "orders", body][..], more].concat();
+        let said = railbus(&broker, &arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+    };
+    for number in 0..5 {
+        let property = format!("n={number}");
+        send("later", &["--delay", "1h", "--property", &property]);
+    }
+    send("now", &["--count", "3"]);
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver("orders", 3);
+    for received in [(); 3].map(|()| peer.receive(receiver)) {
+        let defer = DeliveryState::Modified {
+            delivery_failed: false,
+            undeliverable_here: true,
+            message_annotations: None,
+        };
+        _ = peer.settle(&received, defer);
+    }
+    send("stays", &[]);
+    let check = |arguments: &[&str], said: &str, left: [usize; 3]| {
+        let arguments = [&["purge", "orders"][..], arguments].concat();
+        let purged = railbus(&broker, &arguments);
+        assert_eq!((purged.code, &*purged.out), (0, said), "{}", purged.err);
+        let parts = ["active", "scheduled", "deferred"];
+        let found = parts.map(|part| browse(&broker, "orders", &format!("?part={part}")).0.len());
+        assert_eq!(found, left, "{arguments:?}");
+    };
+    let scheduled = ["--part", "scheduled"];
+    check(
+        &[&scheduled[..], &["--dry-run"]].concat(),
+        "selected 5\n",
+        [1, 5, 3],
+    );
+    check(
+        &[&scheduled[..], &["--filter", "n > 2"]].concat(),
+        "purged 2\n",
+        [1, 3, 3],
+    );
+    check(
+        &[&scheduled[..], &["--limit", "1"]].concat(),
+        "purged 1\n",
+        [1, 2, 3],
+    );
+    check(
+        &[&scheduled[..], &["--rate", "1000"]].concat(),
+        "purged 2\n",
+        [1, 0, 3],
+    );
+    let deferred = ["--part", "deferred"];
+    check(
+        &[&deferred[..], &["--limit", "2"]].concat(),
+        "purged 2\n",
+        [1, 0, 1],
+    );
+    check(&deferred, "purged 1\n", [1, 0, 0]);
+    let topic = ["send", "events", "soon", "--delay", "1h"];
+    assert_eq!(railbus(&broker, &topic).code, 0);
+    let said = railbus(&broker, &["purge", "events", "--part", "scheduled"]);
+    assert_eq!((said.code, &*said.out), (0, "purged 1\n"), "{}", said.err);
+    let body = json!({"part": "scheduled"}).to_string();
+    let path = "/$railbus/entities/orders/redrive";
+    let (status, _) = http::request(broker.address(), "POST", path, &[], &body);
+    assert_eq!(status, 400);
+}

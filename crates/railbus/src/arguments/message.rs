@@ -194,6 +194,10 @@ pub struct SurgeryArguments {
 pub enum Part {
     /// Those that can be received
     Active,
+    /// Those that wait for their time
+    Scheduled,
+    /// Those that were deferred
+    Deferred,
     /// Dead letters
     DeadLetter,
     /// Those that could not be forwarded

@@ -7,12 +7,13 @@
 //! what is locked by others stays. No more go than there are when it begins, so that what comes back
 //! to the dead letters meanwhile is not put back again and again. A client that goes ends it.
 
+mod aside;
 mod run;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{EntityInfo, Subqueue};
+use broker::{EntityInfo, MessageState, Subqueue};
 use bytes::Bytes;
 use filter::Selector;
 use hyper::StatusCode;
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 
 use super::{Place, Refusal, show};
 use crate::desk::Desk;
+use aside::Aside;
 use run::Run;
 
 /// What is done to messages.
@@ -49,6 +51,8 @@ struct Wanted {
 #[serde(rename_all = "kebab-case")]
 enum Part {
     Active,
+    Scheduled,
+    Deferred,
     DeadLetter,
     TransferDeadLetter,
 }
@@ -59,6 +63,8 @@ struct Job {
     deed: Deed,
     entity: EntityId,
     subqueue: Subqueue,
+    /// Of messages that no receiver is given.
+    aside: Option<MessageState>,
     selector: Option<Arc<Selector>>,
     /// At most so many.
     limit: u64,
@@ -82,7 +88,10 @@ pub async fn work(
     };
     let info = show::describe(desk, &path).await?;
     let job = Job::new(deed, &wanted, &info)?;
-    let done = Run::new(desk, &job).run(client).await?;
+    let done = match job.aside {
+        Some(state) => Aside::new(desk, &job, state).run(client).await?,
+        None => Run::new(desk, &job).run(client).await?,
+    };
     let name = match deed {
         _ if job.dry_run => "selected",
         Deed::Purge => "purged",
@@ -101,6 +110,8 @@ impl Job {
         });
         let (subqueue, count) = match part {
             Part::Active => (Subqueue::Main, queue.active),
+            Part::Scheduled => (Subqueue::Main, queue.scheduled),
+            Part::Deferred => (Subqueue::Main, queue.deferred),
             Part::DeadLetter => (Subqueue::DeadLetter, queue.dead_letter),
             Part::TransferDeadLetter => (Subqueue::TransferDeadLetter, queue.transfer_dead_letter),
         };
@@ -109,8 +120,8 @@ impl Job {
                 "only dead letters can be put back: part is dead-letter or transfer-dead-letter";
             return Err(Refusal::Bad(text.to_owned()));
         }
-        if queue.kind == broker::EntityKind::Topic {
-            let text = "a topic keeps no messages; its subscriptions do";
+        if queue.kind == broker::EntityKind::Topic && part != Part::Scheduled {
+            let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
             return Err(Refusal::Bad(text.to_owned()));
         }
         if wanted.rate == Some(0) {
@@ -126,6 +137,11 @@ impl Job {
             deed,
             entity: queue.id,
             subqueue,
+            aside: match part {
+                Part::Scheduled => Some(MessageState::Scheduled),
+                Part::Deferred => Some(MessageState::Deferred),
+                Part::Active | Part::DeadLetter | Part::TransferDeadLetter => None,
+            },
             selector: selector.map(Arc::new),
             limit: wanted.limit.unwrap_or(u64::MAX).min(count),
             pace: wanted.rate.map(|rate| Duration::from_secs(1) / rate),

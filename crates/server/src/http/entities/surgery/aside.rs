@@ -1,0 +1,197 @@
+//! Aside: scheduled and deferred messages, which no receiver is given, are looked at and taken by
+//! their numbers.
+//!
+//! As many as are looked at once go in one step, all or none. If one of them has gone on meanwhile (its
+//! time has come, somebody holds it) they are taken one by one, and that one stays.
+
+use broker::{Browsed, Command, MessageState, Output, ReceiveMode, RequestError};
+use filter::{Facts, Message, Selector};
+use store::SequenceNumber;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::Refusal;
+use super::Job;
+use super::run::Done;
+use crate::desk::Desk;
+
+/// Messages that are looked at in one step.
+const BATCH: u64 = 250;
+/// No more are looked at that have so many bytes together.
+const LOOK_BYTES: usize = 1 << 20;
+
+/// One purge at work.
+pub struct Aside<'a> {
+    desk: &'a mut Desk,
+    job: &'a Job,
+    /// Scheduled or deferred.
+    state: MessageState,
+    /// What has been looked at ends before this.
+    next: SequenceNumber,
+    done: Done,
+}
+
+impl<'a> Aside<'a> {
+    pub fn new(desk: &'a mut Desk, job: &'a Job, state: MessageState) -> Self {
+        Self {
+            desk,
+            job,
+            state,
+            next: SequenceNumber::FIRST,
+            done: Done::default(),
+        }
+    }
+
+    /// Works until all is done, nothing more is there, or the client has gone.
+    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<Done, Refusal> {
+        let pace = self.job.pace.filter(|_| !self.job.dry_run);
+        let mut left = self.job.limit;
+        while left > 0 && !client.is_closed() {
+            let began = Instant::now();
+            // What is to go slowly goes evenly.
+            let wanted = if pace.is_some() { 1 } else { left.min(BATCH) };
+            let most = if self.job.selector.is_some() {
+                BATCH
+            } else {
+                wanted
+            };
+            let found = self.look(most).await?;
+            let Some(last) = found.last() else {
+                break;
+            };
+            self.next = last.number.next();
+            let mut numbers = self.selected(&found).await;
+            if let Some(beyond) = usize::try_from(wanted).ok().and_then(|at| numbers.get(at)) {
+                self.next = *beyond;
+                numbers.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+            }
+            left -= numbers.len() as u64;
+            let is_slow = !numbers.is_empty() && left > 0;
+            self.take(numbers).await?;
+            if let Some(pace) = pace.filter(|_| is_slow) {
+                tokio::time::sleep_until(began + pace).await;
+            }
+        }
+        Ok(self.done)
+    }
+
+    async fn look(&mut self, count: u64) -> Result<Vec<Browsed>, Refusal> {
+        let command = Command::Peek {
+            request: self.desk.request(0),
+            entity: self.job.entity,
+            subqueue: self.job.subqueue,
+            state: Some(self.state),
+            from: self.next,
+            count: usize::try_from(count).unwrap_or(usize::MAX),
+            max_bytes: LOOK_BYTES,
+        };
+        let result = self.ask(command, |output| match output {
+            Output::Browsed { result, .. } => Some(result),
+            _ => None,
+        });
+        let found = result.await?;
+        found.map_err(|error| Refusal::Bad(error.to_string()))
+    }
+
+    /// The numbers of those that the filter is true of. Others have their turn in between, since a
+    /// filter may take some milliseconds.
+    async fn selected(&self, found: &[Browsed]) -> Vec<SequenceNumber> {
+        let mut numbers = Vec::new();
+        for message in found {
+            let is_selected = match &self.job.selector {
+                Some(selector) => {
+                    tokio::task::yield_now().await;
+                    judge(selector, message)
+                }
+                None => true,
+            };
+            if is_selected {
+                numbers.push(message.number);
+            }
+        }
+        numbers
+    }
+
+    async fn take(&mut self, numbers: Vec<SequenceNumber>) -> Result<(), Refusal> {
+        let count = numbers.len() as u64;
+        if self.job.dry_run || count == 0 {
+            self.done.count += count;
+            return Ok(());
+        }
+        match self.remove(numbers.clone()).await? {
+            Ok(()) => self.done.count += count,
+            Err(error @ (RequestError::SessionLockLost | RequestError::LockedWithSession)) => {
+                let text = format!("{error}; deferred messages of a session are its holder's");
+                return Err(Refusal::Bad(text));
+            }
+            Err(_) => {
+                for number in numbers {
+                    match self.remove(vec![number]).await? {
+                        Ok(()) => self.done.count += 1,
+                        Err(_) => self.done.kept += 1,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all of them or none.
+    async fn remove(
+        &mut self,
+        numbers: Vec<SequenceNumber>,
+    ) -> Result<Result<(), RequestError>, Refusal> {
+        let (request, entity) = (self.desk.request(0), self.job.entity);
+        let command = match self.state {
+            MessageState::Scheduled => Command::CancelScheduled {
+                request,
+                entity,
+                numbers,
+            },
+            MessageState::Active | MessageState::Deferred => Command::ReceiveDeferred {
+                request,
+                entity,
+                subqueue: self.job.subqueue,
+                numbers,
+                mode: ReceiveMode::ReceiveAndDelete,
+                max_bytes: usize::MAX,
+            },
+        };
+        let pick = |output| match output {
+            Output::Cancelled { result, .. } => Some(result),
+            Output::Deferred { result, .. } => Some(result.map(drop)),
+            _ => None,
+        };
+        self.ask(command, pick).await
+    }
+
+    async fn ask<T>(
+        &mut self,
+        command: Command,
+        pick: impl Fn(Output) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        self.desk.tell(vec![command]).await?;
+        loop {
+            let said = self.desk.hear().await?;
+            if let Some(answer) = said.into_iter().find_map(&pick) {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// Whether a condition is true of a message as it is shown.
+fn judge(selector: &Selector, message: &Browsed) -> bool {
+    let signed = |value: u64| i64::try_from(value).ok();
+    let facts = Facts {
+        enqueued_time_ms: signed(message.enqueued.0),
+        expires_at_ms: message.expires.and_then(|at| signed(at.0)),
+        sequence_number: signed(message.number.0),
+        enqueued_sequence_number: signed(message.enqueued_number.0),
+        delivery_count: Some(message.delivery_count),
+        state: Some(message.state as i32),
+        ..Facts::default()
+    };
+    let encoded = servicebus::browsed(message);
+    Message::read(&encoded, facts).is_ok_and(|message| selector.selects(&message))
+}
