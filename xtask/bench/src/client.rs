@@ -1,4 +1,4 @@
-//! Client: one connection of the load generator, a non-blocking socket and the AMQP engine.
+//! Client: one connection of the load generator, a wire that never waits and the AMQP engine.
 //!
 //! It signs in and begins one session. What it does there is its [`Work`].
 
@@ -17,6 +17,7 @@ use super::place::Place;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::transactor::Transactor;
+use super::wire::Wire;
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
@@ -39,7 +40,7 @@ pub enum Work {
 
 /// One connection.
 pub struct Client {
-    stream: TcpStream,
+    stream: Wire,
     engine: Connection,
     work: Work,
     input: BytesMut,
@@ -52,9 +53,7 @@ pub struct Client {
 impl Client {
     /// Connects to `place` and asks for everything that `work` needs, without waiting.
     pub fn connect(place: &Place, mut work: Work) -> Result<Self> {
-        let stream = TcpStream::connect(place.address)?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
+        let stream = Wire::connect(place.address, place.trust.as_ref())?;
         let mut engine = Connection::new(Side::Client, config(place), Mono(0));
         let session = engine.begin();
         match &mut work {
@@ -82,7 +81,7 @@ impl Client {
 
     /// The socket, to wait for it.
     pub fn stream(&self) -> &TcpStream {
-        &self.stream
+        self.stream.socket()
     }
 
     /// What it does, and how far it is.
@@ -171,11 +170,17 @@ impl Client {
 
     /// Reads what is there and handles it.
     pub fn read(&mut self, now: Instant) -> Result<()> {
+        while self.take(now)? && self.stream.holds_back() {}
+        Ok(())
+    }
+
+    /// Reads once; says whether there was something.
+    fn take(&mut self, now: Instant) -> Result<bool> {
         self.scratch.resize(READ, 0);
         match self.stream.read(&mut self.scratch) {
             Ok(0) => bail!("the broker closed the connection"),
             Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error.into()),
         }
         let mono = self.mono(now);
@@ -187,7 +192,7 @@ impl Client {
             // A thousand idle connections should not cost the generator 256 MiB.
             self.scratch = Vec::new();
         }
-        Ok(())
+        Ok(true)
     }
 
     fn handle(&mut self, now: Instant, event: Event) -> Result<()> {
@@ -266,7 +271,10 @@ impl Client {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(false)
+        match self.stream.flush() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+            flushed => Ok(flushed.map(|()| false)?),
+        }
     }
 
     fn mono(&self, now: Instant) -> Mono {

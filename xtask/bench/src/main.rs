@@ -41,6 +41,7 @@ mod site;
 mod throughput;
 mod topics;
 mod transactor;
+mod wire;
 
 use results::Results;
 use site::Site;
@@ -85,6 +86,8 @@ pub enum Row {
     Four,
     /// Sending and receiving 1 KiB at once
     Both,
+    /// Sending and receiving 1 KiB at once, within TLS
+    Tls,
     /// Sending and receiving 64 B at once
     Small,
     /// Sending and receiving 16 KiB at once
@@ -233,6 +236,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Disk => disk::measure(site, throughput::group(site, scale, 1, results)?, results),
         Row::Four => throughput::backlog(site, scale, 4, results),
         Row::Both => throughput::both(site, scale, 1_024, results),
+        Row::Tls => throughput::tls(site, scale, results),
         Row::Small => throughput::both(site, scale, 64, results),
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::client::{Client, Work};
 use super::drive;
 use super::receiver::Settling;
+use super::wire::Trust;
 
 /// Between two tries to open a connection to a broker that starts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -28,6 +29,8 @@ pub struct Place {
     pub prefix: &'static str,
     /// The process that all of its processes descend from.
     pub pid: u32,
+    /// Whom its clients trust, if they go within TLS.
+    pub trust: Option<Trust>,
 }
 
 impl Place {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -13,6 +14,7 @@ use xtask::workspace::Workspace;
 use super::group;
 use super::place::Place;
 use super::receiver::Settling;
+use super::wire::Trust;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
@@ -141,6 +143,22 @@ impl Fresh {
             settling: Settling::Second,
             prefix: "",
             pid: self.broker.pid(),
+            trust: None,
+        })
+    }
+
+    /// Where it is for clients that go within TLS, by its own authority.
+    pub fn place_within_tls(&self, site: &Site) -> Result<Place> {
+        let file = self.data.path().join("ca.pem");
+        let mut command = Command::new(&site.program);
+        command.args(["ca", "export", "--data-dir"]);
+        command.arg(store(self.data.path())).arg("--out").arg(&file);
+        let status = command.status().context("starting `railbus ca export`")?;
+        anyhow::ensure!(status.success(), "`railbus ca export` ended with {status}");
+        let trust = Trust::new(&std::fs::read(&file)?)?;
+        Ok(Place {
+            trust: Some(trust),
+            ..self.place()?
         })
     }
 

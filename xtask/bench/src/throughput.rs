@@ -120,6 +120,15 @@ pub fn buffered(site: &Site, scale: Scale, results: &mut Results) -> Result<()> 
     fresh.stop()
 }
 
+/// Does that with 1 KiB within TLS.
+pub fn tls(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let fresh = site.fresh()?;
+    let place = fresh.place_within_tls(site)?;
+    let row = "send, receive, settle 1 KiB, within TLS";
+    both_called(&place, scale, 1_024, row, results)?;
+    fresh.stop()
+}
+
 /// Does that at any broker.
 pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
     let row = format!("send, receive, settle {}", bytes(size));

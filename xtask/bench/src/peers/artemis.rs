@@ -104,6 +104,7 @@ impl Peer for Artemis {
             settling: Settling::First,
             prefix: "",
             pid: launch.pid(),
+            trust: None,
         };
         place.await_session(|| launch.check())?;
         Ok(Running {

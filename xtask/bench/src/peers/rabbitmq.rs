@@ -119,6 +119,7 @@ impl Peer for Rabbitmq {
             settling: Settling::Answered,
             prefix: "/queues/",
             pid: server.pid(),
+            trust: None,
         };
         place.await_session(|| server.check())?;
         Ok(Running {
