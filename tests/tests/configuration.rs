@@ -187,11 +187,12 @@ fn a_reload_that_the_broker_refuses_takes_over_neither_keys_nor_limits_nor_entit
 fn entities_and_limits_are_reloaded_on_a_signal() {
     let setup = Setup::new();
     let broker = setup.start();
-    let text = "[limits]\nconnections = 1\n[[queues]]\nname = 'orders'\nlock-duration = 'PT30S'\n\
-                [[queues]]\nname = 'new'\n";
+    let text = "[limits]\nconnections = 1\noperations-per-transaction = 5\n\
+                [[queues]]\nname = 'orders'\nlock-duration = 'PT30S'\n[[queues]]\nname = 'new'\n";
     write(&setup, "railbus.toml", text);
     broker.signal(Signal::HUP);
     broker.wait_for_log("reloaded: limits.connections - -> 1");
+    broker.wait_for_log("reloaded: limits.operations-per-transaction - -> 5");
     broker.wait_for_log("reloaded: update queue orders: lock-duration PT1M -> PT30S");
     broker.wait_for_log("reloaded: create queue new");
     assert_eq!(entity(&broker, "orders").1["lock-duration"], "PT30S");
