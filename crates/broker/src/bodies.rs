@@ -1,17 +1,20 @@
 //! Bodies: the messages that are in memory, within a budget for the whole broker.
 //!
-//! When the budget is passed, bodies go that are chosen as if by lot; they can be read from the store
-//! again. A queue is read in the order in which it was written, so if the oldest went, a receiver a
-//! little further behind than the budget reaches would find none of its messages here, and if the
-//! newest went, a queue that nobody reads would keep the place of all others. By lot the former
-//! finds most, and what the latter has dwindles.
+//! When the budget is passed, some go; they can be read from the store again. The lot falls on a body,
+//! so on an entity that has many, and the newest of those goes that arrived at that entity. A queue is
+//! read in the order in which it was written: so its first messages stay, which are wanted first, and
+//! those that were read back stay until they are handed out. If the oldest went, a receiver that is
+//! further behind than the budget reaches would find none of its messages here; and a queue that nobody
+//! reads gives up its place to the others bit by bit.
 //!
 //! Handles survive that: a handle whose body has gone resolves to nothing. Nothing goes before
 //! [`Bodies::trim`], so what a step brings in is there for all of that step.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use store::EntityId;
 
 use crate::patch::Patch;
 use crate::topic::Distribution;
@@ -63,7 +66,17 @@ struct Slot {
     generation: u32,
     /// Where in `occupied` the slot stands.
     place: u32,
+    /// Where its body arrived, if it did and was not read back.
+    arrival: Option<Arrival>,
     body: Option<Body>,
+}
+
+/// A place among the bodies that arrived at one entity.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    entity: EntityId,
+    older: u32,
+    newer: u32,
 }
 
 /// The bodies by slot.
@@ -72,6 +85,8 @@ pub(crate) struct Bodies {
     slots: Vec<Slot>,
     occupied: Vec<u32>,
     vacant: Vec<u32>,
+    /// The newest arrival at each entity that has any.
+    newest: HashMap<EntityId, u32>,
     lots: Lots,
     bytes: usize,
     limit: usize,
@@ -85,6 +100,7 @@ impl Bodies {
             slots: Vec::new(),
             occupied: Vec::new(),
             vacant: Vec::new(),
+            newest: HashMap::new(),
             lots: Lots(0),
             bytes: 0,
             limit,
@@ -92,10 +108,21 @@ impl Bodies {
         }
     }
 
-    /// Takes in a body as received: its payload is copied if it is small and outlives the step.
-    pub(crate) fn put_received(&mut self, body: Body) -> BodyRef {
+    /// Takes in a body as `entity` has received it: its payload is copied if it is small and outlives
+    /// the step.
+    pub(crate) fn put_received(&mut self, entity: EntityId, body: Body) -> BodyRef {
         let small = body.payload.len() <= COPY_LIMIT;
         let body = self.put(body);
+        let older = self.newest.insert(entity, body.slot).unwrap_or(NIL);
+        if let Some(before) = self.arrival_mut(older) {
+            before.newer = body.slot;
+        }
+        let newer = NIL;
+        self.slots[body.slot as usize].arrival = Some(Arrival {
+            entity,
+            older,
+            newer,
+        });
         if small {
             self.fresh.push(body);
         }
@@ -135,8 +162,10 @@ impl Bodies {
     /// The end of a step: copies what stays out of its read buffer and keeps the budget.
     pub(crate) fn trim(&mut self) {
         while self.bytes > self.limit && !self.occupied.is_empty() {
-            let drawn = self.lots.draw(self.occupied.len());
-            drop(self.vacate(self.occupied[drawn]));
+            let drawn = self.occupied[self.lots.draw(self.occupied.len())];
+            let arrival = self.slots[drawn as usize].arrival;
+            let newest = arrival.and_then(|arrival| self.newest.get(&arrival.entity));
+            drop(self.vacate(newest.copied().unwrap_or(drawn)));
         }
         for index in 0..self.fresh.len() {
             if let Some(slot) = self.slot_of(self.fresh[index])
@@ -153,6 +182,7 @@ impl Bodies {
         self.slots.push(Slot {
             generation: 0,
             place: NIL,
+            arrival: None,
             body: None,
         });
         slot
@@ -169,14 +199,40 @@ impl Bodies {
         let emptied = &mut self.slots[slot as usize];
         let body = emptied.body.take().expect("only occupied slots are listed");
         emptied.generation = emptied.generation.wrapping_add(1);
-        let place = emptied.place;
+        let (place, arrival) = (emptied.place, emptied.arrival.take());
         self.occupied.swap_remove(place as usize);
         if let Some(moved) = self.occupied.get(place as usize) {
             self.slots[*moved as usize].place = place;
         }
+        if let Some(arrival) = arrival {
+            self.unlink(arrival);
+        }
         self.vacant.push(slot);
         self.bytes -= cost(&body);
         body
+    }
+
+    /// Joins what is older and what is newer than something that goes.
+    fn unlink(&mut self, arrival: Arrival) {
+        let Arrival {
+            entity,
+            older,
+            newer,
+        } = arrival;
+        if let Some(before) = self.arrival_mut(older) {
+            before.newer = newer;
+        }
+        if let Some(behind) = self.arrival_mut(newer) {
+            behind.older = older;
+        } else if older == NIL {
+            self.newest.remove(&entity);
+        } else {
+            self.newest.insert(entity, older);
+        }
+    }
+
+    fn arrival_mut(&mut self, slot: u32) -> Option<&mut Arrival> {
+        self.slots.get_mut(slot as usize)?.arrival.as_mut()
     }
 }
 
@@ -229,24 +285,44 @@ mod tests {
     }
 
     #[test]
-    fn who_is_a_little_too_far_behind_finds_most_and_what_nobody_reads_dwindles() {
+    fn a_queue_keeps_its_first_messages_and_one_that_nobody_reads_gives_way() {
         const ROOM: usize = 1_000;
         let mut bodies = Bodies::new(ROOM * (100 + OVERHEAD));
-        let unread: Vec<_> = (0..ROOM).map(|_| bodies.put(body(100))).collect();
+        let arrive = |bodies: &mut Bodies, entity| {
+            let arrived = bodies.put_received(EntityId(entity), body(100));
+            bodies.trim();
+            arrived
+        };
+        let unread: Vec<_> = (0..2 * ROOM).map(|_| arrive(&mut bodies, 1)).collect();
+        assert_eq!(resident(&bodies, &unread[..ROOM]), ROOM);
         let mut behind = VecDeque::new();
         let (mut found, mut read) = (0, 0);
         for _ in 0..20 * ROOM {
-            behind.push_back(bodies.put(body(100)));
-            bodies.trim();
-            // A fifth more than there is room for.
-            if behind.len() > ROOM * 6 / 5 {
-                let oldest = behind.pop_front().unwrap();
+            behind.push_back(arrive(&mut bodies, 2));
+            // Twice as much as there is room for.
+            if behind.len() > 2 * ROOM {
+                let first = behind.pop_front().unwrap();
                 read += 1;
-                found += usize::from(bodies.take(oldest).is_some());
+                found += usize::from(bodies.take(first).is_some());
             }
         }
-        assert!(found * 2 > read, "{found} of {read}");
-        assert!(resident(&bodies, &unread) < ROOM / 20);
+        assert!(found * 3 > read, "{found} of {read}");
+        assert!(resident(&bodies, &unread) < ROOM / 2);
+    }
+
+    #[test]
+    fn what_was_read_back_outlasts_what_has_just_arrived() {
+        let mut bodies = Bodies::new(10 * (100 + OVERHEAD));
+        let arrived: Vec<_> = (0..8)
+            .map(|_| bodies.put_received(EntityId(1), body(100)))
+            .collect();
+        let read: Vec<_> = (0..2).map(|_| bodies.put(body(100))).collect();
+        for _ in 0..20 {
+            bodies.put_received(EntityId(1), body(100));
+            bodies.trim();
+        }
+        assert!(resident(&bodies, &read) + resident(&bodies, &arrived) >= 8);
+        assert!(bodies.is_resident(arrived[0]));
     }
 
     #[test]
@@ -266,8 +342,8 @@ mod tests {
         let buffer = Bytes::from(vec![1; 64 * 1024]);
         let mut bodies = Bodies::new(1 << 20);
         let received = |payload| Body::new(payload, None);
-        let small = bodies.put_received(received(buffer.slice(10..20)));
-        let large = bodies.put_received(received(buffer.slice(0..COPY_LIMIT + 1)));
+        let small = bodies.put_received(EntityId(1), received(buffer.slice(10..20)));
+        let large = bodies.put_received(EntityId(1), received(buffer.slice(0..COPY_LIMIT + 1)));
         bodies.trim();
         let own = bodies.take(small).unwrap().payload;
         assert_ne!(own.as_ptr(), buffer[10..].as_ptr());
@@ -281,7 +357,9 @@ mod tests {
     #[test]
     fn taking_one_leaves_the_others() {
         let mut bodies = Bodies::new(1 << 20);
-        let refs: Vec<_> = (0..5).map(|len| bodies.put(body(len))).collect();
+        let refs: Vec<_> = (0..5)
+            .map(|len| bodies.put_received(EntityId(1), body(len)))
+            .collect();
         for taken in [1, 4, 0] {
             assert_eq!(bodies.take(refs[taken]).unwrap().payload.len(), taken);
         }
@@ -290,5 +368,6 @@ mod tests {
         bodies.trim();
         assert_eq!(resident(&bodies, &refs), 0);
         assert_eq!((bodies.bytes, bodies.occupied.len()), (0, 0));
+        assert!(bodies.newest.is_empty());
     }
 }

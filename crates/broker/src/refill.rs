@@ -15,8 +15,11 @@ use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::Ask;
 
-/// Most messages and bytes of bodies that are fetched at once.
-const FETCH_MESSAGES: usize = 512;
+/// Most messages that are fetched at once. A fetch waits for what was submitted before it, so this is
+/// also what can be read back in the time of a commit.
+const FETCH_MESSAGES: usize = 1_024;
+/// Most bytes of bodies at once: this part of their budget, and not less than a mebibyte.
+const FETCH_SHARE: usize = 4;
 const FETCH_BYTES: usize = 1 << 20;
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;
@@ -67,7 +70,8 @@ impl Queue {
         }
     }
 
-    /// Asks for the bodies of the first messages that are wanted and not in memory.
+    /// Asks for the bodies of the first messages that are wanted. Those among them that are in memory
+    /// are asked for too: they may have gone when the others are there, and are needed in order.
     pub(crate) fn fetch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
         let place = self.place(subqueue);
         let sub = &self.subs[subqueue as usize];
@@ -79,15 +83,13 @@ impl Queue {
         } else {
             self.wanted(subqueue, cx)
         };
+        let most_bytes = FETCH_BYTES.max(cx.shared.settings.body_bytes / FETCH_SHARE);
         let mut bytes = 0_usize;
         let mut numbers = Vec::new();
         let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
         for (number, entry) in first.take(most) {
-            if cx.shared.bodies.is_resident(entry.body) {
-                continue;
-            }
             bytes = bytes.saturating_add(entry.row.size as usize);
-            if bytes > FETCH_BYTES && !numbers.is_empty() {
+            if bytes > most_bytes && !numbers.is_empty() {
                 break;
             }
             numbers.push(number);

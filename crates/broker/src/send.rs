@@ -223,7 +223,7 @@ impl Queue {
             body: BodyRef::NONE,
         };
         if self.keeps_next(subqueue, session, cx) {
-            entry.body = cx.shared.bodies.put_received(body);
+            entry.body = cx.shared.bodies.put_received(self.id, body);
         }
         match subqueue {
             Subqueue::Main => self.enter_active(session, number, entry, cx),

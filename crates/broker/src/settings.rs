@@ -217,7 +217,7 @@ impl Default for BrokerSettings {
             forward_failures: ForwardFailures::Transfer,
             window: 65_536,
             body_bytes: 16 << 20,
-            outlet_bytes: 4 << 20,
+            outlet_bytes: 8 << 20,
             turn_work: 1_024,
             max_locked: 1 << 20,
             locked_bytes: 64 << 20,
