@@ -230,7 +230,12 @@ impl Queue {
                 self.note_first_scheduled(&peek, &rows);
                 // What was activated meanwhile is to be found where it is now.
                 peek.until = self.head.next_number;
-                peek.take_scheduled(rows, &touched);
+                let cut = peek.take_scheduled(rows, &touched);
+                if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
+                    // All that was read has gone on; those behind it have not been looked at.
+                    peek.stage = Stage::Scheduled;
+                    peek.from = std::mem::replace(&mut peek.until, self.head.next_number);
+                }
                 self.peek_on(peek, cx);
             }
             Stage::Known => {
@@ -286,8 +291,12 @@ impl Peek {
         }
     }
 
-    /// Those that are still there; where they were cut off all others are too.
-    fn take_scheduled(&mut self, rows: Vec<StoredMessage>, touched: &BTreeSet<SequenceNumber>) {
+    /// Those that are still there; where they were cut off all others are too. Returns whether they were.
+    fn take_scheduled(
+        &mut self,
+        rows: Vec<StoredMessage>,
+        touched: &BTreeSet<SequenceNumber>,
+    ) -> bool {
         let bytes: usize = rows.iter().map(size_of_body).sum();
         let cut = rows.len() >= self.count || bytes >= self.max_bytes;
         if cut && let Some(last) = rows.last() {
@@ -298,6 +307,7 @@ impl Peek {
             .retain(|stored| !touched.contains(&stored.number));
         self.stage = Stage::Known;
         self.cursor = self.from;
+        cut
     }
 
     /// Merges the deferred ones; what they were cut off at cuts off the others too.

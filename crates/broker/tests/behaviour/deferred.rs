@@ -337,3 +337,23 @@ fn a_peek_can_be_of_one_state_alone() {
         "#]],
     );
 }
+
+#[test]
+fn a_peek_of_scheduled_messages_goes_on_behind_those_that_fall_due_meanwhile() {
+    check(
+        "
+        0s send a+2s b+60s c+61s
+        0s reads late
+        1s peek 1 1 state=scheduled
+        3s answer
+        3s answer
+        4s peek 2 1 state=scheduled
+        4s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            3s peek: #2 b Scheduled
+            4s peek: #2 b Scheduled
+        "#]],
+    );
+}
