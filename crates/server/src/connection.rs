@@ -115,6 +115,7 @@ impl<S: Stream> Connection<S> {
                 tokio::task::yield_now().await;
             }
         }
+        self.count_told();
         if !self.is_gone {
             self.linger().await;
         }

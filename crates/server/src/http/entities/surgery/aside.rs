@@ -124,14 +124,16 @@ impl<'a> Aside<'a> {
                 let text = format!("{error}; deferred messages of a session are its holder's");
                 return Err(Refusal::Bad(text));
             }
-            Err(_) => {
+            Err(RequestError::MessageNotFound(_)) => {
                 for number in numbers {
                     match self.remove(vec![number]).await? {
                         Ok(()) => self.done.count += 1,
-                        Err(_) => self.done.kept += 1,
+                        Err(RequestError::MessageNotFound(_)) => self.done.kept += 1,
+                        Err(error) => return Err(Refusal::Bad(error.to_string())),
                     }
                 }
             }
+            Err(error) => return Err(Refusal::Bad(error.to_string())),
         }
         Ok(())
     }
