@@ -29,9 +29,10 @@ impl Ledger {
             (Some(from), None) if changes.removed.contains(&from.entity) => Ok(()),
             (Some(from), None) if !self.books.is_live(from.entity) => Ok(()),
             (Some(from), None) => self.explain_departure(moved, from, commit),
-            // Why it went there was written with it, and went with its entity.
+            // The reason of a dead letter and the body of a redriven one went with their entity.
             (Some(from), Some(to))
-                if from.entity == to.entity && changes.removed.contains(&to.entity) =>
+                if changes.removed.contains(&to.entity)
+                    && [from.part, to.part].contains(&Part::DeadLetter) =>
             {
                 Ok(())
             }

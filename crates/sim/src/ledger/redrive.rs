@@ -146,7 +146,8 @@ impl Ledger {
         } = redrive;
         check_standing(standing, done, || format!("redriving message {id:?}"))?;
         let entry = id.and_then(|id| self.entries.get(&id));
-        if done && entry.is_some_and(|entry| entry.lives.len() <= lives) {
+        let stands = |entry: &Entry| !entry.buried && entry.lives.len() <= lives;
+        if done && entry.is_some_and(stands) {
             let what = format!("redriving message {id:?} was answered and it is where it was");
             return Err(Violation::new("I2", what));
         }
