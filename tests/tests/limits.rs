@@ -141,11 +141,10 @@ fn unfinished_messages_beyond_the_limit_detach_their_link() {
     let broker = limited("partial-bytes-per-connection = '64KiB'");
     let mut peer = Peer::connect(broker.address());
     let sender = peer.sender("orders");
-    let cookie = peer.send_only(sender, &vec![7; 200 * 1024]);
+    peer.send_only(sender, &vec![7; 200 * 1024]);
     let error = peer.detached(sender).expect("the broker says why");
     assert_eq!(error.condition.as_str(), TOO_MANY);
     assert_eq!(told(&broker, "link", TOO_MANY), 1);
-    assert!(cookie > 0);
     check_works(&broker);
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
+use std::time::Instant;
 
 use amqp::DeliveryState;
 use e2e::{Broker, PATIENCE, Peer, Setup, http, message};
@@ -221,10 +222,13 @@ fn who_may_not_any_more_gets_nothing_at_the_end_of_a_wait() {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| take(taker));
         let attached = "railbus_entity_receivers{entity=\"orders\"} 1\n";
+        let asked = Instant::now();
         while !ask(&broker, "GET", "/metrics", &[owner], "")
             .body
             .contains(attached)
-        {}
+        {
+            assert!(asked.elapsed() < PATIENCE, "nobody is attached");
+        }
         let file = setup.directory().join("railbus.toml");
         fs::write(file, with("another-key-of-the-taker")).expect("the directory is ours");
         broker.signal(Signal::HUP);
