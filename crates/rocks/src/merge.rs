@@ -1,10 +1,11 @@
 //! Merge: from the write sets of a group to one batch for RocksDB.
 //!
-//! First come all puts of rows and bodies, in the order of their keys, then their removals, in runs;
-//! interleaved they cost a microsecond more per message, and a memtable finds the place of a neighbour
-//! without a search. Since no number is ever used twice the order does not matter for them. Every other family keeps its order, but of several heads of one entity only the last
-//! is written, and so it is with counts of copies. A message that is sent and settled within the
-//! group is not written at all.
+//! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
+//! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
+//! microsecond more per message. Since no number is ever used twice the order does not matter for
+//! them. Every other family keeps its order, but of several heads of one entity only the last is
+//! written, and so it is with counts of copies. A message that is sent and settled within the group
+//! is not written at all.
 
 mod put;
 mod remove;

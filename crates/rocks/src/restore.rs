@@ -40,7 +40,8 @@ pub enum RestoreError {
 /// Makes a data directory at `target` of the backup at `source`, and says what is in it.
 ///
 /// # Errors
-/// When the target has something in it, or the backup is not whole. Then there is no target.
+/// When the target has something in it, or the backup is not whole. Then there is nothing at the target,
+/// or the empty directory that was there.
 pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Contents, RestoreError> {
     let backup = Layout::new(source);
     check_source(&backup)?;

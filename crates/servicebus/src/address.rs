@@ -115,7 +115,8 @@ pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
 }
 
 /// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its messages
-/// over HTTP. What else stands below is an entity of its own. Both normalised and in lower case.
+/// over HTTP. What else stands below is an entity of its own; one whose name goes on like a path of these
+/// (`orders/messages`) is taken for a part. Both normalised and in lower case.
 pub(crate) fn belongs(path: &str, entity: &str) -> bool {
     const OWN: [&str; 4] = [DEAD_LETTER, TRANSFER, "subscriptions", "messages"];
     match path.strip_prefix(entity) {
