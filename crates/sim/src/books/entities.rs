@@ -63,15 +63,18 @@ impl Books {
             .map(|(key, _)| *key)
             .collect();
         for key in bodies {
-            if let Some(body) = self.bodies.remove(&key)
-                && body.pointers > 0
-            {
+            let Some(body) = self.bodies.remove(&key) else {
+                continue;
+            };
+            if body.pointers > 0 {
                 let what = format!(
                     "the body of message {} was removed with {entity:?}",
                     body.id
                 );
                 return Err(Violation::new("I1", what));
             }
+            // What comes and goes within the set is still to be looked at.
+            page.changes.passed.insert(key, body.bytes);
         }
         self.counts.retain(|(of, _), _| *of != entity);
         self.patches.retain(|(of, _), _| *of != entity);

@@ -127,7 +127,7 @@ impl Ledger {
             for change in &changes.states {
                 self.explain_state(change, *commit)?;
             }
-            self.explain_skips(&changes.skipped)?;
+            self.explain_skips(&changes)?;
             self.note_entities(&changes)?;
             for moved in &changes.moves {
                 self.explain(moved, &changes, *commit)?;
