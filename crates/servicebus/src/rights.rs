@@ -2,7 +2,7 @@
 //!
 //! A key's text is compared in constant time and never shown: [`Secret`] has no `Display`, its
 //! `Debug` says nothing, and nothing outside this file can read it. Whatever is shown by clients is
-//! compared with keys by [`equal`] and nothing else, which `cargo xtask tidy` sees to.
+//! compared with keys by `equal` and nothing else, which `cargo xtask tidy` sees to.
 
 use std::fmt;
 
