@@ -66,7 +66,10 @@ impl View<'_> {
                 total,
                 bytes,
             } => (chunks, total, bytes),
-            Chunk::Further(_) => unreachable!("the first chunk is never a further one"),
+            Chunk::Further(_) => {
+                let detail = format!("{pointer:?} begins with a further chunk");
+                return Err(value::damaged("a body", detail));
+            }
         };
         let mut body = Vec::with_capacity(capacity(chunks, total));
         body.extend_from_slice(bytes);
