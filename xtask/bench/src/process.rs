@@ -215,7 +215,12 @@ mod tests {
     #[test]
     fn what_the_kernel_counts_is_found() {
         let own = std::process::id();
-        assert!(switches(own).is_ok());
+        // A thread that waits has left its processor, sooner or later.
+        let (keep, wait) = std::sync::mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || wait.recv());
+        assert!((0..100_000).any(|_| switches(own).expect("counted") > 0));
+        drop(keep);
+        assert!(waiting.join().expect("it ends").is_err());
         assert!(resident(own).expect("counted") > 0.0);
         assert!(written(own).is_ok());
         assert!(field("/proc/self/status", "Nothing:").is_err());
