@@ -12,13 +12,10 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
-mod asking;
-mod bodies;
 mod client;
 mod deferrer;
 mod deleter;
 mod disk;
-mod dress;
 mod drive;
 mod features;
 mod group;
@@ -33,16 +30,14 @@ mod peers;
 mod place;
 mod process;
 mod purge;
-mod receiver;
 mod results;
-mod sender;
 mod single;
 mod site;
 mod throughput;
 mod topics;
 mod transactor;
-mod wire;
 
+use load::{asking, bodies, dress, receiver, sender, wire};
 use results::Results;
 use site::Site;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use amqp::Symbol;
 use anyhow::{Context, Result};
+use load::Peer;
 
 use super::client::{Client, Work};
 use super::drive;
@@ -31,6 +32,19 @@ pub struct Place {
     pub pid: u32,
     /// Whom its clients trust, if they go within TLS.
     pub trust: Option<Trust>,
+}
+
+impl From<&Place> for Peer {
+    fn from(place: &Place) -> Self {
+        Self {
+            addresses: vec![place.address],
+            host: "localhost".to_owned(),
+            sasl: place.sasl.clone(),
+            token: None,
+            settling: place.settling,
+            trust: place.trust.clone(),
+        }
+    }
 }
 
 impl Place {

@@ -16,6 +16,8 @@ use super::place::Place;
 use super::receiver::Settling;
 use super::wire::Trust;
 
+pub use super::dress::SESSION;
+
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
 /// Queues of the rows about features: duplicate detection, forwarding and its end, sessions.
@@ -23,8 +25,6 @@ pub const ONCE: &str = "bench-once";
 pub const START: &str = "bench-start";
 pub const END: &str = "bench-end";
 pub const SESSIONS: &str = "bench-sessions";
-/// The session of the row about sessions.
-pub const SESSION: &str = "session";
 /// Queues of the row with many.
 pub const QUEUES: usize = 50;
 /// The development key, which works on loopback only. (`product.md`, Who may do what)

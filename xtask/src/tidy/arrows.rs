@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "sim",
         &["servicebus", "endpoint", "broker", "store", "amqp"],
     ),
+    ("load", &["endpoint", "amqp"]),
 ];
 
 /// All crates an arrow can point to.
@@ -45,6 +46,7 @@ const OURS: &[&str] = &[
     "rocks",
     "server",
     "sim",
+    "load",
     "railbus",
 ];
 

@@ -12,8 +12,9 @@ use bytes::BytesMut;
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
 use hdrhistogram::Histogram;
 
-use super::bodies::Bodies;
-use super::dress::Dress;
+use crate::Stamp;
+use crate::bodies::Bodies;
+use crate::dress::Dress;
 
 /// What to send.
 #[derive(Clone, Debug)]
@@ -35,6 +36,7 @@ pub struct Plan {
 /// A sending link and what became of its messages.
 pub struct Sender {
     plan: Plan,
+    stamp: Option<Stamp>,
     bodies: Bodies,
     /// The sections before the body of the message that is being sent.
     sections: BytesMut,
@@ -43,6 +45,8 @@ pub struct Sender {
     sent: u64,
     accepted: u64,
     refused: u64,
+    /// Why the first one was refused.
+    refusal: Option<amqp::Error>,
     last: Option<Instant>,
     waits: Histogram<u64>,
     /// When each tenth of the messages had its outcome.
@@ -58,6 +62,7 @@ impl Sender {
         let (link, start, last) = (None, None, None);
         Self {
             plan,
+            stamp: None,
             bodies,
             sections: BytesMut::new(),
             link,
@@ -65,9 +70,18 @@ impl Sender {
             sent: 0,
             accepted: 0,
             refused: 0,
+            refusal: None,
             last,
             waits,
             tenths: Vec::new(),
+        }
+    }
+
+    /// The same whose bodies begin with a stamp; they must have room for it.
+    pub fn stamped(plan: Plan, stamp: Stamp) -> Self {
+        Self {
+            stamp: Some(stamp),
+            ..Self::new(plan)
         }
     }
 
@@ -126,7 +140,11 @@ impl Sender {
             };
             self.plan.dress.write(self.sent, &mut self.sections);
             let [head, body] = self.bodies.section(self.sent);
-            let parts = [self.plan.dress.header(), &self.sections, head, body];
+            let stamp = self.stamp.map(|stamp| stamp.write(due));
+            let stamp = stamp.as_ref().map_or(&[][..], |stamp| stamp);
+            let body = body.get(stamp.len()..).unwrap_or_default();
+            let header = self.plan.dress.header();
+            let parts = [header, &self.sections, head, stamp, body];
             if engine.send(link, &outgoing, &parts).is_err() {
                 return;
             }
@@ -138,7 +156,7 @@ impl Sender {
     pub fn disposed(&mut self, now: Instant, cookie: u128, state: Option<&DeliveryState>) {
         match state {
             Some(DeliveryState::Accepted) => self.accepted += 1,
-            _ => self.refused += 1,
+            _ => self.refuse(state),
         }
         self.last = Some(now);
         let tenth = (self.plan.count / 10).max(1);
@@ -149,6 +167,13 @@ impl Sender {
             let wait = now.saturating_duration_since(start + Duration::from_micros(due));
             self.waits
                 .saturating_record(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn refuse(&mut self, state: Option<&DeliveryState>) {
+        self.refused += 1;
+        if let (None, Some(DeliveryState::Rejected(error))) = (&self.refusal, state) {
+            self.refusal.clone_from(error);
         }
     }
 
@@ -174,6 +199,11 @@ impl Sender {
     /// Messages that it did not.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// Why the first of them was refused, if the broker said so.
+    pub fn refusal(&self) -> Option<&amqp::Error> {
+        self.refusal.as_ref()
     }
 
     /// How far it is, for an error.

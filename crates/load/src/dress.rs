@@ -6,8 +6,10 @@ use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Symbol, Value};
 use bytes::BytesMut;
 
-use super::bodies::{HEADER, HEADER_WITH_TTL};
+use crate::bodies::{HEADER, HEADER_WITH_TTL};
 
+/// The session of [`Dress::Session`].
+pub const SESSION: &str = "session";
 /// How far ahead messages are scheduled, in milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
@@ -50,7 +52,7 @@ impl Dress {
             }
             .encode(out),
             Self::Session => Properties {
-                group_id: Some(super::site::SESSION.to_owned()),
+                group_id: Some(SESSION.to_owned()),
                 ..Properties::default()
             }
             .encode(out),

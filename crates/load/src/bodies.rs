@@ -15,8 +15,8 @@ pub const HEADER_WITH_TTL: &[u8] = &[
 ];
 /// Bytes before messages repeat themselves, many times what LZ4 looks back.
 const CYCLE: usize = 4 << 20;
-/// The largest body.
-const LARGEST: usize = 64 << 10;
+/// The largest body, in bytes.
+pub const LARGEST: usize = 1 << 20;
 
 /// Bodies of one size.
 pub struct Bodies {
@@ -30,7 +30,7 @@ impl Bodies {
     /// Of `size` bytes each.
     ///
     /// # Panics
-    /// Above 64 KiB, which no row sends.
+    /// Above [`LARGEST`].
     pub fn new(size: usize) -> Self {
         assert!(size <= LARGEST, "bodies are small");
         let [a, b, c, d] = u32::try_from(size).expect("bodies are small").to_be_bytes();

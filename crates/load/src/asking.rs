@@ -1,11 +1,12 @@
-//! Asking: requests to a queue's management node and what comes back, one at a time.
+//! Asking: requests to a node such as a queue's `$management` and what comes back, one at a time.
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Map, Role, Source, Target, TargetTerminus, Value};
-use anyhow::{Result, bail};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
+
+use crate::Error;
 
 /// Where answers are sent to.
 const REPLY_TO: &str = "bench-answers";
@@ -30,10 +31,15 @@ pub struct Answer {
 }
 
 impl Asking {
-    /// Of `queue`'s node, without links.
+    /// Of `queue`'s management node, without links.
     pub fn new(queue: &str) -> Self {
+        Self::of_node(&format!("{queue}/$management"))
+    }
+
+    /// Of the node at an address, without links.
+    pub fn of_node(node: &str) -> Self {
         Self {
-            node: format!("{queue}/$management"),
+            node: node.to_owned(),
             requests: None,
             answers: None,
             waiting: false,
@@ -90,12 +96,35 @@ impl Asking {
         body: &[(Value, Value)],
         engine: &mut Connection,
     ) -> bool {
+        let mut encoded = BytesMut::new();
+        amqp::encode::map(&mut encoded, body);
+        self.request(&[("operation", operation)], &encoded, engine)
+    }
+
+    /// The same with application properties of one's own and any value as the body.
+    pub fn put(
+        &mut self,
+        properties: &[(&str, &str)],
+        body: &Value,
+        engine: &mut Connection,
+    ) -> bool {
+        let mut encoded = BytesMut::new();
+        amqp::encode::value(&mut encoded, body);
+        self.request(properties, &encoded, engine)
+    }
+
+    fn request(
+        &mut self,
+        properties: &[(&str, &str)],
+        body: &[u8],
+        engine: &mut Connection,
+    ) -> bool {
         let outgoing = Outgoing {
             tag: b"request",
             settled: true,
             ..Outgoing::default()
         };
-        let request = request(operation, body);
+        let request = request(properties, body);
         let asked = self.requests.is_some_and(|link| {
             let asked = engine.send(link, &outgoing, &[&request]);
             asked.is_ok()
@@ -111,17 +140,16 @@ impl Asking {
         delivery_id: u32,
         payload: &Bytes,
         engine: &mut Connection,
-    ) -> Result<Answer> {
+    ) -> Result<Answer, Error> {
         engine.dispose_received(session, delivery_id, DeliveryState::Accepted, true);
         self.start(engine);
         self.waiting = false;
         let sections = Sections::scan(payload)?;
         let fields = decode_map_section(&payload.slice(sections.application_properties))?;
-        let Some(Value::Int(code)) = amqp::value::lookup(&fields, "statusCode") else {
-            bail!("an answer without a code: {fields:?}");
-        };
+        let code = either(&fields, ["statusCode", "status-code"]).and_then(Value::as_integer);
+        let code = code.and_then(|code| i32::try_from(code).ok());
         Ok(Answer {
-            code: *code,
+            code: code.ok_or(Error::NoCode)?,
             fields,
             body: payload.slice(sections.body),
         })
@@ -130,9 +158,9 @@ impl Asking {
 
 impl Answer {
     /// One entry of the map in its body.
-    pub fn entry(mut self, key: &str) -> Result<Option<Value>> {
+    pub fn entry(mut self, key: &str) -> Result<Option<Value>, Error> {
         let Value::Described(body) = amqp::decode::take_value(&mut self.body)? else {
-            bail!("an answer without a body");
+            return Ok(None);
         };
         let entry = body
             .1
@@ -140,23 +168,37 @@ impl Answer {
             .and_then(|map| amqp::value::lookup(map, key));
         Ok(entry.cloned())
     }
+
+    /// What it says about its code.
+    pub fn description(&self) -> &str {
+        let found = either(&self.fields, ["statusDescription", "status-description"]);
+        found.and_then(Value::as_text).unwrap_or_default()
+    }
 }
 
-fn request(operation: &str, body: &[(Value, Value)]) -> Bytes {
+/// The nodes call the same things differently.
+fn either<'a>(fields: &'a Map, names: [&str; 2]) -> Option<&'a Value> {
+    let mut found = names
+        .iter()
+        .filter_map(|name| amqp::value::lookup(fields, name));
+    found.next()
+}
+
+fn request(properties: &[(&str, &str)], body: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
+    let entries: Map = properties
+        .iter()
+        .map(|(name, value)| (Value::from(*name), Value::from(*value)))
+        .collect();
     let properties = Properties {
         message_id: Some(Value::Ulong(1)),
         reply_to: Some(Value::from(REPLY_TO)),
         ..Properties::default()
     };
     properties.encode(&mut out);
-    encode_map_section(
-        &mut out,
-        descriptor::APPLICATION_PROPERTIES,
-        &[(Value::from("operation"), Value::from(operation))],
-    );
+    encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &entries);
     amqp::encode::descriptor(&mut out, 0x77);
-    amqp::encode::map(&mut out, body);
+    out.extend_from_slice(body);
     out.freeze()
 }
 

@@ -3,31 +3,46 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::Error;
+
 /// The name that a broker's own certificate holds for.
 const NAME: &str = "localhost";
+/// How long connecting may take.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// Whom connections trust that go within TLS.
 #[derive(Clone, Debug)]
-pub struct Trust(Arc<ClientConfig>);
+pub struct Trust {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
 
 impl Trust {
-    /// Trusts the certificates of `pem` and what they have signed.
-    pub fn new(pem: &[u8]) -> Result<Self> {
+    /// Trusts the certificates of `pem` and what they have signed, on this machine.
+    pub fn new(pem: &[u8]) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            roots.add(certificate.context("reading the authority")?)?;
+            roots.add(certificate.map_err(Error::Certificates)?)?;
         }
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?;
         let config = builder.with_root_certificates(roots).with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+        Ok(Self::of(
+            Arc::new(config),
+            ServerName::try_from(NAME).expect("it is a name"),
+        ))
+    }
+
+    /// Trusts whom `config` does, if the certificate holds for `name`.
+    pub fn of(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
+        Self { config, name }
     }
 }
 
@@ -40,17 +55,14 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Connects to `address`, within TLS if it is said whom to trust; the handshake goes on with
-    /// whatever is read or written.
-    pub fn connect(address: SocketAddr, trust: Option<&Trust>) -> Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
+    /// Connects to the first of `addresses` that answers, within TLS if it is said whom to trust; the
+    /// handshake goes on with whatever is read or written.
+    pub fn connect(addresses: &[SocketAddr], trust: Option<&Trust>) -> Result<Self, Error> {
+        let stream = dial(addresses).map_err(Error::Connect)?;
         let Some(trust) = trust else {
             return Ok(Self::Bare(stream));
         };
-        let name = ServerName::try_from(NAME)?;
-        let client = ClientConnection::new(Arc::clone(&trust.0), name)?;
+        let client = ClientConnection::new(Arc::clone(&trust.config), trust.name.clone())?;
         Ok(Self::Secured(Box::new(StreamOwned::new(client, stream))))
     }
 
@@ -66,6 +78,21 @@ impl Wire {
     pub fn holds_back(&self) -> bool {
         matches!(self, Self::Secured(_))
     }
+}
+
+fn dial(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "there is no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 impl Read for Wire {

@@ -11,8 +11,8 @@ use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Source, Symbol, TargetTerminus, Value};
 use endpoint::{Connection, LinkId, SessionId};
 
-/// Credit it keeps up.
-const CREDIT: u32 = 1_000;
+/// Credit it keeps up unless it is told otherwise.
+pub const CREDIT: u32 = 1_000;
 
 /// How a broker wants a message to be completed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,6 +31,9 @@ pub struct Receiver {
     session: Option<&'static str>,
     link: Option<LinkId>,
     settling: Settling,
+    credit: u32,
+    /// How many are received, at most.
+    limit: u64,
     received: u64,
     settled: u64,
     /// Whether a drain was asked for, and whether it was answered.
@@ -47,6 +50,8 @@ impl Receiver {
             session: None,
             link: None,
             settling: Settling::Second,
+            credit: CREDIT,
+            limit: u64::MAX,
             received: 0,
             settled: 0,
             draining: false,
@@ -61,6 +66,18 @@ impl Receiver {
             session: Some(session),
             ..Self::new(queue)
         }
+    }
+
+    /// The same that keeps up another credit.
+    #[must_use]
+    pub fn with_credit(self, credit: u32) -> Self {
+        Self { credit, ..self }
+    }
+
+    /// The same that receives no more than so many.
+    #[must_use]
+    pub fn with_limit(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// Asks for the link, to settle as the broker wants it.
@@ -107,7 +124,7 @@ impl Receiver {
     /// Lets messages come.
     pub fn start(&mut self, engine: &mut Connection) {
         if let Some(link) = self.link {
-            engine.set_credit(link, CREDIT, false);
+            engine.set_credit(link, self.wanted(), false);
         }
     }
 
@@ -136,12 +153,24 @@ impl Receiver {
         self.received += 1;
         let settled = self.settling == Settling::First;
         engine.dispose_received(session, delivery_id, state, settled);
+        self.keep_credit(engine);
+    }
+
+    /// Gives credit back when half of it is used up.
+    pub fn keep_credit(&mut self, engine: &mut Connection) {
+        let wanted = self.wanted();
         if let Some(link) = self.link
             && !self.draining
-            && engine.credit_left(link) <= CREDIT / 2
+            && wanted > 0
+            && engine.credit_left(link) <= wanted / 2
         {
-            engine.set_credit(link, CREDIT, false);
+            engine.set_credit(link, wanted, false);
         }
+    }
+
+    fn wanted(&self) -> u32 {
+        let left = self.limit.saturating_sub(self.received);
+        self.credit.min(u32::try_from(left).unwrap_or(u32::MAX))
     }
 
     /// Counts a confirmed completion.
@@ -155,7 +184,16 @@ impl Receiver {
         if let Some(link) = self.link
             && !std::mem::replace(&mut self.draining, true)
         {
-            engine.set_credit(link, CREDIT, true);
+            engine.set_credit(link, self.credit, true);
+        }
+    }
+
+    /// Asks for no more than what credit is left for, which comes now or not at all.
+    pub fn finish(&mut self, engine: &mut Connection) {
+        if let Some(link) = self.link
+            && !std::mem::replace(&mut self.draining, true)
+        {
+            engine.set_credit(link, engine.credit_left(link), true);
         }
     }
 

@@ -1,0 +1,232 @@
+//! Client: one connection of the load generator, a wire that never waits and the AMQP engine.
+//!
+//! It signs in, begins one session and shows its token if it has one. What it does then is its [`Work`].
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, BytesMut};
+use endpoint::{Connection, Event, Mono, SessionId, Side};
+
+use crate::access::Access;
+use crate::receiver::Settling;
+use crate::wire::Wire;
+use crate::{Error, Peer, Work};
+
+/// Bytes read at once.
+const READ: usize = 256 * 1024;
+
+/// One connection.
+pub struct Client<W> {
+    stream: Wire,
+    engine: Connection,
+    session: SessionId,
+    settling: Settling,
+    access: Option<Access>,
+    work: W,
+    input: BytesMut,
+    scratch: Vec<u8>,
+    began: Instant,
+    opened: bool,
+    begun: bool,
+    /// Whether the broker answered an attach by none of its own, so that a detach follows. [AMQP 2.6.3]
+    refused: bool,
+    closing: bool,
+    closed: bool,
+}
+
+impl<W: Work> Client<W> {
+    /// Connects to `peer` and asks for everything that `work` needs, without waiting for the answers.
+    pub fn connect(peer: impl Into<Peer>, mut work: W) -> Result<Self, W::Error> {
+        let peer = peer.into();
+        let stream = Wire::connect(&peer.addresses, peer.trust.as_ref())?;
+        let mut engine = Connection::new(Side::Client, peer.config(), Mono(0));
+        let session = engine.begin();
+        let access = peer
+            .token
+            .map(|token| Access::new(token, &mut engine, session));
+        if access.is_none() {
+            work.attach(&mut engine, session, peer.settling);
+        }
+        Ok(Self {
+            stream,
+            engine,
+            session,
+            settling: peer.settling,
+            access,
+            work,
+            input: BytesMut::new(),
+            scratch: Vec::new(),
+            began: Instant::now(),
+            opened: false,
+            begun: false,
+            refused: false,
+            closing: false,
+            closed: false,
+        })
+    }
+
+    /// The socket, to wait for it.
+    pub fn stream(&self) -> &TcpStream {
+        self.stream.socket()
+    }
+
+    /// What it does, and how far it is.
+    pub fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// The same, to be told something.
+    pub fn work_mut(&mut self) -> (&mut W, &mut Connection) {
+        (&mut self.work, &mut self.engine)
+    }
+
+    /// Whether the peer has opened the connection, begun the session and taken the links, if any.
+    pub fn is_open(&self) -> bool {
+        let links = self.work.links();
+        let attached = links.iter().all(|link| self.engine.is_attached(*link));
+        self.opened && self.begun && self.is_let_in() && attached && !self.refused
+    }
+
+    fn is_let_in(&self) -> bool {
+        self.access.as_ref().is_none_or(Access::is_granted)
+    }
+
+    /// How far it is, for an error.
+    pub fn stands(&self) -> Option<String> {
+        let open = if self.is_open() { "" } else { "not open, " };
+        let stands = self.work.stands()?;
+        Some(format!("{open}{stands}"))
+    }
+
+    /// Lets it do what it is there for.
+    pub fn start(&mut self, now: Instant) {
+        self.work.start(now, &mut self.engine);
+    }
+
+    /// Sends nothing new from now on.
+    pub fn stop_sending(&mut self) {
+        self.work.stop_sending();
+    }
+
+    /// Asks for the end of what is received, if anything is.
+    pub fn drain(&mut self) {
+        self.work.drain(&mut self.engine);
+    }
+
+    /// Says goodbye.
+    pub fn close(&mut self) {
+        self.closing = true;
+        self.engine.close(None);
+    }
+
+    /// Whether that was answered, in whatever way.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// When it has something to do without being asked.
+    pub fn due(&self) -> Option<Instant> {
+        self.work.due()
+    }
+
+    /// Sends what it may and writes what waits. Says whether bytes are left that did not fit.
+    pub fn act(&mut self, now: Instant) -> Result<bool, W::Error> {
+        let mono = self.mono(now);
+        if self
+            .engine
+            .deadline()
+            .is_some_and(|deadline| deadline <= mono)
+        {
+            self.engine.handle_timeout(mono);
+        }
+        match &mut self.access {
+            Some(access) if !access.is_granted() => access.act(&mut self.engine),
+            _ if self.closing => {}
+            _ => self.work.act(now, &mut self.engine),
+        }
+        Ok(self.write(mono)?)
+    }
+
+    /// Reads what is there and handles it.
+    pub fn read(&mut self, now: Instant) -> Result<(), W::Error> {
+        while self.take(now)? && self.stream.holds_back() {}
+        Ok(())
+    }
+
+    /// Reads once; says whether there was something.
+    fn take(&mut self, now: Instant) -> Result<bool, W::Error> {
+        self.scratch.resize(READ, 0);
+        match self.stream.read(&mut self.scratch) {
+            Ok(0) if self.closing => {
+                self.closed = true;
+                return Ok(false);
+            }
+            Ok(0) => return Err(Error::Gone.into()),
+            Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(Error::Lost(error).into()),
+        }
+        let mono = self.mono(now);
+        self.engine.handle_input(mono, &mut self.input);
+        while let Some(event) = self.engine.poll_event() {
+            self.handle(now, event)?;
+        }
+        if self.work.is_idle() {
+            // A thousand idle connections should not cost the generator 256 MiB.
+            self.scratch = Vec::new();
+        }
+        Ok(true)
+    }
+
+    fn handle(&mut self, now: Instant, event: Event) -> Result<(), W::Error> {
+        match event {
+            Event::Opened(_) => self.opened = true,
+            Event::Begun { .. } => self.begun = true,
+            Event::Attached { attach, .. } => {
+                self.refused |= attach.source.is_none() || attach.target.is_none();
+            }
+            Event::Closed { .. } if self.closing => self.closed = true,
+            Event::Ended { error, .. } => return Err(Error::Ended(error).into()),
+            Event::Closed { error } => return Err(Error::Closed(error).into()),
+            Event::Detached { error, .. } => return Err(Error::Detached(error).into()),
+            event if self.is_let_in() => self.work.handle(now, event, &mut self.engine)?,
+            event => self.seek_access(&event)?,
+        }
+        Ok(())
+    }
+
+    /// Goes on with the links once the token was taken.
+    fn seek_access(&mut self, event: &Event) -> Result<(), Error> {
+        let Some(access) = &mut self.access else {
+            return Ok(());
+        };
+        access.handle(event, &mut self.engine)?;
+        if access.is_granted() {
+            self.work
+                .attach(&mut self.engine, self.session, self.settling);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mono: Mono) -> Result<bool, Error> {
+        let output = self.engine.output(mono);
+        while !output.is_empty() {
+            match self.stream.write(output) {
+                Ok(count) => output.advance(count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match self.stream.flush() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+            flushed => Ok(flushed.map(|()| false)?),
+        }
+    }
+
+    fn mono(&self, now: Instant) -> Mono {
+        let elapsed: Duration = now.saturating_duration_since(self.began);
+        Mono(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+}
