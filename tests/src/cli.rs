@@ -19,12 +19,17 @@ pub struct Said {
 /// Runs `railbus` with `arguments` against `broker`.
 #[must_use]
 pub fn railbus(broker: &Broker, arguments: &[&str]) -> Said {
+    railbus_at(&connection_string(broker), arguments, "")
+}
+
+/// What `broker` is asked with, by the development key.
+#[must_use]
+pub fn connection_string(broker: &Broker) -> String {
     let address = broker.address();
-    let connection_string = format!(
+    format!(
         "Endpoint=sb://{address};SharedAccessKeyName=RootManageSharedAccessKey;\
          SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true"
-    );
-    railbus_at(&connection_string, arguments, "")
+    )
 }
 
 /// Runs `railbus` with `arguments` against the broker of a connection string, with `input` on stdin.

@@ -34,6 +34,7 @@ pub struct Receiver {
     credit: u32,
     /// How many are received, at most.
     limit: u64,
+    granted: u64,
     received: u64,
     settled: u64,
     /// Whether a drain was asked for, and whether it was answered.
@@ -52,6 +53,7 @@ impl Receiver {
             settling: Settling::Second,
             credit: CREDIT,
             limit: u64::MAX,
+            granted: 0,
             received: 0,
             settled: 0,
             draining: false,
@@ -123,9 +125,7 @@ impl Receiver {
 
     /// Lets messages come.
     pub fn start(&mut self, engine: &mut Connection) {
-        if let Some(link) = self.link {
-            engine.set_credit(link, self.wanted(), false);
-        }
+        self.grant(engine);
     }
 
     /// Completes a message and keeps the credit up.
@@ -158,19 +158,28 @@ impl Receiver {
 
     /// Gives credit back when half of it is used up.
     pub fn keep_credit(&mut self, engine: &mut Connection) {
-        let wanted = self.wanted();
-        if let Some(link) = self.link
-            && !self.draining
-            && wanted > 0
-            && engine.credit_left(link) <= wanted / 2
-        {
-            engine.set_credit(link, wanted, false);
+        let is_low = |link| engine.credit_left(link) <= self.credit / 2;
+        if !self.draining && self.link.is_some_and(is_low) {
+            self.grant(engine);
         }
     }
 
-    fn wanted(&self) -> u32 {
-        let left = self.limit.saturating_sub(self.received);
-        self.credit.min(u32::try_from(left).unwrap_or(u32::MAX))
+    /// What the engine has taken in may not have been told yet, so what counts is what was granted.
+    fn grant(&mut self, engine: &mut Connection) {
+        let Some(link) = self.link else { return };
+        let left = engine.credit_left(link);
+        let more = self.more(left);
+        if more > 0 {
+            self.granted += u64::from(more);
+            engine.set_credit(link, left + more, false);
+        }
+    }
+
+    /// How much credit is to be given to a link that has some left.
+    fn more(&self, left: u32) -> u32 {
+        let allowed = self.limit.saturating_sub(self.granted);
+        let allowed = u32::try_from(allowed).unwrap_or(u32::MAX);
+        self.credit.saturating_sub(left).min(allowed)
     }
 
     /// Counts a confirmed completion.
@@ -238,6 +247,17 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_credit_is_given_than_is_to_be_received() {
+        let mut receiver = Receiver::new("q").with_credit(10).with_limit(25);
+        assert_eq!(receiver.more(0), 10);
+        receiver.granted = 20;
+        assert_eq!((receiver.more(5), receiver.more(8)), (5, 2));
+        receiver.granted = 25;
+        assert_eq!(receiver.more(0), 0);
+        assert_eq!(Receiver::new("q").more(400), CREDIT - 400);
+    }
 
     #[test]
     fn without_answers_the_time_runs_until_the_drain_is_answered() {

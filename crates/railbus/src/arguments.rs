@@ -1,6 +1,7 @@
 //! Arguments: the command line. Each option can also come from `RAILBUS_<OPTION>` in the
 //! environment; what neither says may be said by `railbus.toml`.
 
+mod bench;
 mod entity;
 mod message;
 
@@ -12,6 +13,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use server::duration::parse_typed;
 
+pub use bench::{BenchArguments, BenchMode};
 pub use entity::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
 };
@@ -78,6 +80,8 @@ pub enum Command {
     Purge(PurgeArguments),
     /// Puts dead letters back into the queue or subscription that they came from.
     Redrive(RedriveArguments),
+    /// Loads an entity from this machine and says how fast it is, with a histogram of latency.
+    Bench(BenchArguments),
     /// Prints what makes a shell complete these commands.
     Completions {
         /// Which shell.

@@ -118,10 +118,15 @@ impl ConnectionString {
 
     /// What lets one in at `audience`, an entity's URL.
     pub fn token(&self, audience: &str) -> Option<String> {
+        self.token_for(audience, VALIDITY)
+    }
+
+    /// The same for so long, if it is signed here.
+    pub fn token_for(&self, audience: &str, validity: Duration) -> Option<String> {
         match &self.credentials {
             Credentials::None => None,
             Credentials::Signature(signature) => Some(signature.clone()),
-            Credentials::Key { rule, key } => Some(sign(audience, rule, key, expiry())),
+            Credentials::Key { rule, key } => Some(sign(audience, rule, key, expiry(validity))),
         }
     }
 
@@ -131,10 +136,10 @@ impl ConnectionString {
     }
 }
 
-/// When a signature ends that is made now.
-fn expiry() -> Wall {
+/// When a signature ends that is made now and holds for so long.
+fn expiry(validity: Duration) -> Wall {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let expires = now.unwrap_or_default().saturating_add(VALIDITY).as_millis();
+    let expires = now.unwrap_or_default().saturating_add(validity).as_millis();
     Wall(u64::try_from(expires).unwrap_or(u64::MAX))
 }
 

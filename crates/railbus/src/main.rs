@@ -7,6 +7,7 @@
 mod administration;
 mod arguments;
 mod backup;
+mod bench;
 mod ca;
 mod check;
 mod clock;
@@ -74,6 +75,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
         Command::Send(arguments) => return messaging::send(&arguments),
         Command::Receive(arguments) => return messaging::receive(&arguments),
         Command::Peek(arguments) => return messaging::peek(&arguments),
+        Command::Bench(arguments) => return bench::run(&arguments),
         Command::Purge(arguments) => return surgery::purge(&arguments),
         Command::Redrive(arguments) => return surgery::redrive(&arguments),
         Command::Completions { shell } => {

@@ -19,6 +19,8 @@ use crate::remote::{self, Remote};
 use crate::runtime::runtime;
 use client::Client;
 
+pub use client::{refused, said};
+
 /// Why messages did not go as they should.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

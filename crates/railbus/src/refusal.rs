@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use store::StoreError;
 
 use crate::processor::Lacking;
-use crate::{config, connection_string, messaging, remote, tls};
+use crate::{bench, config, connection_string, messaging, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,8 @@ pub enum Refusal {
     },
     #[error(transparent)]
     Messaging(#[from] messaging::Error),
+    #[error(transparent)]
+    Bench(#[from] bench::Trouble),
     #[error("{path} can not be read: {error}")]
     Read {
         path: PathBuf,
@@ -76,10 +78,12 @@ impl Refusal {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Messaging(messaging::Error::Message(_)) => ExitCode::from(2),
+            Self::Messaging(messaging::Error::Message(_))
+            | Self::Bench(bench::Trouble::Options(_)) => ExitCode::from(2),
             Self::Failed(_)
             | Self::Remote(_)
             | Self::Messaging(_)
+            | Self::Bench(_)
             | Self::Kind { .. }
             | Self::Write { .. } => ExitCode::from(1),
             Self::Processor(_)

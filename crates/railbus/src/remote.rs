@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::arguments::BrokerArguments;
 use crate::connection_string::{self, ConnectionString};
 
-pub use dial::{Wire, dial};
+pub use dial::{Tls, Wire, dial};
 
 /// More than any answer has but the list of all entities, which may have many rules.
 const ANSWER_BYTES: usize = 256 << 20;
@@ -133,6 +133,11 @@ impl Remote {
     /// A connection to the broker.
     pub async fn dial(&self) -> Result<Wire, Error> {
         dial(&self.broker, self.ca.as_deref()).await
+    }
+
+    /// What TLS is spoken with on the way there, if it is.
+    pub fn tls(&self) -> Result<Option<Tls>, Error> {
+        dial::tls(&self.broker, self.ca.as_deref())
     }
 
     /// Sends a request and returns what the answer's JSON says.

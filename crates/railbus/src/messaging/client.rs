@@ -308,7 +308,8 @@ pub fn refused(what: &str, error: Option<&amqp::Error>) -> Error {
     }
 }
 
-fn said(error: &amqp::Error) -> String {
+/// An error as the broker says it.
+pub fn said(error: &amqp::Error) -> String {
     let description = error.description.as_deref().unwrap_or_default();
     format!("{}: {description}", error.condition.as_str())
 }

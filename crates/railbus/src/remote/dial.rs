@@ -23,15 +23,15 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// Whom a client trusts, and whom it wants to speak to.
+pub type Tls = (Arc<ClientConfig>, ServerName<'static>);
+
 /// A connection.
 pub type Wire = Box<dyn Stream>;
 
 /// Connects to `broker`. Within TLS the system's certificates are trusted, or those in `ca`.
 pub async fn dial(broker: &ConnectionString, ca: Option<&Path>) -> Result<Wire, Error> {
-    let tls = match broker.tls {
-        true => Some((config(ca)?, name(broker)?)),
-        false => None,
-    };
+    let tls = tls(broker, ca)?;
     let failed = |reason: String| Error::Connect {
         authority: broker.authority.clone(),
         reason,
@@ -48,6 +48,14 @@ pub async fn dial(broker: &ConnectionString, ca: Option<&Path>) -> Result<Wire, 
     match tokio::time::timeout(CONNECT, connecting).await {
         Ok(connected) => connected.map_err(|error| failed(error.to_string())),
         Err(_) => Err(failed(format!("no answer within {CONNECT:?}"))),
+    }
+}
+
+/// Whom to trust, and what for, if TLS is to be spoken.
+pub fn tls(broker: &ConnectionString, ca: Option<&Path>) -> Result<Option<Tls>, Error> {
+    match broker.tls {
+        true => Ok(Some((config(ca)?, name(broker)?))),
+        false => Ok(None),
     }
 }
 

@@ -1,0 +1,123 @@
+//! Figures: what the connections of a run have counted, put together.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use load::Client;
+
+use super::drive::Run;
+use super::plan::Plan;
+use super::work::Work;
+use crate::arguments::BenchMode;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Figures {
+    /// Messages accepted, if any were to be sent.
+    pub sent: Option<Flow>,
+    /// Messages completed, if any were to be received.
+    pub received: Option<Flow>,
+    pub refused: u64,
+    /// Messages of others that were given back.
+    pub others: u64,
+    /// Processors that we kept busy ourselves.
+    pub cores: f64,
+}
+
+/// Messages that went one way.
+#[derive(Debug)]
+pub struct Flow {
+    pub messages: u64,
+    /// Of their bodies; of whole messages where bodies are not known.
+    pub bytes: u64,
+    /// From the begin to the newest outcome.
+    pub elapsed: Duration,
+    /// In microseconds: to acceptance, or to arrival if that is known.
+    pub waits: Histogram<u64>,
+}
+
+impl Figures {
+    /// Puts together what `clients` have counted in `run`.
+    pub fn gather(clients: &[Client<Work>], plan: &Plan, run: &Run) -> Self {
+        let (mut sent, mut received, mut refused, mut others) = (None, None, 0, 0);
+        for client in clients {
+            match client.work() {
+                Work::Send(sender) => {
+                    refused += sender.refused();
+                    let flow = sent.get_or_insert_with(Flow::new);
+                    flow.add(sender.accepted(), sender.last(), run.began);
+                    flow.bytes += sender.accepted() * plan.size as u64;
+                    flow.waits += sender.waits();
+                }
+                Work::Take(taker) => {
+                    others += taker.others() as u64;
+                    let flow = received.get_or_insert_with(Flow::new);
+                    flow.add(taker.count(), taker.last(), run.began);
+                    flow.bytes += match plan.mode {
+                        BenchMode::Receive => taker.bytes(),
+                        _ => taker.count() * plan.size as u64,
+                    };
+                    flow.waits += taker.ways();
+                }
+            }
+        }
+        // Waiting for more that does not come is no part of it.
+        let flows = sent.iter().chain(&received);
+        let busy = flows.map(|flow: &Flow| flow.elapsed).max();
+        let busy = busy.unwrap_or_default().as_secs_f64().max(1e-3);
+        Self {
+            sent,
+            received,
+            refused,
+            others,
+            cores: run.processor.as_secs_f64() / busy,
+        }
+    }
+
+    /// Whether anything was done.
+    pub fn is_any(&self) -> bool {
+        let mut flows = self.sent.iter().chain(&self.received);
+        flows.any(|flow| flow.messages > 0)
+    }
+}
+
+impl Flow {
+    fn new() -> Self {
+        Self {
+            messages: 0,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            // As those that are added.
+            waits: Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order"),
+        }
+    }
+
+    fn add(&mut self, messages: u64, last: Option<Instant>, began: Instant) {
+        self.messages += messages;
+        let elapsed = last.map_or(Duration::ZERO, |last| last - began);
+        self.elapsed = self.elapsed.max(elapsed);
+    }
+
+    /// Messages a second.
+    pub fn rate(&self) -> f64 {
+        self.a_second(as_f64(self.messages))
+    }
+
+    /// Mebibytes a second.
+    pub fn mebibytes(&self) -> f64 {
+        self.a_second(as_f64(self.bytes) / f64::from(1 << 20))
+    }
+
+    fn a_second(&self, amount: f64) -> f64 {
+        if self.elapsed.is_zero() {
+            return 0.0;
+        }
+        amount / self.elapsed.as_secs_f64()
+    }
+}
+
+/// A count as a number to calculate with.
+#[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
+pub fn as_f64(count: u64) -> f64 {
+    count as f64
+}

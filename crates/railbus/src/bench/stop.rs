@@ -1,0 +1,52 @@
+//! Stop: the wish to end early, by Ctrl-C or SIGTERM. A second one ends the process at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::refusal::Refusal;
+use crate::runtime::runtime;
+
+/// What shells show for a process that SIGINT ended.
+const INTERRUPTED: i32 = 130;
+
+/// Whether somebody has asked.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, Refusal> {
+        let stop = Self(Arc::default());
+        let asked = Arc::clone(&stop.0);
+        let runtime = runtime()?;
+        let signals = {
+            let _entered = runtime.enter();
+            [SignalKind::interrupt(), SignalKind::terminate()].map(signal)
+        };
+        let [interrupt, terminate] = signals;
+        let interrupt = interrupt.map_err(Refusal::System)?;
+        let terminate = terminate.map_err(Refusal::System)?;
+        thread::spawn(move || runtime.block_on(watch(interrupt, terminate, &asked)));
+        Ok(stop)
+    }
+
+    /// Whether somebody has asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+async fn watch(mut interrupt: Signal, mut terminate: Signal, asked: &AtomicBool) {
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    }
+}

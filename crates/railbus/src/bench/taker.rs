@@ -1,0 +1,215 @@
+//! Taker: receives and completes, either whatever comes or what its own run has sent.
+//!
+//! In the second case messages of others are held until the end and then given back, since they would come
+//! again at once. A release does not count as a failed delivery. (Wire contract 5.4)
+
+use std::time::Instant;
+
+use amqp::DeliveryState;
+use endpoint::{Connection, Event, LinkId, SessionId};
+use hdrhistogram::Histogram;
+use load::Stamp;
+use load::receiver::{Receiver, Settling};
+
+/// Messages of others that are held at most; then the queue is not one for this.
+const OTHERS: usize = 1_000;
+
+/// A receiving link, and what came over it.
+pub struct Taker {
+    receiver: Receiver,
+    credit: u32,
+    own: Option<Stamp>,
+    others: Vec<(SessionId, u32)>,
+    /// While it looks what is there before the run: how many of others it had found before.
+    probing: Option<usize>,
+    giving_back: bool,
+    given_back: usize,
+    /// Microseconds from due to arrived, of its own.
+    ways: Histogram<u64>,
+    /// Of the messages that came, as they came.
+    bytes: u64,
+    newest: Option<Instant>,
+}
+
+impl Taker {
+    /// Takes up to so many of what is there.
+    pub fn of_all(queue: &str, credit: u32, limit: u64) -> Self {
+        let receiver = Receiver::new(queue).with_credit(credit).with_limit(limit);
+        Self {
+            receiver,
+            credit,
+            own: None,
+            others: Vec::new(),
+            probing: None,
+            giving_back: false,
+            given_back: 0,
+            // One microsecond to one minute, three digits.
+            ways: Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order"),
+            bytes: 0,
+            newest: None,
+        }
+    }
+
+    /// Takes what bears a stamp.
+    pub fn of_own(queue: &str, credit: u32, stamp: Stamp) -> Self {
+        Self {
+            own: Some(stamp),
+            ..Self::of_all(queue, credit, u64::MAX)
+        }
+    }
+
+    /// Asks for the link.
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
+        self.receiver.attach(engine, session, settling);
+    }
+
+    /// Its link, once asked for.
+    pub fn link(&self) -> Option<LinkId> {
+        self.receiver.link()
+    }
+
+    /// Looks at what is there already.
+    pub fn probe(&mut self, engine: &mut Connection) {
+        self.probing = Some(self.others.len());
+        if let Some(link) = self.link() {
+            engine.set_credit(link, self.credit, true);
+        }
+    }
+
+    /// Goes on looking while as much comes as may.
+    fn probed(&mut self, before: usize, engine: &mut Connection) {
+        let found = u32::try_from(self.others.len() - before).unwrap_or(u32::MAX);
+        self.probing = None;
+        if found >= self.credit && !self.is_flooded() {
+            self.probe(engine);
+        }
+    }
+
+    /// Whether it has seen what was there, or enough of it.
+    pub fn has_probed(&self) -> bool {
+        self.probing.is_none()
+    }
+
+    /// Lets messages come.
+    pub fn start(&mut self, engine: &mut Connection) {
+        self.receiver.start(engine);
+    }
+
+    /// Lets no more come than there is credit for.
+    pub fn finish(&mut self, engine: &mut Connection) {
+        self.receiver.finish(engine);
+    }
+
+    /// Gives back what is not its own.
+    pub fn give_back(&mut self, engine: &mut Connection) {
+        self.giving_back = true;
+        for (session, delivery_id) in &self.others {
+            engine.dispose_received(*session, *delivery_id, DeliveryState::Released, false);
+        }
+    }
+
+    /// Takes what the broker did.
+    pub fn handle(&mut self, now: Instant, event: &Event, engine: &mut Connection) {
+        match event {
+            Event::Delivery {
+                session,
+                delivery_id,
+                payload,
+                ..
+            } => self.take(now, (*session, *delivery_id), payload, engine),
+            Event::Updated {
+                settled: true,
+                delivery_id,
+                ..
+            } => self.settled(now, *delivery_id),
+            Event::Drained { .. } => match self.probing {
+                Some(before) => self.probed(before, engine),
+                None => self.receiver.drained(now),
+            },
+            _ => {}
+        }
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        (session, delivery_id): (SessionId, u32),
+        payload: &[u8],
+        engine: &mut Connection,
+    ) {
+        if let Some(own) = &self.own {
+            let Some(due) = own.read(payload) else {
+                self.others.push((session, delivery_id));
+                if self.has_probed() {
+                    self.receiver.keep_credit(engine);
+                }
+                return;
+            };
+            let way = now.saturating_duration_since(due).as_micros();
+            self.ways
+                .saturating_record(u64::try_from(way).unwrap_or(u64::MAX));
+        }
+        self.bytes += payload.len() as u64;
+        self.newest = Some(now);
+        self.receiver.settle(now, session, delivery_id, engine);
+    }
+
+    fn settled(&mut self, now: Instant, delivery_id: u32) {
+        let is_others = |(_, other): &(SessionId, u32)| *other == delivery_id;
+        if self.giving_back && self.others.iter().any(is_others) {
+            self.given_back += 1;
+        } else {
+            self.receiver.settled(now);
+        }
+    }
+
+    /// Messages whose completion was confirmed.
+    pub fn count(&self) -> u64 {
+        self.receiver.count()
+    }
+
+    /// Bytes of the messages that came.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Messages of others that came.
+    pub fn others(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Whether so many came that its own may never do.
+    pub fn is_flooded(&self) -> bool {
+        self.others.len() > OTHERS
+    }
+
+    /// Whether everything that came is completed.
+    pub fn is_settled(&self) -> bool {
+        self.receiver.count() == self.receiver.received()
+    }
+
+    /// Whether nothing is on its way any more.
+    pub fn is_finished(&self) -> bool {
+        self.receiver.is_drained() && self.is_settled()
+    }
+
+    /// Whether others have their messages back.
+    pub fn has_given_back(&self) -> bool {
+        self.given_back == self.others.len()
+    }
+
+    /// When the newest message came.
+    pub fn newest(&self) -> Option<Instant> {
+        self.newest
+    }
+
+    /// When the newest completion was confirmed.
+    pub fn last(&self) -> Option<Instant> {
+        self.receiver.last()
+    }
+
+    /// Microseconds from due to arrived.
+    pub fn ways(&self) -> &Histogram<u64> {
+        &self.ways
+    }
+}
