@@ -119,7 +119,8 @@ fn messages_of_others_are_given_back_and_do_not_count() {
         let received = peer.receive(receiver);
         assert_eq!(received.body(), body.as_bytes());
         assert_eq!(delivery_count(&received), 0);
-        peer.settle(&received, DeliveryState::Accepted);
+        let settled = peer.settle(&received, DeliveryState::Accepted);
+        assert_eq!(settled, Some(DeliveryState::Accepted));
     }
     assert_eq!(left(&broker, "orders"), 0);
 }

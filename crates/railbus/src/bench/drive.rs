@@ -27,6 +27,8 @@ const QUIET: Duration = Duration::from_secs(1);
 /// How a run went.
 pub struct Run {
     pub began: Instant,
+    /// How long new messages were sent.
+    pub sending: Duration,
     /// Our own processor time until the newest outcome.
     pub processor: Duration,
     pub trouble: Option<Trouble>,
@@ -50,7 +52,12 @@ pub fn run(clients: &mut [Client<Work>], plan: &Plan, stop: &Stop) -> Run {
     let probed = probe(clients, plan, stop);
     let began = Instant::now();
     let before = processor::used();
-    let worked = probed.and_then(|()| work(clients, plan, stop, began));
+    let mut sending = Duration::ZERO;
+    let worked = probed.and_then(|()| {
+        work(clients, plan, stop, began)?;
+        sending = began.elapsed();
+        finish(clients, plan)
+    });
     let processor = processor::used().saturating_sub(before);
     // A connection that is lost can not be left in order.
     let trouble = match worked {
@@ -62,6 +69,7 @@ pub fn run(clients: &mut [Client<Work>], plan: &Plan, stop: &Stop) -> Run {
     };
     Run {
         began,
+        sending,
         processor,
         trouble,
     }
@@ -84,19 +92,25 @@ fn probe(clients: &mut [Client<Work>], plan: &Plan, stop: &Stop) -> Result<(), E
     Ok(())
 }
 
-/// Says what there is to complain of, although the connections stand.
+/// Sends and receives what is planned, or until the time is over.
 fn work(
     clients: &mut [Client<Work>],
     plan: &Plan,
     stop: &Stop,
     began: Instant,
-) -> Result<Option<Trouble>, Error> {
+) -> Result<(), Error> {
     if !takers(clients).any(Taker::is_flooded) {
         start(clients, plan, began);
     }
     until(clients, began + plan.duration, |clients| {
         stop.is_asked() || is_done(clients, plan, began) || must_end(clients)
     })?;
+    Ok(())
+}
+
+/// Waits for what is still to come of what was sent. Says what there is to complain of, although the
+/// connections stand.
+fn finish(clients: &mut [Client<Work>], plan: &Plan) -> Result<Option<Trouble>, Error> {
     clients.iter_mut().for_each(Client::stop_sending);
     let limit = Instant::now() + GRACE;
     until(clients, limit, |clients| {

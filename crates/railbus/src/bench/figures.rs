@@ -18,6 +18,8 @@ pub struct Figures {
     /// Messages completed, if any were to be received.
     pub received: Option<Flow>,
     pub refused: u64,
+    /// Messages that were due, at a rate, and for which there was no credit, or no time.
+    pub unsent: u64,
     /// Messages of others that were given back.
     pub others: u64,
     /// Processors that we kept busy ourselves.
@@ -61,6 +63,7 @@ impl Figures {
                 }
             }
         }
+        let tried = sent.as_ref().map_or(0, |sent: &Flow| sent.messages) + refused;
         // Waiting for more that does not come is no part of it.
         let flows = sent.iter().chain(&received);
         let busy = flows.map(|flow: &Flow| flow.elapsed).max();
@@ -68,6 +71,7 @@ impl Figures {
         Self {
             sent,
             received,
+            unsent: due(plan, run.sending).saturating_sub(tried),
             refused,
             others,
             cores: run.processor.as_secs_f64() / busy,
@@ -116,8 +120,52 @@ impl Flow {
     }
 }
 
+/// Messages that are due within some time, at a rate.
+fn due(plan: &Plan, sending: Duration) -> u64 {
+    let rate = u128::from(plan.rate.unwrap_or_default());
+    let due = u64::try_from(rate * sending.as_micros() / 1_000_000).unwrap_or(u64::MAX);
+    due.min(plan.messages.unwrap_or(u64::MAX))
+}
+
 /// A count as a number to calculate with.
 #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
 pub fn as_f64(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    fn check(options: &str, millis: u64, expected: u64) {
+        let words = format!("railbus bench orders {options}");
+        let arguments = Arguments::try_parse_from(words.split_whitespace());
+        let Command::Bench(arguments) = arguments.expect("they parse").command else {
+            panic!("it is a bench");
+        };
+        let plan = Plan::new(&arguments).expect("it fits");
+        assert_eq!(due(&plan, Duration::from_millis(millis)), expected);
+    }
+
+    #[test]
+    fn at_a_rate_it_is_known_how_many_were_due() {
+        check("--rate 2000", 1_500, 3_000);
+        check("--rate 3 --messages 4", 10_000, 4);
+        check("", 10_000, 0);
+    }
+
+    #[test]
+    fn a_rate_is_over_the_time_to_the_newest_outcome() {
+        let began = Instant::now();
+        let mut flow = Flow::new();
+        assert_eq!(flow.rate(), 0.0);
+        flow.add(100, Some(began + Duration::from_millis(500)), began);
+        flow.add(100, Some(began + Duration::from_millis(200)), began);
+        flow.add(0, None, began);
+        flow.bytes = 1 << 20;
+        assert_eq!((flow.rate(), flow.mebibytes()), (400.0, 2.0));
+    }
 }

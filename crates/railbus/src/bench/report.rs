@@ -105,6 +105,13 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
     if cores >= NEAR {
         notes += "the load generator had no time left: the broker may do more than this\n";
     }
+    let tried = figures.sent.as_ref().map_or(0, |sent| sent.messages);
+    if figures.unsent * 100 > tried {
+        notes += &format!(
+            "behind the rate  {} messages that were due were not sent, and are in no figure\n",
+            figures.unsent
+        );
+    }
     if figures.refused > 0 {
         notes += &format!("refused  {}\n", figures.refused);
     }
@@ -126,6 +133,7 @@ fn json(plan: &Plan, figures: &Figures) -> Value {
         "mode": plan.mode,
         "connections": plan.connections,
         "refused": figures.refused,
+        "unsent": figures.unsent,
         "others": figures.others,
         "generator": {"cores": figures.cores, "processors": processors()},
     });
