@@ -1,6 +1,6 @@
 //! `railbus bench`: load by the program itself, and what it leaves behind.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use amqp::DeliveryState;
 use amqp::message::{Header, Sections};
@@ -160,6 +160,13 @@ fn a_rate_is_kept_and_the_schedule_does_not_wait_for_outcomes() {
     // The last of them is due 398 ms after the first.
     let seconds = report["sent"]["seconds"].as_f64();
     assert!(seconds >= Some(0.398), "{report}");
+    assert_eq!(report["unsent"], 0);
+    // What it can not keep up with is told.
+    let said = ok(
+        &broker,
+        "orders --mode send --rate 500000 --in-flight 1 --duration 100ms",
+    );
+    assert!(said.contains("behind the rate  "), "{said}");
 }
 
 #[test]
@@ -170,25 +177,43 @@ fn a_run_ends_when_its_time_is_over() {
     assert_eq!(report["sent"]["messages"], report["received"]["messages"]);
 }
 
+/// One that sends, and would for an hour, and has begun.
+fn at_work(broker: &Broker) -> Child {
+    let mut peer = Peer::connect(broker.address());
+    let connection_string = e2e::cli::connection_string(broker);
+    let process = Command::new(program())
+        .args(["bench", "orders", "--mode", "send", "--duration", "1h"])
+        .args(["--rate", "100", "--in-flight", "1"])
+        .env("RAILBUS_CONNECTION_STRING", connection_string)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program is there");
+    let receiver = peer.receiver("orders", 2);
+    // When the second comes, it has been told that the first was accepted.
+    for _ in 0..2 {
+        assert_eq!(peer.receive(receiver).body().len(), 1_024);
+    }
+    process
+}
+
+#[test]
+fn what_was_measured_is_told_though_the_broker_dies() {
+    let broker = Setup::new().start();
+    let process = at_work(&broker);
+    broker.kill();
+    let output = process.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let (out, err) = (output.stdout, output.stderr);
+    let (out, err) = (String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+    assert!(out.contains("left in orders  "), "{out}");
+    assert!(err.contains("ended the connection"), "{err}");
+}
+
 #[test]
 fn who_interrupts_it_is_told_what_was_measured_so_far() {
     let broker = Setup::new().start();
-    let address = broker.address();
-    let mut peer = Peer::connect(address);
-    let process = Command::new(program())
-        .args(["bench", "orders", "--mode", "send", "--duration", "1h"])
-        .args(["--rate", "100"])
-        .env(
-            "RAILBUS_CONNECTION_STRING",
-            e2e::cli::connection_string(&broker),
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program is there");
-    let receiver = peer.receiver("orders", 1);
-    // It is at work.
-    let first = peer.receive(receiver);
-    assert_eq!(first.body().len(), 1_024);
+    let process = at_work(&broker);
     let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
     let output = process.wait_with_output().expect("it ends");

@@ -16,6 +16,7 @@ pub mod receiver;
 pub mod sender;
 mod stamp;
 pub mod turn;
+pub mod waits;
 pub mod wire;
 mod work;
 

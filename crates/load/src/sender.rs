@@ -15,6 +15,7 @@ use hdrhistogram::Histogram;
 use crate::Stamp;
 use crate::bodies::Bodies;
 use crate::dress::Dress;
+use crate::waits;
 
 /// What to send.
 #[derive(Clone, Debug)]
@@ -57,8 +58,6 @@ impl Sender {
     /// A sender that has not started.
     pub fn new(plan: Plan) -> Self {
         let bodies = Bodies::new(plan.size);
-        // One microsecond to one minute, three digits.
-        let waits = Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order");
         let (link, start, last) = (None, None, None);
         Self {
             plan,
@@ -72,7 +71,7 @@ impl Sender {
             refused: 0,
             refusal: None,
             last,
-            waits,
+            waits: waits::none(),
             tenths: Vec::new(),
         }
     }

@@ -86,5 +86,5 @@ fn size(text: &str) -> Result<usize, String> {
     let size: ByteSize = text.parse()?;
     let size = usize::try_from(size.as_u64()).ok();
     size.filter(|size| *size <= LARGEST)
-        .ok_or_else(|| format!("bodies have at most {} bytes", LARGEST))
+        .ok_or_else(|| format!("bodies have at most {LARGEST} bytes"))
 }

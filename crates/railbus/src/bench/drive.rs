@@ -56,7 +56,7 @@ pub fn run(clients: &mut [Client<Work>], plan: &Plan, stop: &Stop) -> Run {
     let worked = probed.and_then(|()| {
         work(clients, plan, stop, began)?;
         sending = began.elapsed();
-        finish(clients, plan)
+        finish(clients, plan, stop)
     });
     let processor = processor::used().saturating_sub(before);
     // A connection that is lost can not be left in order.
@@ -110,13 +110,19 @@ fn work(
 
 /// Waits for what is still to come of what was sent. Says what there is to complain of, although the
 /// connections stand.
-fn finish(clients: &mut [Client<Work>], plan: &Plan) -> Result<Option<Trouble>, Error> {
+fn finish(
+    clients: &mut [Client<Work>],
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Option<Trouble>, Error> {
     clients.iter_mut().for_each(Client::stop_sending);
-    let limit = Instant::now() + GRACE;
-    until(clients, limit, |clients| {
-        takers(clients).any(Taker::is_flooded) || is_complete(clients)
+    let asked = stop.is_asked();
+    let grace = if asked { FAREWELL } else { GRACE };
+    until(clients, Instant::now() + grace, |clients| {
+        let asked_now = !asked && stop.is_asked();
+        asked_now || takers(clients).any(Taker::is_flooded) || is_complete(clients)
     })?;
-    Ok(complaint(clients, plan))
+    Ok(complaint(clients, plan, grace))
 }
 
 fn start(clients: &mut [Client<Work>], plan: &Plan, began: Instant) {
@@ -175,7 +181,7 @@ fn refused(clients: &[Client<Work>]) -> u64 {
     senders.map(Sender::refused).sum()
 }
 
-fn complaint(clients: &[Client<Work>], plan: &Plan) -> Option<Trouble> {
+fn complaint(clients: &[Client<Work>], plan: &Plan, grace: Duration) -> Option<Trouble> {
     let mut senders = clients
         .iter()
         .filter_map(|client| client.work().as_sender());
@@ -194,7 +200,7 @@ fn complaint(clients: &[Client<Work>], plan: &Plan) -> Option<Trouble> {
         missing => Some(Trouble::Missing {
             missing,
             entity: plan.entity.clone(),
-            grace: GRACE,
+            grace,
         }),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use load::Client;
+use load::{Client, waits};
 
 use super::drive::Run;
 use super::plan::Plan;
@@ -91,8 +91,7 @@ impl Flow {
             messages: 0,
             bytes: 0,
             elapsed: Duration::ZERO,
-            // As those that are added.
-            waits: Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order"),
+            waits: waits::none(),
         }
     }
 

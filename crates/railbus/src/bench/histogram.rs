@@ -1,13 +1,12 @@
 //! Histogram: how many waits were how long, in steps of 1, 2 and 5.
 
 use hdrhistogram::Histogram;
+use load::waits::LONGEST;
 
 use super::figures::as_f64;
 
 /// The characters of a full bar.
 const BAR: f64 = 40.0;
-/// The last step: a minute, in microseconds, beyond which nothing is told apart.
-const LAST: u64 = 60_000_000;
 
 /// The waits up to some time that are longer than those before.
 #[derive(Debug, Eq, PartialEq)]
@@ -39,7 +38,7 @@ pub fn steps(waits: &Histogram<u64>) -> Vec<Step> {
 fn bounds() -> impl Iterator<Item = u64> {
     let decades = (1..8).map(|power| 10_u64.pow(power));
     let bounds = decades.flat_map(|decade| [1, 2, 5].map(|step| step * decade));
-    bounds.filter(|bound| *bound < LAST).chain([u64::MAX])
+    bounds.filter(|bound| *bound < LONGEST).chain([u64::MAX])
 }
 
 /// Lines with bars, each as long as its part of all.
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     fn of(waits: &[u64]) -> Histogram<u64> {
-        let mut histogram = Histogram::new_with_bounds(1, LAST, 3).expect("in order");
+        let mut histogram = load::waits::none();
         for wait in waits {
             histogram.saturating_record(*wait);
         }
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn every_wait_is_in_one_step() {
-        let waits: Vec<u64> = (0..=LAST).step_by(9_973).chain([LAST * 2]).collect();
+        let waits: Vec<u64> = (0..=LONGEST).step_by(9_973).chain([LONGEST * 2]).collect();
         let histogram = of(&waits);
         let counted: u64 = steps(&histogram).iter().map(|step| step.count).sum();
         assert_eq!(counted, waits.len() as u64);

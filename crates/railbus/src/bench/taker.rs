@@ -8,8 +8,8 @@ use std::time::Instant;
 use amqp::DeliveryState;
 use endpoint::{Connection, Event, LinkId, SessionId};
 use hdrhistogram::Histogram;
-use load::Stamp;
 use load::receiver::{Receiver, Settling};
+use load::{Stamp, waits};
 
 /// Messages of others that are held at most; then the queue is not one for this.
 const OTHERS: usize = 1_000;
@@ -43,8 +43,7 @@ impl Taker {
             probing: None,
             giving_back: false,
             given_back: 0,
-            // One microsecond to one minute, three digits.
-            ways: Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order"),
+            ways: waits::none(),
             bytes: 0,
             newest: None,
         }

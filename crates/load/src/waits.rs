@@ -1,0 +1,11 @@
+//! Waits: histograms of microseconds, up to a minute and with three digits, so that any two can be added.
+
+use hdrhistogram::Histogram;
+
+/// Beyond it nothing is told apart, in microseconds.
+pub const LONGEST: u64 = 60_000_000;
+
+/// One without a wait.
+pub fn none() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are in order")
+}
