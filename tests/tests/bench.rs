@@ -98,6 +98,8 @@ fn both_ways_latency_is_measured_for_every_message_of_its_own() {
     );
     check_waits(&report["accepted-ms"], 1_000);
     check_waits(&report["arrived-ms"], 1_000);
+    let large = json_of(&broker, "--create --messages 3 --size 1MiB");
+    assert_eq!(large["received"]["messages"], 3);
     let queue = report["entity"].as_str().expect("a name");
     let shown = railbus(&broker, &["queue", "show", queue]);
     assert_eq!(shown.code, 1, "{shown:?}");
@@ -177,18 +179,28 @@ fn a_run_ends_when_its_time_is_over() {
     assert_eq!(report["sent"]["messages"], report["received"]["messages"]);
 }
 
-/// One that sends, and would for an hour, and has begun.
-fn at_work(broker: &Broker) -> Child {
-    let mut peer = Peer::connect(broker.address());
+/// One that goes on for an hour.
+fn spawn(broker: &Broker, mode: &str) -> Child {
     let connection_string = e2e::cli::connection_string(broker);
-    let process = Command::new(program())
-        .args(["bench", "orders", "--mode", "send", "--duration", "1h"])
+    Command::new(program())
+        .args(["bench", "orders", "--mode", mode, "--duration", "1h"])
         .args(["--rate", "100", "--in-flight", "1"])
         .env("RAILBUS_CONNECTION_STRING", connection_string)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program is there");
+        .expect("the program is there")
+}
+
+fn interrupt(process: &Child) {
+    let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
+}
+
+/// One that sends, and has begun.
+fn at_work(broker: &Broker) -> Child {
+    let mut peer = Peer::connect(broker.address());
+    let process = spawn(broker, "send");
     let receiver = peer.receiver("orders", 2);
     // When the second comes, it has been told that the first was accepted.
     for _ in 0..2 {
@@ -214,12 +226,26 @@ fn what_was_measured_is_told_though_the_broker_dies() {
 fn who_interrupts_it_is_told_what_was_measured_so_far() {
     let broker = Setup::new().start();
     let process = at_work(&broker);
-    let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-    kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
+    interrupt(&process);
     let output = process.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("left in orders  "), "{said}");
+}
+
+#[test]
+fn messages_that_somebody_else_takes_are_missed() {
+    let broker = Setup::new().start();
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver("orders", 1);
+    let process = spawn(&broker, "both");
+    let taken = peer.receive(receiver);
+    interrupt(&process);
+    let output = process.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("accepted 1 did not arrive"), "{said}");
+    assert_eq!(taken.body().len(), 1_024);
 }
 
 #[test]

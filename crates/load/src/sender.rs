@@ -154,7 +154,7 @@ impl Sender {
     /// Counts an outcome.
     pub fn disposed(&mut self, now: Instant, cookie: u128, state: Option<&DeliveryState>) {
         match state {
-            Some(DeliveryState::Accepted) => self.accepted += 1,
+            Some(DeliveryState::Accepted) => self.accept(now, cookie),
             _ => self.refuse(state),
         }
         self.last = Some(now);
@@ -162,6 +162,10 @@ impl Sender {
         if (self.accepted + self.refused).is_multiple_of(tenth) {
             self.tenths.push(now);
         }
+    }
+
+    fn accept(&mut self, now: Instant, cookie: u128) {
+        self.accepted += 1;
         if let (Some(start), Ok(due)) = (self.start, u64::try_from(cookie)) {
             let wait = now.saturating_duration_since(start + Duration::from_micros(due));
             self.waits
@@ -284,6 +288,26 @@ mod tests {
         );
         assert_eq!(sender.accepted(), 1);
         assert!(sender.waits().max().abs_diff(2_000) < 10);
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_first_reason_and_is_no_wait() {
+        let start = Instant::now();
+        let mut sender = paced(Duration::from_millis(1));
+        sender.start(start);
+        for reason in ["full", "fuller"] {
+            let error = amqp::Error {
+                condition: amqp::Symbol::new("amqp:resource-limit-exceeded"),
+                description: Some(reason.into()),
+                info: None,
+            };
+            let state = DeliveryState::Rejected(Some(error));
+            sender.disposed(start, 0, Some(&state));
+        }
+        assert_eq!((sender.accepted(), sender.refused()), (0, 2));
+        let refusal = sender.refusal().and_then(|why| why.description.as_deref());
+        assert_eq!(refusal, Some("full"));
+        assert!(sender.waits().is_empty());
     }
 
     #[test]

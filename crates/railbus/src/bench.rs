@@ -39,7 +39,7 @@ pub fn run(arguments: &BenchArguments) -> Result<ExitCode, Refusal> {
         measure(&plan, &stop)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let created = Created::make(&plan.entity, &arguments.broker)?;
+    let created = Created::make(&plan.entity, plan.size, &arguments.broker)?;
     let measured = measure(&plan, &stop);
     // Why the run failed is the better news.
     let deleted = created.delete(&arguments.broker);

@@ -11,19 +11,26 @@ use crate::refusal::Refusal;
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
+/// Bytes for what a message has besides its body.
+const ROOM: usize = 4 << 10;
+/// The largest message of a queue that nobody has told otherwise.
+const USUAL: usize = 256 << 10;
+
 /// A queue that is there.
 pub struct Created {
     name: String,
 }
 
 impl Created {
-    /// Makes it: large, with long locks, and gone by itself if this process does not come to delete it.
-    pub fn make(name: &str, broker: &BrokerArguments) -> Result<Self, Refusal> {
+    /// Makes it: large, for bodies of so many bytes, with long locks, and gone by itself if this process does
+    /// not come to delete it.
+    pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, Refusal> {
         let properties = json!({
             "kind": "queue",
             "max-size-in-megabytes": 81_920,
             "lock-duration": "PT5M",
             "auto-delete-on-idle": "PT5M",
+            "max-message-size": (size + ROOM).max(USUAL).to_string(),
         });
         let body = match properties {
             Value::Object(body) => Some(body),

@@ -91,6 +91,7 @@ impl Taker {
 
     /// Lets messages come.
     pub fn start(&mut self, engine: &mut Connection) {
+        self.probing = None;
         self.receiver.start(engine);
     }
 

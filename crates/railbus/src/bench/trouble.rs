@@ -15,7 +15,7 @@ pub enum Trouble {
     #[error(transparent)]
     Messaging(#[from] messaging::Error),
     #[error(
-        "{missing} messages that were accepted did not arrive within {grace:?}: does somebody else receive from {entity}?"
+        "of the messages that were accepted {missing} did not arrive within {grace:?}: does somebody else receive from {entity}?"
     )]
     Missing {
         missing: u64,
