@@ -184,25 +184,29 @@ impl<W: Work> Client<W> {
         match event {
             Event::Opened(_) => self.opened = true,
             Event::Begun { .. } => self.begun = true,
-            Event::Attached { attach, .. } => {
-                self.refused |= attach.source.is_none() || attach.target.is_none();
-            }
             Event::Closed { .. } if self.closing => self.closed = true,
             Event::Ended { error, .. } => return Err(Error::Ended(error).into()),
             Event::Closed { error } => return Err(Error::Closed(error).into()),
-            Event::Detached { error, .. } => return Err(Error::Detached(error).into()),
-            event if self.is_let_in() => self.work.handle(now, event, &mut self.engine)?,
-            event => self.seek_access(&event)?,
+            event if self.is_let_in() => {
+                if let Event::Attached { attach, .. } = &event {
+                    self.refused |= attach.source.is_none() || attach.target.is_none();
+                }
+                self.work.handle(now, event, &mut self.engine)?;
+            }
+            event => self.seek_access(event)?,
         }
         Ok(())
     }
 
     /// Goes on with the links once the token was taken.
-    fn seek_access(&mut self, event: &Event) -> Result<(), Error> {
+    fn seek_access(&mut self, event: Event) -> Result<(), Error> {
         let Some(access) = &mut self.access else {
             return Ok(());
         };
-        access.handle(event, &mut self.engine)?;
+        if let Event::Detached { error, .. } = event {
+            return Err(Error::Detached(error));
+        }
+        access.handle(&event, &mut self.engine)?;
         if access.is_granted() {
             self.work
                 .attach(&mut self.engine, self.session, self.settling);

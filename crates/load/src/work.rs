@@ -37,7 +37,8 @@ pub trait Work {
     /// Does what it may at the moment.
     fn act(&mut self, _now: Instant, _engine: &mut Connection) {}
 
-    /// Takes what the broker did. Ends of links, sessions and connections are not told: they are errors.
+    /// Takes what the broker did. Ends of sessions and connections are not told: they are errors, as is the
+    /// end of a link unless the work has wanted it.
     fn handle(
         &mut self,
         now: Instant,

@@ -114,6 +114,7 @@ impl load::Work for Work {
             Event::Disposed { cookie, state, .. } => {
                 return self.disposed(now, cookie, state.as_ref());
             }
+            Event::Detached { error, .. } => return Err(load::Error::Detached(error).into()),
             Event::Drained { .. } => {
                 if let Self::Receive(receiver) = self {
                     receiver.drained(now);

@@ -117,6 +117,7 @@ impl load::Work for Work {
 
     fn handle(&mut self, now: Instant, event: Event, engine: &mut Connection) -> Result<(), Error> {
         match (self, event) {
+            (_, Event::Detached { error, .. }) => return Err(Error::Detached(error)),
             (Self::Send(sender), Event::Disposed { cookie, state, .. }) => {
                 sender.disposed(now, cookie, state.as_ref());
             }
