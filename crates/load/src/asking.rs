@@ -202,7 +202,8 @@ fn request(properties: &[(&str, &str)], body: &[u8]) -> Bytes {
     out.freeze()
 }
 
-fn link(name: &str, role: Role, source: Source, target: Target) -> Attach {
+/// An attach of a link between two addresses, as most links are.
+pub fn link(name: &str, role: Role, source: Source, target: Target) -> Attach {
     Attach {
         name: name.to_owned(),
         handle: 0,

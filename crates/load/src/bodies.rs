@@ -50,7 +50,7 @@ impl Bodies {
 }
 
 /// The same bytes in every run.
-fn block() -> &'static Bytes {
+pub fn block() -> &'static Bytes {
     static BLOCK: OnceLock<Bytes> = OnceLock::new();
     BLOCK.get_or_init(|| {
         // xorshift64

@@ -23,6 +23,8 @@ pub enum Dress {
     Id,
     /// The session of the row.
     Session,
+    /// A session of its own, of so many one after the other.
+    Sessions(u32),
     /// A time to be enqueued, one second ahead.
     Schedule,
     /// A time to live.
@@ -53,6 +55,11 @@ impl Dress {
             .encode(out),
             Self::Session => Properties {
                 group_id: Some(SESSION.to_owned()),
+                ..Properties::default()
+            }
+            .encode(out),
+            Self::Sessions(sessions) => Properties {
+                group_id: Some(format!("s{}", number % u64::from(sessions.max(1)))),
                 ..Properties::default()
             }
             .encode(out),

@@ -11,6 +11,7 @@ use super::deferrer::Deferrer;
 use super::deleter::Deleter;
 use super::receiver::{Receiver, Settling};
 use super::sender::Sender;
+use super::task::Task;
 use super::transactor::Transactor;
 
 /// One connection.
@@ -30,6 +31,8 @@ pub enum Work {
     Defer(Box<Deferrer>),
     /// It purges a queue.
     Delete(Box<Deleter>),
+    /// It does what its row alone needs.
+    Task(Box<dyn Task>),
 }
 
 impl load::Work for Work {
@@ -45,6 +48,7 @@ impl load::Work for Work {
             Self::Transact(transactor) => transactor.attach(engine, session),
             Self::Defer(deferrer) => deferrer.attach(engine, session),
             Self::Delete(deleter) => deleter.attach(engine, session),
+            Self::Task(task) => task.attach(engine, session),
         }
     }
 
@@ -56,6 +60,7 @@ impl load::Work for Work {
             Self::Transact(transactor) => transactor.links().collect(),
             Self::Defer(deferrer) => deferrer.links().collect(),
             Self::Delete(deleter) => deleter.links().collect(),
+            Self::Task(task) => task.links(),
         }
     }
 
@@ -63,6 +68,7 @@ impl load::Work for Work {
         match self {
             Self::Send(sender) => Some(sender.stands()),
             Self::Receive(receiver) => Some(receiver.stands()),
+            Self::Task(task) => Some(format!("{:?}", task.tally())),
             _ => None,
         }
     }
@@ -75,6 +81,7 @@ impl load::Work for Work {
             Self::Transact(transactor) => transactor.start(),
             Self::Defer(deferrer) => deferrer.start(engine),
             Self::Delete(deleter) => deleter.start(engine),
+            Self::Task(task) => task.start(now, engine),
         }
     }
 
@@ -82,6 +89,7 @@ impl load::Work for Work {
         match self {
             Self::Send(sender) => sender.stop(),
             Self::Transact(transactor) => transactor.stop(),
+            Self::Task(task) => task.stop(),
             _ => {}
         }
     }
@@ -105,11 +113,17 @@ impl load::Work for Work {
             Self::Transact(transactor) => transactor.send(engine),
             Self::Defer(deferrer) => deferrer.send(engine),
             Self::Delete(deleter) => deleter.send(engine),
+            Self::Task(task) => task.act(now, engine),
             Self::Idle(_) | Self::Receive(_) => {}
         }
     }
 
     fn handle(&mut self, now: Instant, event: Event, engine: &mut Connection) -> Result<()> {
+        if let Self::Task(task) = self
+            && task.handle(now, &event, engine)?
+        {
+            return Ok(());
+        }
         match event {
             Event::Disposed { cookie, state, .. } => {
                 return self.disposed(now, cookie, state.as_ref());
@@ -159,7 +173,7 @@ impl Work {
             Self::Receive(receiver) => receiver.settle(now, delivery.0, delivery.1, engine),
             Self::Delete(deleter) => deleter.answered(now, delivery, payload, engine)?,
             Self::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
-            Self::Idle(_) | Self::Send(_) | Self::Transact(_) => {}
+            Self::Idle(_) | Self::Send(_) | Self::Transact(_) | Self::Task(_) => {}
         }
         Ok(())
     }

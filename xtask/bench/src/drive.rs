@@ -55,18 +55,28 @@ fn drain(clients: &mut [Client], limits: Limits) -> Result<()> {
 /// Starts the work of every connection, goes on until every purge is done, and then until every
 /// message sent has its outcome.
 pub fn purge(clients: &mut [Client], all: Duration) -> Result<Instant> {
+    work_until(clients, all, |clients| {
+        let mut works = clients.iter().map(Client::work);
+        works.all(|work| match work {
+            Work::Delete(deleter) => deleter.is_done(),
+            _ => true,
+        })
+    })
+}
+
+/// Starts the work of every connection, goes on until that is `enough`, and then until every message
+/// sent has its outcome.
+pub fn work_until(
+    clients: &mut [Client],
+    all: Duration,
+    enough: impl Fn(&[Client]) -> bool,
+) -> Result<Instant> {
     let began = Instant::now();
     for client in clients.iter_mut() {
         client.start(began);
     }
     let limits = Limits { sending: all, all };
-    until(clients, limits, |clients| {
-        let works = clients.iter().map(Client::work);
-        works.into_iter().all(|work| match work {
-            Work::Delete(deleter) => deleter.is_done(),
-            _ => true,
-        })
-    })?;
+    until(clients, limits, enough)?;
     clients.iter_mut().for_each(Client::stop_sending);
     until(clients, limits, |clients| is_done(clients, 0))?;
     Ok(began)
@@ -88,6 +98,15 @@ fn is_done(clients: &[Client], backlog: u64) -> bool {
             Work::Receive(receiver) => {
                 receives = true;
                 settled += receiver.count();
+            }
+            Work::Task(task) => {
+                let tally = task.tally();
+                if !tally.is_answered {
+                    return false;
+                }
+                accepted += tally.accepted;
+                receives |= tally.taken.is_some();
+                settled += tally.taken.map_or(0, |taken| taken.settled);
             }
         }
     }

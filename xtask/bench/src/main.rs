@@ -13,11 +13,17 @@ use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
 mod client;
+mod crowd;
+mod deep;
 mod deferrer;
 mod deleter;
 mod disk;
+mod disturb;
 mod drive;
+mod fairness;
 mod features;
+mod gatherer;
+mod giant;
 mod group;
 mod hostile;
 mod idle;
@@ -28,14 +34,22 @@ mod markdown;
 mod memory;
 mod peers;
 mod place;
+mod pressure;
 mod process;
 mod purge;
 mod results;
+mod sessions;
 mod single;
 mod site;
+mod slow;
+mod spreader;
+mod taker;
+mod task;
 mod throughput;
 mod topics;
 mod transactor;
+mod watcher;
+mod wide;
 
 use load::{asking, bodies, dress, receiver, sender, wire};
 use results::Results;
@@ -54,6 +68,9 @@ struct Options {
     /// How often each row is measured [default: 5, or 2 with --quick]
     #[arg(long)]
     rounds: Option<u32>,
+    /// Messages of the row `deep`, 200,000 at least [default: 1000000, or 300000 with --quick]
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(200_000..))]
+    deep: Option<u64>,
     /// Also measures other brokers, which are installed in the cache folder; only rows that all
     /// of them have [default: all brokers]
     #[arg(long, value_name = "BROKER", value_delimiter = ',', num_args = 0..=1,
@@ -107,6 +124,15 @@ pub enum Row {
     /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only writes the same
     /// rows to the store
     Limit,
+    /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly emptied, a
+    /// connection that never reads, a purge, messages of 100 MiB
+    Fairness,
+    /// Senders as fast as they can on a disk that is too slow for them: memory by the second
+    Pressure,
+    /// A queue that nobody empties, up to a million messages: rates, a crash, and emptying it
+    Deep,
+    /// 10,000 queues, 10,000 connections and 100,000 sessions in use, each beside fewer of them
+    Wide,
     /// A broker with 10,000 queues: start, memory, and sending and receiving on another queue
     Many,
     /// Context switches of a broker without connections
@@ -126,6 +152,12 @@ pub struct Scale {
     pub connections: usize,
     /// Messages of the rows about memory and purging.
     pub backlog: u64,
+    /// Messages of the row about a queue that nobody empties.
+    pub deep: u64,
+    /// Seconds of the row about senders that are too fast.
+    pub pressure: u64,
+    /// Sessions of the row with many.
+    pub sessions: u32,
 }
 
 impl Scale {
@@ -141,6 +173,9 @@ impl Scale {
                 seconds: 2,
                 connections: 1_000,
                 backlog: 100_000,
+                deep: options.deep.unwrap_or(300_000),
+                pressure: 10,
+                sessions: 20_000,
             }
         } else {
             Self {
@@ -148,6 +183,9 @@ impl Scale {
                 seconds: 8,
                 connections: 1_000,
                 backlog: 1_000_000,
+                deep: options.deep.unwrap_or(1_000_000),
+                pressure: 60,
+                sessions: 100_000,
             }
         }
     }
@@ -240,6 +278,10 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Latency => latency::measure(site, scale, results),
         Row::Single => single::measure(site, scale, results),
         Row::Purge => purge::measure(site, scale, results),
+        Row::Fairness => fairness::measure(site, scale, results),
+        Row::Pressure => pressure::measure(site, scale, results),
+        Row::Deep => deep::measure(site, scale, results),
+        Row::Wide => wide::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
         Row::Limit => limit::measure(site, scale, results),
         Row::Buffered => throughput::buffered(site, scale, results),

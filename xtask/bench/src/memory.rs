@@ -19,7 +19,7 @@ use super::site::{self, Fresh, Site};
 
 /// The longest a million durable messages may take.
 const FILLING: Duration = Duration::from_secs(600);
-/// Files that the broker and the generator may each need.
+/// Files that the broker and the generator may each need, in most rows.
 const FILES: u64 = 4_096;
 
 /// Measures one broker from its start through connections, backlog, crash and restart.
@@ -73,8 +73,13 @@ pub fn grow(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Sends a backlog, all of it durable when this returns.
 pub fn fill(place: &Place, backlog: u64) -> Result<Client> {
+    fill_queue(place, &place.queue(site::QUEUE), backlog)
+}
+
+/// Sends a backlog to `queue`, all of it durable when this returns.
+pub fn fill_queue(place: &Place, queue: &str, backlog: u64) -> Result<Client> {
     let plan = Plan {
-        queue: place.queue(site::QUEUE),
+        queue: queue.to_owned(),
         size: 1_024,
         count: backlog,
         in_flight: 1_000,
@@ -124,8 +129,13 @@ fn restart(site: &Site, fresh: Fresh, scale: Scale, results: &mut Results) -> Re
 
 /// Raises the limit of open files, for us and the brokers we start.
 pub fn allow_files() -> Result<()> {
+    allow_so_many_files(FILES)
+}
+
+/// Raises it to `files`, or as far as it may be.
+pub fn allow_so_many_files(files: u64) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
+    let wanted = limit.maximum.map_or(files, |most| most.min(files));
     if limit.current.is_some_and(|current| current < wanted) {
         setrlimit(
             Resource::Nofile,

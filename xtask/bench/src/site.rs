@@ -25,8 +25,12 @@ pub const ONCE: &str = "bench-once";
 pub const START: &str = "bench-start";
 pub const END: &str = "bench-end";
 pub const SESSIONS: &str = "bench-sessions";
+/// The queue of the largest messages that a broker takes.
+pub const HUGE: &str = "bench-huge";
 /// Queues of the row with many.
 pub const QUEUES: usize = 50;
+/// All queues that every broker has.
+pub const OWN: usize = QUEUES + 6;
 /// The development key, which works on loopback only. (`product.md`, Who may do what)
 const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
 /// The file with what a broker has besides these.
@@ -34,6 +38,8 @@ const ENTITIES: &str = "entities.json";
 /// The settings of a broker that syncs before it accepts, and of one that does not.
 const SYNCED: &str = "railbus.toml";
 const BUFFERED: &str = "buffered.toml";
+/// All clients come from one address, and in one row there are ten thousand.
+const LIMITS: &str = "[limits]\nconnections = 20000\nconnections-per-address = 20000\n";
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
 const TMPFS: u64 = 0x0102_1994;
 
@@ -205,6 +211,7 @@ fn settings() -> String {
         (ONCE, "requires-duplicate-detection = true\n".to_owned()),
         (START, format!("forward-to = \"{END}\"\n")),
         (SESSIONS, "requires-session = true\n".to_owned()),
+        (HUGE, "max-message-size = \"100MiB\"\n".to_owned()),
     ];
     let featured = featured.map(|(name, feature)| (name.to_owned(), feature));
     let table = |(name, feature)| {
@@ -212,9 +219,19 @@ fn settings() -> String {
             "[[queues]]\nname = \"{name}\"\nlock-duration = \"PT5M\"\nmax-size-in-megabytes = 81920\n{feature}"
         )
     };
-    plain
-        .chain(featured)
-        .map(table)
+    let queues = plain.chain(featured).map(table);
+    std::iter::once(LIMITS.to_owned())
+        .chain(queues)
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_broker_has_so_many_queues() {
+        assert_eq!(settings().matches("[[queues]]").count(), OWN);
+    }
 }

@@ -173,6 +173,12 @@ pub fn queues(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Does that at any broker.
 pub fn queues_at(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
+    let row = format!("send, receive, settle 1 KiB, {} queues", site::QUEUES);
+    queues_called(place, scale, &row, results).map(|_| ())
+}
+
+/// Does that as the row of that name.
+pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Results) -> Result<Run> {
     let queues = u64::try_from(site::QUEUES)?;
     let mut work = Vec::new();
     for pair in (0..site::QUEUES).map(site::pair) {
@@ -186,13 +192,8 @@ pub fn queues_at(place: &Place, scale: Scale, results: &mut Results) -> Result<(
         work.push(Work::Receive(Receiver::new(&queue)));
     }
     let run = execute(place, work, scale, 0)?;
-    record(
-        results,
-        &format!("send, receive, settle 1 KiB, {queues} queues"),
-        run.settled,
-        &run,
-    );
-    Ok(())
+    record(results, row, run.settled, &run);
+    Ok(run)
 }
 
 /// A sender at full speed.
@@ -240,6 +241,12 @@ fn check_received(clients: &[Client], backlog: u64) -> Result<()> {
                 received += receiver.received();
                 receivers += 1;
             }
+            Work::Task(task) => {
+                let tally = task.tally();
+                sent += tally.accepted;
+                received += tally.taken.map_or(0, |taken| taken.received);
+                receivers += u32::from(tally.taken.is_some());
+            }
             Work::Idle(_) | Work::Defer(_) | Work::Delete(_) => {}
         }
     }
@@ -271,6 +278,13 @@ fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
             Work::Defer(deferrer) => {
                 settled += deferrer.count();
                 deferrer.last()
+            }
+            Work::Task(task) => {
+                let tally = task.tally();
+                sent += tally.accepted;
+                refused += tally.refused;
+                settled += tally.taken.map_or(0, |taken| taken.settled);
+                tally.last
             }
         };
         last = newest.map_or(last, |newest| last.max(newest));

@@ -1,0 +1,131 @@
+//! Disturb: what others do to a broker, on connections and in a thread of their own, while somebody
+//! wants nothing but a quiet queue.
+
+use std::sync::mpsc::Sender as Channel;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::client::{Client, Work};
+use super::deleter::Deleter;
+use super::dress::Dress;
+use super::drive;
+use super::giant::Giant;
+use super::place::Place;
+use super::process::as_f64;
+use super::sender::{Plan, Sender};
+use super::site;
+use super::slow::Slow;
+use super::{Scale, memory};
+
+/// The longest a disturbance may take.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+/// Messages a second to a queue that is hardly emptied.
+const RATE: u32 = 1_000;
+/// Messages there before anybody looks.
+const WAITING: u64 = 20_000;
+/// What a purge deletes with one request: as the SDKs ask of Premium.
+const BATCH: i32 = 4_000;
+
+/// What is disturbed, and for how long.
+pub struct Scene {
+    /// The broker.
+    pub place: Place,
+    /// How much, and for how many seconds.
+    pub scale: Scale,
+    /// Told when all is prepared.
+    pub ready: Channel<()>,
+}
+
+/// Prepares, says so, disturbs, and returns when that is over how many messages a second that were.
+pub type Disturbance = fn(&Scene) -> Result<f64>;
+
+/// All of them, by name.
+pub const DISTURBANCES: [(&str, Disturbance); 4] = [
+    ("a queue with a slow receiver", slow),
+    ("a connection that never reads", unread),
+    ("a purge", purge),
+    ("messages of 100 MiB", giants),
+];
+
+/// A queue grows while its receiver keeps a thousand locked and completes ten a second.
+fn slow(scene: &Scene) -> Result<f64> {
+    let queue = site::pair(1);
+    let mut clients = vec![
+        scene.connect(feeder(&queue, scene.scale))?,
+        scene.connect(Work::Task(Box::new(Slow::new(&queue, 1_000))))?,
+    ];
+    drive::open(&mut clients)?;
+    scene.begin()?;
+    scene.work(&mut clients)
+}
+
+/// A queue grows while its receiver wants all of it and reads nothing.
+fn unread(scene: &Scene) -> Result<f64> {
+    let queue = site::pair(1);
+    memory::fill_queue(&scene.place, &queue, WAITING)?;
+    let mut deaf = [scene.connect(Work::Task(Box::new(Slow::new(&queue, u32::MAX / 4))))?];
+    let mut clients = vec![scene.connect(feeder(&queue, scene.scale))?];
+    drive::open(&mut deaf)?;
+    drive::open(&mut clients)?;
+    scene.begin()?;
+    let [deaf] = &mut deaf;
+    deaf.start(Instant::now());
+    let left = deaf.act(Instant::now())?;
+    ensure!(!left, "a flow did not fit in an empty socket");
+    scene.work(&mut clients)
+}
+
+/// A large queue is emptied by batch deletes.
+fn purge(scene: &Scene) -> Result<f64> {
+    memory::fill(&scene.place, scene.scale.backlog)?;
+    let deleter = Deleter::new(site::QUEUE, BATCH);
+    let mut clients = vec![scene.connect(Work::Delete(Box::new(deleter)))?];
+    drive::open(&mut clients)?;
+    scene.begin()?;
+    let began = drive::purge(&mut clients, PATIENCE)?;
+    Ok(as_f64(scene.scale.backlog) / began.elapsed().as_secs_f64())
+}
+
+/// The largest messages are sent, one after the other.
+fn giants(scene: &Scene) -> Result<f64> {
+    let mut clients = vec![scene.connect(Work::Task(Box::new(Giant::new(site::HUGE))))?];
+    drive::open(&mut clients)?;
+    scene.begin()?;
+    scene.work(&mut clients)
+}
+
+impl Scene {
+    fn connect(&self, work: Work) -> Result<Client> {
+        Client::connect(&self.place, work)
+    }
+
+    /// Says that all is prepared.
+    fn begin(&self) -> Result<()> {
+        Ok(self.ready.send(())?)
+    }
+
+    /// Lets `clients` work until the time is over and all they have sent is answered.
+    fn work(&self, clients: &mut [Client]) -> Result<f64> {
+        let end = Instant::now() + Duration::from_secs(self.scale.seconds);
+        let began = drive::work_until(clients, PATIENCE, |_| Instant::now() >= end)?;
+        let accepted = clients.iter().map(|client| match client.work() {
+            Work::Send(sender) => sender.accepted(),
+            Work::Task(task) => task.tally().accepted,
+            _ => 0,
+        });
+        Ok(as_f64(accepted.sum()) / began.elapsed().as_secs_f64())
+    }
+}
+
+/// Sends at a fixed rate for as long as anybody wants.
+fn feeder(queue: &str, scale: Scale) -> Work {
+    Work::Send(Box::new(Sender::new(Plan {
+        queue: queue.to_owned(),
+        size: 1_024,
+        count: u64::from(RATE) * (scale.seconds + 1),
+        in_flight: u64::MAX,
+        dress: Dress::Plain,
+        every: Some(Duration::from_secs(1) / RATE),
+    })))
+}

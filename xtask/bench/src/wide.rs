@@ -1,0 +1,75 @@
+//! Wide: much of everything: ten thousand queues in use, ten thousand connections, a hundred thousand
+//! sessions. What a message costs is set beside that of fewer.
+
+use anyhow::Result;
+
+use super::Scale;
+use super::client::Work;
+use super::gatherer::Gatherer;
+use super::process::resident;
+use super::results::{Results, Unit};
+use super::site::Site;
+use super::spreader::Spreader;
+use super::throughput::{self, IN_FLIGHT};
+use super::{crowd, many, sessions};
+
+/// Connections that send, and as many that receive; queues are divided among them.
+const CONNECTIONS: usize = 50;
+/// Queues that many are set beside, and how many many are: all but a few of those of the file.
+const FEW: usize = 50;
+const MANY: usize = 9_900;
+
+/// Measures queues, connections, sessions.
+pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let few = queues(site, scale, FEW, results)?;
+    let many = queues(site, scale, MANY, results)?;
+    let more = many / few.max(1e-9);
+    results.add(&name(MANY), "CPU to that of 50", Unit::Times, more);
+    crowd::measure(site, scale, results)?;
+    sessions::measure(site, scale, results)
+}
+
+fn name(queues: usize) -> String {
+    format!("{queues} of 10,000 queues in use")
+}
+
+/// Sends to so many of all queues in turn and receives; returns what a million messages cost.
+fn queues(site: &Site, scale: Scale, queues: usize, results: &mut Results) -> Result<f64> {
+    let fresh = site.fresh_with(&many::entities())?;
+    let place = fresh.place()?;
+    let connections = u64::try_from(CONNECTIONS)?;
+    let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
+    let mut work = Vec::new();
+    for part in parts(queues) {
+        let names = || part.clone().map(many::queue).collect();
+        let spreader = Spreader::new(names(), count, in_flight);
+        work.push(Work::Task(Box::new(spreader)));
+        work.push(Work::Task(Box::new(Gatherer::new(names()))));
+    }
+    let run = throughput::execute(&place, work, scale, 0)?;
+    let row = name(queues);
+    throughput::record(results, &row, run.settled, &run);
+    results.add(&row, "memory", Unit::Mebibytes, resident(place.pid)?);
+    fresh.stop()?;
+    Ok(run.usage.broker_per_million(run.settled))
+}
+
+/// The numbers of the queues that each connection has.
+fn parts(queues: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let part = queues / CONNECTIONS;
+    (0..CONNECTIONS).map(move |at| at * part..(at + 1) * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_queue_is_one_connection_s() {
+        for queues in [FEW, MANY] {
+            let all: Vec<usize> = parts(queues).flatten().collect();
+            assert!(all.into_iter().eq(0..queues));
+            assert!(queues <= many::IN_FILE);
+        }
+    }
+}
