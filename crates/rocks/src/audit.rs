@@ -13,12 +13,14 @@ use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
 use crate::key::{self, Kind};
+use crate::opened::Opened;
 use crate::scan::Scan;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
-pub(crate) fn image(database: &Database, recovery: Recovery) -> Result<Image, StoreError> {
+pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreError> {
+    let database = &opened.database;
     let mut image = Image {
         entities: recovery
             .entities
@@ -71,18 +73,18 @@ pub(crate) fn image(database: &Database, recovery: Recovery) -> Result<Image, St
         image.entries.insert(place, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    image.bodies = bodies(database)?;
+    image.bodies = bodies(opened)?;
     Ok(image)
 }
 
-fn bodies(database: &Database) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
-    let families = database.families();
+fn bodies(opened: &Opened) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
+    let database = &opened.database;
     let mut whole = BTreeMap::new();
     let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
-    each(database, families.body, |key, value| {
+    each(database, database.families().body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
-        Some(
-            chunk::decode(pointer, index, value).map(|chunk| match chunk {
+        let mut take = || {
+            match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(body) => {
                     whole.insert((pointer.home, pointer.number), Bytes::copy_from_slice(body));
                 }
@@ -90,8 +92,14 @@ fn bodies(database: &Database) -> Result<BTreeMap<(EntityId, SequenceNumber), By
                     pieces.entry(pointer).or_default().add(index, bytes).chunks = chunks;
                 }
                 Chunk::Further(bytes) => drop(pieces.entry(pointer).or_default().add(index, bytes)),
-            }),
-        )
+                Chunk::Elsewhere(place) => {
+                    let body = opened.read_body(pointer, place)?;
+                    whole.insert((pointer.home, pointer.number), body);
+                }
+            }
+            Ok(())
+        };
+        Some(take())
     })?;
     let mut indexed = BTreeMap::new();
     each_of(database, Kind::LargeBody, |key, value| {

@@ -1,8 +1,8 @@
 //! Backup: a copy of an open store that shares its files, made between two commits.
 //!
 //! Memtables are flushed first, while commits go on, so that little is left in the log. Then the
-//! committer itself, between two groups, links tables and blobs, copies the end of the log, writes
-//! a witness of its own position and moves the whole to its place. So the copy ends at an exact
+//! committer itself, between two groups, ends the segment, has the index told of everything, links
+//! tables and segments, writes a witness of its own position and moves the whole to its place. So the copy ends at an exact
 //! position, everything in it is on stable storage in either durability, and nothing that is not in
 //! it is acknowledged before the copy is there. What commits wait for is a few syncs and as many
 //! links as there are files.
@@ -21,7 +21,9 @@ use store::backup::Made;
 use store::{Backup, BackupError, StoreError};
 
 use crate::committer::Submission;
+use crate::database::Database;
 use crate::directory::{Layout, sync_directory};
+use crate::journal::Files;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::witness::Witness;
@@ -112,22 +114,19 @@ impl Backup for RocksBackup {
 
 impl Order {
     /// Makes the copy of a store of which everything up to `position` is durable, and says so.
-    pub fn carry_out(
-        self,
-        position: u64,
-        checkpoint: impl FnOnce(&Path) -> Result<(), StoreError>,
-    ) {
-        let made = self.make(position, checkpoint);
+    pub fn carry_out(self, position: u64, database: &Database, files: &Files) {
+        let made = self.make(position, database, files);
         // Nobody has to wait for it.
         drop(self.answer.send(made.map(|()| position)));
     }
 
-    fn make(
-        &self,
-        position: u64,
-        checkpoint: impl FnOnce(&Path) -> Result<(), StoreError>,
-    ) -> io::Result<()> {
-        checkpoint(&self.staging.database()).map_err(io::Error::other)?;
+    fn make(&self, position: u64, database: &Database, files: &Files) -> io::Result<()> {
+        // No segment goes, and none is written over, while it gets a second name.
+        let _files = database.files.read();
+        let path = self.staging.database();
+        database.checkpoint(&path).map_err(io::Error::other)?;
+        fs::create_dir(self.staging.journal())?;
+        files.link_into(&self.staging.journal())?;
         Witness::open(&self.staging.witness(), position)
             .map(drop)
             .map_err(io::Error::other)?;

@@ -1,11 +1,12 @@
 //! Chunk: a body, or a piece of a large one, as a value of the `body` family.
 //!
-//! A body of at most 1 MiB is one chunk. A larger one is several, written in batches of their
-//! own before the set they belong to, so that a message of 100 MiB never makes one huge commit;
-//! the first says how many there are. Each has a CRC32C over its key, its header and its bytes.
+//! Nowadays a body lies in the journal, and here is its place. What was written in format 1 is
+//! read as it is: a body of at most 1 MiB is one chunk, a larger one several, of which the first
+//! says how many there are. Each value has a CRC32C over its key, its header and its bytes.
 
 use store::{BodyPointer, StoreError};
 
+use crate::journal::Place;
 use crate::key;
 use crate::value::{Fields, damaged};
 
@@ -15,6 +16,10 @@ pub(crate) const CHUNK: usize = 1 << 20;
 const WHOLE: u8 = 0;
 const FIRST: u8 = 1;
 const FURTHER: u8 = 2;
+const ELSEWHERE: u8 = 3;
+
+/// How long a place is as a value.
+pub(crate) const PLACE: usize = 4 + 1 + Place::BYTES;
 
 /// A decoded chunk.
 #[derive(Debug, Eq, PartialEq)]
@@ -27,37 +32,17 @@ pub(crate) enum Chunk<'a> {
         bytes: &'a [u8],
     },
     Further(&'a [u8]),
+    /// The whole body is in the journal.
+    Elsewhere(Place),
 }
 
-/// How many chunks a body of `len` bytes takes.
-pub(crate) fn chunks_of(len: usize) -> u32 {
-    u32::try_from(len.div_ceil(CHUNK).max(1)).expect("a body is smaller than 4 PiB")
-}
-
-/// Encodes a body that is one chunk into `value`.
-pub(crate) fn encode_whole(pointer: BodyPointer, body: &[u8], value: &mut Vec<u8>) {
-    encode(&key::body(pointer, 0), &[WHOLE], body, value);
-}
-
-/// Encodes chunk number `index` of a large body into `value`.
-pub(crate) fn encode_piece(pointer: BodyPointer, body: &[u8], index: u32, value: &mut Vec<u8>) {
-    let start = index as usize * CHUNK;
-    let bytes = &body[start..body.len().min(start + CHUNK)];
-    let key = key::body(pointer, index);
-    if index > 0 {
-        return encode(&key, &[FURTHER], bytes, value);
-    }
-    let mut header = [FIRST; 13];
-    header[1..5].copy_from_slice(&chunks_of(body.len()).to_be_bytes());
-    header[5..].copy_from_slice(&(body.len() as u64).to_be_bytes());
-    encode(&key, &header, bytes, value);
-}
-
-fn encode(key: &[u8], header: &[u8], bytes: &[u8], value: &mut Vec<u8>) {
-    value.clear();
-    value.extend_from_slice(&checksum(key, header, bytes).to_be_bytes());
-    value.extend_from_slice(header);
-    value.extend_from_slice(bytes);
+/// Encodes where a body lies.
+pub(crate) fn encode_place(pointer: BodyPointer, place: Place) -> [u8; PLACE] {
+    let mut value = [ELSEWHERE; PLACE];
+    value[5..].copy_from_slice(&place.encode());
+    let checksum = checksum(&key::body(pointer, 0), &[], &value[4..]);
+    value[..4].copy_from_slice(&checksum.to_be_bytes());
+    value
 }
 
 fn checksum(key: &[u8], header: &[u8], bytes: &[u8]) -> u32 {
@@ -98,7 +83,49 @@ fn parse(pointer: BodyPointer, index: u32, value: &[u8]) -> Option<Chunk<'_>> {
             })
         }
         FURTHER if index > 0 => Some(Chunk::Further(fields.0)),
+        ELSEWHERE if index == 0 => {
+            let place = Place::parse(&mut fields)?;
+            fields.0.is_empty().then_some(Chunk::Elsewhere(place))
+        }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod old {
+    //! How bodies were written in format 1.
+
+    use super::*;
+
+    /// How many chunks a body of `len` bytes takes.
+    pub fn chunks_of(len: usize) -> u32 {
+        u32::try_from(len.div_ceil(CHUNK).max(1)).expect("a body is smaller than 4 PiB")
+    }
+
+    /// Encodes a body that is one chunk into `value`.
+    pub fn encode_whole(pointer: BodyPointer, body: &[u8], value: &mut Vec<u8>) {
+        encode(&key::body(pointer, 0), &[WHOLE], body, value);
+    }
+
+    /// Encodes chunk number `index` of a large body into `value`.
+    pub fn encode_piece(pointer: BodyPointer, body: &[u8], index: u32, value: &mut Vec<u8>) {
+        let start = index as usize * CHUNK;
+        let bytes = &body[start..body.len().min(start + CHUNK)];
+        let key = key::body(pointer, index);
+        if index > 0 {
+            return encode(&key, &[FURTHER], bytes, value);
+        }
+        let mut header = [FIRST; 13];
+        header[1..5].copy_from_slice(&chunks_of(body.len()).to_be_bytes());
+        header[5..].copy_from_slice(&(body.len() as u64).to_be_bytes());
+        encode(&key, &header, bytes, value);
+    }
+
+    fn encode(key: &[u8], header: &[u8], bytes: &[u8], value: &mut Vec<u8>) {
+        value.clear();
+        value.extend_from_slice(&checksum(key, header, bytes).to_be_bytes());
+        value.extend_from_slice(header);
+        value.extend_from_slice(bytes);
     }
 }
 
@@ -106,6 +133,7 @@ fn parse(pointer: BodyPointer, index: u32, value: &[u8]) -> Option<Chunk<'_>> {
 mod tests {
     use store::{EntityId, SequenceNumber};
 
+    use super::old::*;
     use super::*;
 
     const POINTER: BodyPointer = BodyPointer {
@@ -118,6 +146,23 @@ mod tests {
         let mut value = Vec::new();
         encode_whole(POINTER, b"hello", &mut value);
         assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Whole(b"hello")));
+    }
+
+    #[test]
+    fn a_place_comes_back_and_every_flipped_bit_is_noticed() {
+        let place = Place {
+            segment: 1,
+            offset: 2,
+            len: 3,
+            checksum: 4,
+        };
+        let value = encode_place(POINTER, place);
+        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Elsewhere(place)));
+        for bit in 0..value.len() * 8 {
+            let mut flipped = value;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(POINTER, 0, &flipped).is_err(), "bit {bit}");
+        }
     }
 
     #[test]

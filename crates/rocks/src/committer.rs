@@ -1,9 +1,9 @@
 //! Committer: the one thread that makes decisions durable, in groups.
 //!
-//! It takes whatever was submitted while it was syncing, merges it into one batch, writes and
-//! syncs that, lets the witness know, raises the watermark and wakes those who wait. There is no
-//! timer and nothing to tune: the slower the disk, the larger the groups. After the first failure
-//! it acknowledges nothing more.
+//! It takes whatever was submitted while it was syncing, writes it to the journal as one record and
+//! syncs that, lets the witness know, raises the watermark, wakes those who wait, and leaves it to
+//! the indexer to make it readable. There is no timer and nothing to tune: the slower the disk, the
+//! larger the groups. After the first failure it acknowledges nothing more.
 
 use std::io;
 use std::sync::Arc;
@@ -14,16 +14,17 @@ use std::time::{Duration, Instant};
 use store::{CommitId, StoreError, Write, WriteSet};
 
 use crate::backup;
-use crate::database::refused;
+use crate::database::Database;
+use crate::journal::Files;
 use crate::log::{CommitLog, Sync};
-use crate::merge::{GiveBack, Merger};
 use crate::options::Durability;
 use crate::progress::Progress;
 use crate::space::Space;
 use crate::statistics::{Counts, Statistics};
+use crate::unapplied::{Durable, Unapplied};
 use crate::witness::Witness;
 
-/// A group ends at this many bytes of bodies: a batch is never split between memtables.
+/// A group ends at this many bytes of bodies.
 const GROUP_BYTES: usize = 8 << 20;
 /// A group ends at this many sets.
 const GROUP_SETS: usize = 16_384;
@@ -44,7 +45,9 @@ pub(crate) type Wake = Arc<dyn Fn() + Send + std::marker::Sync>;
 /// Everything the thread owns.
 pub(crate) struct Committer {
     pub log: CommitLog,
-    pub merger: Merger,
+    pub database: Arc<Database>,
+    pub files: Arc<Files>,
+    pub unapplied: Arc<Unapplied>,
     pub witness: Witness,
     pub space: Space,
     pub durability: Durability,
@@ -53,8 +56,6 @@ pub(crate) struct Committer {
     pub progress: Arc<Progress>,
     pub statistics: Arc<Statistics>,
     pub wake: Wake,
-    /// Files that could not be dropped while somebody read.
-    pub kept_back: Vec<GiveBack>,
     /// How many groups there were when the log was last told.
     pub told: u64,
 }
@@ -83,13 +84,6 @@ impl Group {
     fn is_full(&self) -> bool {
         self.bytes >= GROUP_BYTES || self.sets.len() >= GROUP_SETS
     }
-
-    fn clear(&mut self) {
-        self.sets.clear();
-        self.writes = 0;
-        self.messages = 0;
-        self.bytes = 0;
-    }
 }
 
 fn body_bytes(write: &Write) -> Option<usize> {
@@ -112,6 +106,7 @@ impl Committer {
             (self.wake)();
         }
         drop(watch);
+        self.unapplied.end();
         // Whoever still submits is never answered, and must not fail over a missing thread.
         submissions.iter().for_each(drop);
     }
@@ -169,66 +164,59 @@ impl Committer {
     fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
         let started = Instant::now();
         self.sync_all()?;
-        order.carry_out(self.position, |path| self.log.database().checkpoint(path));
+        let last = self.progress.durable();
+        self.unapplied.add(Durable {
+            last,
+            position: self.position,
+            sealed: self.log.seal(),
+            ..Durable::default()
+        });
+        self.unapplied.want(last);
+        self.progress.wait_until_applied(last)?;
+        order.carry_out(self.position, &self.database, &self.files);
         tracing::info!(waited = ?started.elapsed(), position = self.position, "commits waited for a backup");
         Ok(())
     }
 
     fn commit(&mut self, group: &mut Group) -> Result<(), StoreError> {
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
         let started = Instant::now();
         self.position += 1;
-        let merged = self
-            .merger
-            .merge(&group.sets, self.position, &mut self.log)?;
-        let bytes = merged.batch.size_in_bytes();
-        match self.durability {
-            Durability::Synced => {
-                self.log.append(merged.batch, Sync::Now)?;
-                self.witness
-                    .record(self.position)
-                    .map_err(|error| witness_error(&error))?;
-            }
-            Durability::Buffered => self.log.append(merged.batch, Sync::Later)?,
+        let mut group = std::mem::take(group);
+        let sync = match self.durability {
+            Durability::Synced => Sync::Now,
+            Durability::Buffered => Sync::Later,
+        };
+        let appended = self.log.append(self.position, &mut group.sets, sync)?;
+        if sync == Sync::Now {
+            self.witness
+                .record(self.position)
+                .map_err(|error| witness_error(&error))?;
         }
         self.progress.advance(group.last);
         let counts = Counts {
             sets: group.sets.len(),
             writes: group.writes,
             messages: group.messages,
-            bytes,
+            bytes: usize::try_from(appended.bytes).unwrap_or(usize::MAX),
         };
         self.statistics.count_group(counts, started.elapsed());
-        // In the log now, in a table later: counted twice.
-        let asked = self.space.spend(2 * (bytes.max(group.bytes) as u64));
+        let without_bodies = appended.bytes.saturating_sub(group.bytes as u64);
+        // Rows are in the journal now, in a table later.
+        let asked = self.space.spend(appended.bytes + without_bodies);
         self.publish_space(asked);
         (self.wake)();
-        group.clear();
-        self.give_back(merged.give_back)
-    }
-
-    /// Drops files of which a durable range deletion says that nothing in them is needed. While
-    /// somebody reads they wait for a later group.
-    fn give_back(&mut self, ranges: Vec<GiveBack>) -> Result<(), StoreError> {
-        if self.durability == Durability::Buffered {
-            // The range deletion is not durable yet, so compaction has to do it.
-            return Ok(());
-        }
-        self.kept_back.extend(ranges);
-        if self.kept_back.is_empty() {
-            return Ok(());
-        }
-        let Ok(_files) = self.log.database().files.try_write() else {
-            return Ok(());
-        };
-        let db = &self.log.database().db;
-        let families = self.log.database().families();
-        for range in std::mem::take(&mut self.kept_back) {
-            let dropped = match range {
-                GiveBack::Rows(from, to) => db.delete_file_in_range_cf(families.message, from, to),
-                GiveBack::Bodies(from, to) => db.delete_file_in_range_cf(families.body, from, to),
-            };
-            dropped.map_err(refused)?;
-        }
+        self.unapplied.add(Durable {
+            sets: group.sets,
+            writes: group.writes,
+            bytes: without_bodies,
+            last: group.last,
+            position: self.position,
+            sealed: appended.sealed,
+            journal_bytes: appended.bytes,
+        });
         Ok(())
     }
 

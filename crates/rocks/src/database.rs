@@ -1,8 +1,9 @@
 //! Database: RocksDB with our column families and options, opened.
 //!
-//! Everything that was decided about RocksDB by measurement stands here. Writing happens through
-//! [`CommitLog`](crate::log::CommitLog) only, reading through [`Scan`](crate::scan::Scan) and
-//! point reads.
+//! Everything that was decided about RocksDB by measurement stands here. It has no log: what it has
+//! not made permanent is in the journal. All families are flushed together, so what is permanent is
+//! everything up to one position. Writing happens in the [indexer](crate::indexer) and at opening,
+//! reading through [`Scan`](crate::scan::Scan) and point reads.
 
 use std::path::Path;
 use std::sync::RwLock;
@@ -10,14 +11,15 @@ use std::sync::RwLock;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
-    DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, WriteBufferManager,
+    DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, ReadOptions, ReadTier,
+    WriteBatch, WriteBufferManager, WriteOptions,
 };
 use store::StoreError;
 
+use crate::key::single;
 use crate::options::Options;
+use crate::value;
 
-/// Bodies of at least this size go to blob files: compaction then moves pointers, not bodies.
-const BLOB_FROM: u64 = 16 << 10;
 /// Flushed after so many range deletions, since reads of a memtable walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
 /// Small enough that a settled stretch holds whole files, which can be dropped.
@@ -26,8 +28,6 @@ const TABLE_FILE: u64 = 16 << 20;
 const OPEN_FILES: i32 = 512;
 /// What flushes and compactions may write per second at most; tuned down by RocksDB itself.
 const BACKGROUND_BYTES_PER_SECOND: i64 = 1 << 30;
-/// The size of the log from which a checkpoint would flush memtables rather than copy it.
-const NEVER_FLUSH: u64 = u64::MAX;
 const MIB: u64 = 1 << 20;
 
 /// The column families by name. Each costs a sync when a store is made and a table when one is
@@ -80,20 +80,49 @@ impl Database {
         }
     }
 
-    /// Writes all memtables to tables.
-    pub fn flush(&self) -> Result<(), StoreError> {
-        let families = self.families();
-        let families = [families.state, families.message, families.body];
-        self.db
-            .flush_cfs_opt(&families, &FlushOptions::default())
-            .map_err(refused)
+    /// Writes a batch, which is permanent once the memtables are flushed.
+    pub fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.db.write_opt(batch, &options).map_err(refused)
     }
 
-    /// Makes a copy of what is in the log, at `path`. Nothing may be written meanwhile.
+    /// Writes all memtables to tables, and returns when that is done.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.flush_with(&FlushOptions::default())
+    }
+
+    /// Has all memtables written to tables, soon.
+    pub fn begin_flush(&self) -> Result<(), StoreError> {
+        let mut options = FlushOptions::default();
+        options.set_wait(false);
+        self.flush_with(&options)
+    }
+
+    fn flush_with(&self, options: &FlushOptions) -> Result<(), StoreError> {
+        let families = self.families();
+        let families = [families.state, families.message, families.body];
+        self.db.flush_cfs_opt(&families, options).map_err(refused)
+    }
+
+    /// The position up to which everything is permanent; 0 if nothing is.
+    pub fn permanent_position(&self) -> Result<u64, StoreError> {
+        let mut options = ReadOptions::default();
+        options.set_read_tier(ReadTier::Persisted);
+        let state = self.families().state;
+        let found = self.db.get_cf_opt(state, single::POSITION, &options);
+        position_in(found.map_err(refused)?)
+    }
+
+    /// The position up to which everything is here; 0 if nothing is.
+    pub fn position(&self) -> Result<u64, StoreError> {
+        position_in(self.single(single::POSITION)?)
+    }
+
+    /// Makes a copy of what is here, at `path`. Nothing may be written meanwhile.
     pub fn checkpoint(&self, path: &Path) -> Result<(), StoreError> {
         let checkpoint = Checkpoint::new(&self.db).map_err(refused)?;
-        let made = checkpoint.create_checkpoint_with_log_size(path, NEVER_FLUSH);
-        made.map_err(refused)
+        checkpoint.create_checkpoint(path).map_err(refused)
     }
 
     /// A value of which there is one.
@@ -109,6 +138,12 @@ impl Drop for Database {
     }
 }
 
+fn position_in(value: Option<Vec<u8>>) -> Result<u64, StoreError> {
+    value.map_or(Ok(0), |value| {
+        value::decode_u64("the position in the log", &value)
+    })
+}
+
 /// RocksDB's errors in the contract's terms.
 pub(crate) fn refused(error: rocksdb::Error) -> StoreError {
     match error.kind() {
@@ -121,17 +156,16 @@ pub(crate) fn refused(error: rocksdb::Error) -> StoreError {
 }
 
 fn database_options(options: &Options) -> rocksdb::Options {
-    // No other file to sync at the start, for an identity that the manifest has too. The manifest
-    // also knows every log that was closed, so that one which is missing or cut is noticed even
-    // where newer ones follow it, which the witness could not tell.
+    // No other file to sync at the start, for an identity that the manifest has too. Of stores in
+    // format 1, which had a log here, the manifest also knows every log that was closed, so that
+    // one which is missing or cut is noticed even where newer ones follow it.
     let mut db = parsed("write_identity_file=false;track_and_verify_wals_in_manifest=true");
     db.set_write_dbid_to_manifest(true);
     db.create_if_missing(true);
     db.create_missing_column_families(true);
     // The witness tells whether the point in time is the right one.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
-    db.set_max_total_wal_size(options.log_cap());
-    db.set_wal_bytes_per_sync(MIB);
+    db.set_atomic_flush(true);
     db.set_bytes_per_sync(MIB);
     db.set_enable_pipelined_write(false);
     db.set_unordered_write(false);
@@ -162,18 +196,7 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     // Those that wait for a slow flush become one file, so they must not be large.
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
-    let memtables = options.memtables();
-    match name {
-        family::BODY => {
-            family.set_write_buffer_size(to_usize(memtables / 4));
-            family.set_enable_blob_files(true);
-            family.set_min_blob_size(BLOB_FROM);
-            family.set_blob_file_size(64 * MIB);
-            family.set_blob_compression_type(DBCompressionType::Lz4);
-            family.set_enable_blob_gc(true);
-        }
-        _ => family.set_write_buffer_size(to_usize(memtables / 8)),
-    }
+    family.set_write_buffer_size(to_usize(options.memtables() / 8));
     family
 }
 
@@ -191,7 +214,6 @@ fn table_options(name: &str, cache: &Cache) -> BlockBasedOptions {
     table.set_cache_index_and_filter_blocks(true);
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     match name {
-        family::BODY => table.set_block_size(32 << 10),
         // Asked for delivery counts and patches that are not there.
         family::STATE => table.set_bloom_filter(10.0, false),
         _ => table.set_block_size(8 << 10),

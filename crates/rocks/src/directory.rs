@@ -5,8 +5,9 @@
 //! format    the version of the layout, readable before RocksDB is
 //! witness   the newest acknowledged position in the log
 //! reserve   space to let go of when the disk is full
-//! rescue/   the log files of an opening that has not been checked yet
+//! rescue/   the log files of an opening that has not been checked yet, of format 1
 //! staging/  a backup that is being made
+//! journal/  the log, and bodies
 //! db/       RocksDB
 //! ```
 
@@ -37,6 +38,10 @@ impl Layout {
         self.0.join("db")
     }
 
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("journal")
+    }
+
     pub fn witness(&self) -> PathBuf {
         self.0.join("witness")
     }
@@ -47,6 +52,11 @@ impl Layout {
 
     pub fn rescue(&self) -> PathBuf {
         self.0.join("rescue")
+    }
+
+    /// Where log files are kept after a loss that was accepted.
+    pub fn rescued(&self, position: u64) -> PathBuf {
+        self.0.join(format!("rescue-after-{position}"))
     }
 
     pub fn format(&self) -> PathBuf {
@@ -121,13 +131,14 @@ impl Directory {
         }
     }
 
-    /// Writes the format file if there is none.
+    /// Makes the format file say ours, before anything is written that older programs do not know.
     pub fn write_format(&self) -> Result<(), StoreError> {
         let path = self.layout.format();
-        if path.exists() {
+        let ours = format!("{FORMAT_PREFIX}{FORMAT}\n");
+        if fs::read_to_string(&path).is_ok_and(|text| text == ours) {
             return Ok(());
         }
-        let written = write_whole(&path, format!("{FORMAT_PREFIX}{FORMAT}\n").as_bytes());
+        let written = write_whole(&path, ours.as_bytes());
         written.map_err(|error| io_error("writing", &path, &error))
     }
 }

@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     PendingBody = b'p',
     /// How many copies are left of shared bodies, by home and page of neighbouring numbers.
     Share = b's',
+    /// What is in a segment of the journal, by its id.
+    Segment = b'j',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
 }
@@ -45,6 +47,16 @@ impl Kind {
     pub const fn bounds(self) -> ([u8; 1], [u8; 1]) {
         ([self as u8], [self as u8 + 1])
     }
+}
+
+/// The key of a segment of the journal.
+pub(crate) fn segment(id: u64) -> [u8; 9] {
+    of_entity(Kind::Segment, EntityId(id))
+}
+
+/// The segment in such a key.
+pub(crate) fn parse_segment(key: &[u8]) -> Option<u64> {
+    parse_of_entity(Kind::Segment, key).map(|id| id.0)
 }
 
 /// The key of what an entity has one of: a definition, a head.

@@ -1,7 +1,8 @@
-//! The embedded store on RocksDB: keys, committer, witness and recovery.
+//! The embedded store: a journal, and RocksDB as its index.
 //!
 //! One [`RocksStore`] owns one data directory. Write sets go to one committer thread, which makes
-//! them durable in large groups; readers work on snapshots and never disturb it. Nothing that was
+//! them durable in the journal in large groups, and from there to the indexer, which makes them
+//! readable; readers work on snapshots and disturb neither. Nothing that was
 //! acknowledged is ever lost silently: a log that ends too early is refused at opening.
 
 mod audit;
@@ -13,6 +14,8 @@ mod directory;
 mod entries;
 #[cfg(test)]
 mod hooks;
+mod indexer;
+mod journal;
 mod key;
 mod log;
 mod merge;
@@ -23,12 +26,14 @@ mod reader;
 mod removal;
 mod rescue;
 mod restore;
+mod retention;
 mod rocks_store;
 mod scan;
 mod settled;
 mod shares;
 mod space;
 pub mod statistics;
+mod unapplied;
 mod value;
 mod verify;
 mod witness;

@@ -1,15 +1,15 @@
-//! Commit log: the only way to write to the database.
+//! Commit log: the only way to write to the journal.
 //!
-//! One call is one record in RocksDB's log, there whole or not at all. The first error is final:
-//! after a failed sync nobody knows what is on the disk, and asking again may even succeed
-//! without it being there, so nothing is ever retried.
+//! The first error is final: after a failed sync nobody knows what is on the disk, and asking again
+//! may even succeed without it being there, so nothing is ever retried.
 
+use std::io;
+#[cfg(test)]
 use std::sync::Arc;
 
-use rocksdb::{WriteBatch, WriteOptions};
-use store::StoreError;
+use store::{StoreError, WriteSet};
 
-use crate::database::{Database, refused};
+use crate::journal::{Appended, Sealed, Writer};
 
 /// When a record has to be on stable storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,61 +20,62 @@ pub(crate) enum Sync {
     Later,
 }
 
-/// Writes batches, until the first failure.
+/// Writes records, until the first failure.
 pub(crate) struct CommitLog {
-    database: Arc<Database>,
-    synced: WriteOptions,
-    relaxed: WriteOptions,
+    journal: Writer,
     broken: Option<StoreError>,
     #[cfg(test)]
     pub hooks: Arc<crate::hooks::Hooks>,
 }
 
 impl CommitLog {
-    pub fn new(database: Arc<Database>) -> Self {
-        let mut synced = WriteOptions::default();
-        synced.set_sync(true);
+    pub fn new(journal: Writer) -> Self {
         Self {
-            database,
-            synced,
-            relaxed: WriteOptions::default(),
+            journal,
             broken: None,
             #[cfg(test)]
             hooks: Arc::default(),
         }
     }
 
-    pub fn database(&self) -> &Arc<Database> {
-        &self.database
-    }
-
-    /// Writes `batch` as one record.
-    pub fn append(&mut self, batch: WriteBatch, sync: Sync) -> Result<(), StoreError> {
-        self.attempt(sync, |log| {
-            let options = match sync {
-                Sync::Now => &log.synced,
-                Sync::Later => &log.relaxed,
-            };
-            log.database.db.write_opt(batch, options).map_err(refused)
+    /// Writes `sets` as the record `position`; see [`Writer::append`].
+    pub fn append(
+        &mut self,
+        position: u64,
+        sets: &mut [WriteSet],
+        sync: Sync,
+    ) -> Result<Appended, StoreError> {
+        self.attempt(sync, |journal| {
+            let appended = journal.append(position, sets)?;
+            if sync == Sync::Now {
+                journal.sync()?;
+            }
+            Ok(appended)
         })
     }
 
     /// Makes everything appended so far durable.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        self.attempt(Sync::Now, |log| {
-            log.database.db.flush_wal(true).map_err(refused)
-        })
+        self.attempt(Sync::Now, Writer::sync)
     }
 
-    fn attempt(
+    /// Ends the newest segment, so that nothing is added to what a copy links to.
+    pub fn seal(&mut self) -> Option<Sealed> {
+        self.journal.seal()
+    }
+
+    fn attempt<T>(
         &mut self,
         sync: Sync,
-        write: impl FnOnce(&Self) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        write: impl FnOnce(&mut Writer) -> io::Result<T>,
+    ) -> Result<T, StoreError> {
         if let Some(error) = &self.broken {
             return Err(StoreError::Poisoned(error.to_string()));
         }
-        let outcome = self.pass_hooks(sync).and_then(|()| write(self));
+        let failed = |error: io::Error| StoreError::Io(format!("writing the journal: {error}"));
+        let outcome = self
+            .pass_hooks(sync)
+            .and_then(|()| write(&mut self.journal).map_err(failed));
         if let Err(error) = &outcome {
             self.broken = Some(error.clone());
         }

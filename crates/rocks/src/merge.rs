@@ -5,7 +5,7 @@
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
 //! them. Every other family keeps its order, but of several heads of one entity only the last is
 //! written, and so it is with counts of copies. A message that is sent and settled within the group
-//! is not written at all.
+//! is not written at all. Bodies are in the journal already; what is put for one is its place.
 
 mod put;
 mod remove;
@@ -18,10 +18,8 @@ use store::{
     BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet,
 };
 
-use crate::chunk::CHUNK;
 use crate::database::{Database, Families};
 use crate::key::single;
-use crate::log::CommitLog;
 use crate::removal::Removals;
 use crate::settled::Settled;
 use crate::shares::Shares;
@@ -34,8 +32,6 @@ pub(crate) struct Merger {
     last_entity: Option<EntityId>,
     /// Whether there may be bodies of several chunks.
     large_bodies: bool,
-    /// Running mean of the size of a body.
-    mean_body: u64,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
@@ -63,7 +59,6 @@ impl Merger {
         Self {
             last_entity,
             large_bodies,
-            mean_body: 1_024,
             rows: Removals::new(),
             bodies: Removals::new(),
             shares: Shares::new(),
@@ -73,19 +68,16 @@ impl Merger {
         }
     }
 
-    /// Makes one batch of `sets`, which ends at `position` in the log. Chunks of large bodies are
-    /// written right away, in batches of their own.
+    /// Makes one batch of `sets`, which end at `position` in the journal.
     pub fn merge(
         &mut self,
         sets: &[WriteSet],
         position: u64,
-        log: &mut CommitLog,
+        database: &Database,
     ) -> Result<Merged, StoreError> {
-        let database = log.database().clone();
-        let bytes = self.survey(sets, &database)?;
+        let bytes = self.survey(sets, database)?;
         let mut merge = Merge {
             merger: self,
-            log,
             families: database.families(),
             batch: WriteBatch::with_capacity_bytes(bytes),
             rows: Vec::new(),
@@ -98,7 +90,7 @@ impl Merger {
             merge.put(write);
         }
         merge.put_rows();
-        merge.put_bodies()?;
+        merge.put_bodies();
         merge.put_heads();
         merge
             .merger
@@ -137,7 +129,7 @@ impl Merger {
                 Write::RemoveBody { pointer } => self.bodies.add(pointer.home, pointer.number.0),
                 Write::ShareBody { pointer, copies } => self.shares.share(*pointer, *copies),
                 Write::ReleaseBody { pointer } => self.shares.release(*pointer),
-                Write::PutBody { body, .. } if body.len() <= CHUNK => bytes += body.len(),
+                Write::PutBody { body, .. } => bytes += body.len(),
                 Write::PutPatch { patch, .. } => bytes += patch.len(),
                 Write::PutEntry { key, value, .. } => bytes += key.group.len() + value.len(),
                 Write::PutHead { .. } => bytes += 4 * WRITE_BYTES,
@@ -159,7 +151,6 @@ type RowKey = (EntityId, Part, SequenceNumber);
 /// One group being merged.
 struct Merge<'a> {
     merger: &'a mut Merger,
-    log: &'a mut CommitLog,
     families: Families<'a>,
     batch: WriteBatch,
     rows: Vec<(RowKey, &'a MessageRow)>,

@@ -1,40 +1,67 @@
-//! Opened: from a directory to a database that is whole and nobody else's.
+//! Opened: from a directory to a store that is whole and nobody else's.
 //!
-//! In this order: lock, format, room, links to the log, recovery by RocksDB, and the witness. Only
-//! when the witness agrees that nothing acknowledged is missing are the links let go of and the
-//! rest of a commit that a crash cut short is cleaned up.
+//! In this order: lock, format, room, the index as it was made permanent, what the journal has
+//! beyond that, and the witness. Only when the witness agrees that nothing acknowledged is missing
+//! is the rest of a commit that a crash cut short cleaned up.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rocksdb::WriteBatch;
-use store::{BodyPointer, EntityId, StoreError};
+use store::{BodyPointer, EntityId, StoreError, WriteSet};
 
 use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error};
+use crate::indexer::Index;
+use crate::journal::{self, Files, Place, Sealed};
 use crate::key::{self, Kind, single};
-use crate::log::{CommitLog, Sync};
+use crate::merge::Merger;
 use crate::options::Options;
 use crate::rescue::Rescue;
+use crate::retention::is_needed;
 use crate::scan::Scan;
 use crate::space::{self, Reserve};
 use crate::value::{self, FORMAT};
 use crate::witness::{Testimony, Witness};
 
-/// An open database in its locked directory.
+/// So many sets of the journal are applied at once.
+const SETS_AT_ONCE: usize = 1_024;
+
+/// An open index and journal in their locked directory.
 pub(crate) struct Opened {
     // Closed before the directory is unlocked, hence above it.
     pub database: Arc<Database>,
+    pub files: Arc<Files>,
     pub directory: Directory,
-    /// The position of the newest group that was recovered.
+}
+
+/// Where the store goes on.
+pub(crate) struct Recovered {
+    /// The position of the newest group.
     pub position: u64,
-    pub last_entity: Option<EntityId>,
-    /// Whether there are bodies of several chunks.
-    pub large_bodies: bool,
+    pub index: Index,
+    /// Segments that have something in them.
+    pub sealed: Vec<Sealed>,
+    /// The least id for a new segment.
+    pub next_segment: u64,
+}
+
+impl Opened {
+    /// A body that the index has a place for.
+    pub fn read_body(&self, pointer: BodyPointer, place: Place) -> Result<Bytes, StoreError> {
+        let read = self.files.read(&[Some((pointer, place))])?;
+        read.into_iter().flatten().next().ok_or_else(|| {
+            let detail = format!("the segment that {pointer:?} is in is not there");
+            value::damaged("a body", detail)
+        })
+    }
 }
 
 /// Opens what is at `path`, or makes it.
-pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, StoreError> {
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered), StoreError> {
     let directory = Directory::acquire(path)?;
     directory.check_format()?;
     let layout = directory.layout();
@@ -47,36 +74,125 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, StoreError>
     reserve.release_if_needed(free).map_err(asking)?;
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
-    let position = recovered_position(&database)?;
-    examine(layout, position, options, rescue)?;
-    let mut log = CommitLog::new(database.clone());
-    settle_format(&database, &mut log)?;
+    check_format(&database)?;
+    let files = Arc::new(Files::open(layout.journal())?);
+    let testimony = Witness::read(&layout.witness())?;
+    let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     directory.write_format()?;
-    remove_pending_bodies(&database, &mut log)?;
+    note_format(&database)?;
+    remove_pending_bodies(&database)?;
     reserve.take(space::free_bytes(path).map_err(asking)?);
-    let last_entity = last_entity(&database)?;
-    let large_bodies = has_large_bodies(&database)?;
-    Ok(Opened {
+    recovered.sealed.sort_by_key(|sealed| sealed.id);
+    let opened = Opened {
         database,
+        files,
         directory,
-        position,
-        last_entity,
-        large_bodies,
+    };
+    Ok((opened, recovered))
+}
+
+/// Tells the index what it has not made permanent, and what became of the segments.
+fn replay(
+    database: &Arc<Database>,
+    files: &Files,
+    testimony: Testimony,
+    layout: &Layout,
+    (rescue, options): (Rescue, &Options),
+) -> Result<Recovered, StoreError> {
+    let mut known = known_segments(database)?;
+    let mut index = Index {
+        database: database.clone(),
+        merger: Merger::new(last_entity(database)?, has_large_bodies(database)?),
+    };
+    let from = journal::From {
+        position: database.position()?,
+        known: &known.keys().copied().collect(),
+        witnessed: match testimony {
+            Testimony::Position(position) => position,
+            Testimony::Nothing | Testimony::Unreadable => 0,
+        },
+    };
+    let (mut sets, mut until): (Vec<WriteSet>, u64) = (Vec::new(), 0);
+    let found = journal::replay(files, &from, |position, set| {
+        sets.push(set);
+        until = position;
+        if sets.len() < SETS_AT_ONCE {
+            return Ok(());
+        }
+        index.apply(&sets, until, &[]).map(drop)?;
+        sets.clear();
+        Ok(())
+    })?;
+    if !sets.is_empty() {
+        index.apply(&sets, until, &[])?;
+    }
+    let accepted = examine(layout, testimony, found.position, options, rescue)?;
+    if accepted {
+        keep_segments(layout, files, &found)?;
+    }
+    check_known(&mut known, files, database, options)?;
+    for id in found.useless {
+        let removing = |error| io_error("removing", &files.path(id), &error);
+        fs::remove_file(files.path(id)).map_err(removing)?;
+    }
+    index.apply(&[], found.position, &found.sealed)?;
+    Ok(Recovered {
+        position: found.position,
+        index,
+        sealed: known.into_values().chain(found.sealed).collect(),
+        next_segment: found.next_id,
     })
 }
 
-/// Compares what was recovered with what the witness saw acknowledged.
+/// The segments that had ended, as the index knows them.
+fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed>, StoreError> {
+    let (from, until) = Kind::Segment.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut known = BTreeMap::new();
+    while let Some((key, value)) = scan.next()? {
+        let sealed = key::parse_segment(key).and_then(|id| Sealed::decode(id, value));
+        let damaged = || value::damaged("what is known of a segment", format!("{key:02x?}"));
+        let sealed = sealed.ok_or_else(damaged)?;
+        known.insert(sealed.id, sealed);
+    }
+    Ok(known)
+}
+
+/// Forgets the segments whose files are gone, as they may be once nothing in them is needed.
+fn check_known(
+    known: &mut BTreeMap<u64, Sealed>,
+    files: &Files,
+    database: &Database,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let listing = |error| io_error("listing", &files.path(0), &error);
+    let there = files.segments().map_err(listing)?;
+    for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
+        if is_needed(&sealed, database)? && !options.accept_data_loss {
+            let detail = format!("{} is not there", files.path(id).display());
+            return Err(value::damaged("the journal", detail));
+        }
+    }
+    Ok(())
+}
+
+/// Compares what was recovered with what the witness saw acknowledged. Returns whether a loss was
+/// accepted.
 fn examine(
     layout: &Layout,
+    testimony: Testimony,
     recovered: u64,
     options: &Options,
     rescue: Rescue,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let letting_go = |error| io_error("removing", &layout.rescue(), &error);
-    let lost = match Witness::read(&layout.witness())? {
+    let lost = match testimony {
         Testimony::Position(witnessed) if witnessed > recovered => {
-            let rescue = layout.rescue();
-            let hint = format!("damaged log files are kept in {}", rescue.display());
+            let hint = format!(
+                "damaged log files are kept in {} and {}",
+                layout.journal().display(),
+                layout.rescue().display()
+            );
             StoreError::LostCommits {
                 recovered,
                 witnessed,
@@ -87,20 +203,33 @@ fn examine(
             let detail = format!("{}: neither slot", layout.witness().display());
             value::damaged("the witness of the log", detail)
         }
-        Testimony::Nothing | Testimony::Position(_) => return rescue.release().map_err(letting_go),
+        Testimony::Nothing | Testimony::Position(_) => {
+            rescue.release().map_err(letting_go)?;
+            return Ok(false);
+        }
     };
     if !options.accept_data_loss {
         return Err(lost);
     }
     tracing::warn!(%lost, "opening with data loss, as asked");
-    rescue.keep(recovered).map_err(letting_go)
+    rescue.keep(recovered).map_err(letting_go)?;
+    Ok(true)
 }
 
-fn recovered_position(database: &Database) -> Result<u64, StoreError> {
-    let value = database.single(single::POSITION)?;
-    value.map_or(Ok(0), |value| {
-        value::decode_u64("the position in the log", &value)
-    })
+/// Gives the segments that were read a second name, where those who want to dig in them find them.
+fn keep_segments(
+    layout: &Layout,
+    files: &Files,
+    found: &journal::Recovered,
+) -> Result<(), StoreError> {
+    let folder = layout.rescued(found.position);
+    let ids = found.sealed.iter().map(|sealed| sealed.id);
+    let keep = || {
+        fs::create_dir_all(&folder)?;
+        ids.chain(found.useless.iter().copied())
+            .try_for_each(|id| files.link(id, &folder))
+    };
+    keep().map_err(|error| io_error("keeping segments in", &folder, &error))
 }
 
 pub(crate) fn last_entity(database: &Database) -> Result<Option<EntityId>, StoreError> {
@@ -110,23 +239,26 @@ pub(crate) fn last_entity(database: &Database) -> Result<Option<EntityId>, Store
         .transpose()
 }
 
-/// Refuses a newer layout, and notes ours in a new store.
-fn settle_format(database: &Database, log: &mut CommitLog) -> Result<(), StoreError> {
-    if let Some(found) = database.single(single::FORMAT)? {
-        return check_version(value::decode_u32("the format version", &found)?);
-    }
-    let mut batch = WriteBatch::default();
-    batch.put_cf(
-        database.families().state,
-        single::FORMAT,
-        FORMAT.to_be_bytes(),
-    );
-    // The format file says it too; this goes to the disk with the first commit.
-    log.append(batch, Sync::Later)
+/// Refuses a newer layout.
+fn check_format(database: &Database) -> Result<(), StoreError> {
+    let found = database.single(single::FORMAT)?;
+    found.map_or(Ok(()), |found| {
+        check_version(value::decode_u32("the format version", &found)?)
+    })
 }
 
-/// Removes chunks whose message never came: a crash fell between them and their set.
-fn remove_pending_bodies(database: &Database, log: &mut CommitLog) -> Result<(), StoreError> {
+/// Notes our layout in the index too.
+fn note_format(database: &Database) -> Result<(), StoreError> {
+    let mut batch = WriteBatch::default();
+    let state = database.families().state;
+    batch.put_cf(state, single::FORMAT, FORMAT.to_be_bytes());
+    // The format file says it too, and is durable.
+    database.write(batch)
+}
+
+/// Removes chunks whose message never came: in format 1 a crash could fall between them and
+/// their set.
+fn remove_pending_bodies(database: &Database) -> Result<(), StoreError> {
     let families = database.families();
     let (from, until) = Kind::PendingBody.bounds();
     let mut scan = Scan::new(&database.db, families.state, from, until);
@@ -142,11 +274,7 @@ fn remove_pending_bodies(database: &Database, log: &mut CommitLog) -> Result<(),
         batch.delete_range_cf(families.body, key::body(pointer, 0), key::body(next, 0));
         batch.delete_cf(families.state, found);
     }
-    if batch.is_empty() {
-        Ok(())
-    } else {
-        log.append(batch, Sync::Now)
-    }
+    database.write(batch)
 }
 
 fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {

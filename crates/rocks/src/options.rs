@@ -16,8 +16,8 @@ pub enum Durability {
 pub struct Options {
     /// When a write set counts as durable.
     pub durability: Durability,
-    /// What RocksDB may use for memtables (two thirds) and block cache (one third), in bytes. The
-    /// log is capped at as much, so this also bounds how long a restart takes.
+    /// What RocksDB may use for memtables (two thirds) and block cache (one third), in bytes. After
+    /// as much of the journal the memtables are flushed, so this also bounds how long a restart takes.
     pub memory_bytes: u64,
     /// Below this much free space the store says that it is nearly full. By default the log cap,
     /// the memtables and one compaction: what settling everything could still need.
@@ -58,9 +58,14 @@ impl Options {
         self.memory() / 3
     }
 
-    /// The log before old memtables are flushed to let go of it.
+    /// The journal that is not permanent in the index yet, before that is made to be.
     pub(crate) fn log_cap(&self) -> u64 {
         self.memory()
+    }
+
+    /// How large a segment of the journal is.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        self.memory() / 3
     }
 
     /// Free space below which the store is nearly full.

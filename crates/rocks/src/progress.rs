@@ -1,7 +1,7 @@
 //! Progress: what the committer tells everybody else.
 //!
-//! The watermark only rises; a failure is set once and never taken back. Readers wait here for
-//! the commit they name.
+//! A commit is durable, then applied to the index. Both watermarks only rise; a failure is set once
+//! and never taken back. Readers wait here for the commit they name.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,7 @@ use store::{CommitId, StoreError};
 #[derive(Default)]
 pub(crate) struct Progress {
     durable: AtomicU64,
+    applied: AtomicU64,
     nearly_full: AtomicBool,
     /// Set together with `failure`, so that looking at it costs nothing.
     failed: AtomicBool,
@@ -27,8 +28,22 @@ impl Progress {
 
     /// Acknowledges everything up to `id`.
     pub fn advance(&self, id: CommitId) {
+        self.raise(&self.durable, id);
+    }
+
+    /// The newest commit that the index has.
+    pub fn applied(&self) -> CommitId {
+        CommitId(self.applied.load(Ordering::Acquire))
+    }
+
+    /// The index has everything up to `id`.
+    pub fn advance_applied(&self, id: CommitId) {
+        self.raise(&self.applied, id);
+    }
+
+    fn raise(&self, watermark: &AtomicU64, id: CommitId) {
         let held = self.lock();
-        self.durable.store(id.0, Ordering::Release);
+        watermark.store(id.0, Ordering::Release);
         drop(held);
         self.moved.notify_all();
     }
@@ -58,16 +73,27 @@ impl Progress {
         self.nearly_full.swap(nearly_full, Ordering::Relaxed) != nearly_full
     }
 
-    /// Returns when `id` is applied, or with the reason why it never will be.
+    /// Returns when `id` is durable, or with the reason why it never will be.
+    #[cfg(test)]
     pub fn wait_for(&self, id: CommitId) -> Result<(), StoreError> {
+        self.wait_until(&self.durable, id)
+    }
+
+    /// Returns when the index has `id`, or with the reason why it never will.
+    pub fn wait_until_applied(&self, id: CommitId) -> Result<(), StoreError> {
+        self.wait_until(&self.applied, id)
+    }
+
+    fn wait_until(&self, watermark: &AtomicU64, id: CommitId) -> Result<(), StoreError> {
         let poisoned = |failure: &StoreError| Err(StoreError::Poisoned(failure.to_string()));
         if let Some(failure) = self.failure() {
             return poisoned(&failure);
         }
-        if self.durable() >= id {
+        let is_below = || watermark.load(Ordering::Acquire) < id.0;
+        if !is_below() {
             return Ok(());
         }
-        let waiting = |failure: &mut Option<StoreError>| failure.is_none() && self.durable() < id;
+        let waiting = |failure: &mut Option<StoreError>| failure.is_none() && is_below();
         let held = self.moved.wait_while(self.lock(), waiting);
         let held = held.unwrap_or_else(PoisonError::into_inner);
         held.as_ref().map_or(Ok(()), poisoned)

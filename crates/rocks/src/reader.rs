@@ -13,6 +13,7 @@ use store::{CommitId, EntityId, Found, Part, Query, Reader, StoreError};
 use crate::entries::Entries;
 use crate::opened::Opened;
 use crate::progress::Progress;
+use crate::unapplied::Unapplied;
 
 use view::View;
 
@@ -20,11 +21,15 @@ use view::View;
 pub(crate) struct RocksReader {
     pub opened: Arc<Opened>,
     pub progress: Arc<Progress>,
+    pub unapplied: Arc<Unapplied>,
 }
 
 impl Reader for RocksReader {
     fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
-        self.progress.wait_for(after)?;
+        if self.progress.applied() < after {
+            self.unapplied.want(after);
+        }
+        self.progress.wait_until_applied(after)?;
         let database = &self.opened.database;
         let _files = database
             .files
@@ -35,6 +40,7 @@ impl Reader for RocksReader {
         let snapshot = &db.snapshot();
         let view = |entity: &EntityId, part: &Part, bodies: &bool| View {
             db,
+            files: &self.opened.files,
             families,
             snapshot,
             entity: *entity,

@@ -1,6 +1,6 @@
-//! Rescue: a second name for every log file while the store is being opened.
+//! Rescue: a second name for every log file of RocksDB while the store is being opened.
 //!
-//! Recovery deletes the log it has read, also when it had to stop at a damaged record in the
+//! Only stores in format 1 have any with something in them. Recovery deletes the log it has read, also when it had to stop at a damaged record in the
 //! middle. The links keep such a log for those who want to dig in it; they go once the witness
 //! agrees with what was recovered.
 

@@ -120,12 +120,16 @@ fn copy_store(from: &Layout, to: &Layout) -> Result<(), RestoreError> {
         copy_file(&from.format(), &to.format())?;
         copy_file(&from.witness(), &to.witness())?;
         copy_files(&from.database(), &to.database())?;
+        // In format 1 there was none.
+        if from.journal().exists() {
+            copy_files(&from.journal(), &to.journal())?;
+        }
         sync_directory(to.root())
     };
     copy().map_err(|error| io_error(from.root(), &error))
 }
 
-/// RocksDB has no directories in its own.
+/// Neither has directories in its own.
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -143,10 +147,12 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 /// Opens the copy as a start does, and reads all of it.
 fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Contents, RestoreError> {
     let read = || {
-        let opened = opened::open(copy.root(), options)?;
+        let (opened, recovered) = opened::open(copy.root(), options)?;
         let recovery = load_recovery(&opened.database)?;
-        let contents = verify(&opened.database, &recovery)?;
-        let position = opened.position;
+        let contents = verify(&opened, &recovery)?;
+        let position = recovered.position;
+        // What was read from the journal is the next opening's to read again.
+        opened.database.flush()?;
         Ok(Contents {
             position,
             ..contents

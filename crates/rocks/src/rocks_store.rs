@@ -16,16 +16,19 @@ use crate::committer::{Committer, Submission, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
 use crate::entries;
+use crate::indexer::Indexer;
+use crate::journal::Writer;
 use crate::key::{self, Kind};
 use crate::log::CommitLog;
-use crate::merge::Merger;
 use crate::opened::{self, Opened};
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::reader::RocksReader;
+use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::space::Space;
 use crate::statistics::Statistics;
+use crate::unapplied::Unapplied;
 use crate::value;
 use crate::witness::Witness;
 
@@ -40,7 +43,8 @@ pub struct RocksStore {
     statistics: Arc<Statistics>,
     /// None once the store is being closed.
     submissions: Option<Arc<Sender<Submission>>>,
-    committer: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
+    unapplied: Arc<Unapplied>,
     last: CommitId,
     #[cfg(test)]
     hooks: Arc<crate::hooks::Hooks>,
@@ -54,41 +58,65 @@ impl RocksStore {
     /// When the directory is locked, was written by a newer program, is damaged, or lost
     /// commits that had been acknowledged.
     pub fn open(path: &Path, options: Options, wake: Wake) -> Result<Self, StoreError> {
-        let opened = Arc::new(opened::open(path, &options)?);
+        let (opened, recovered) = opened::open(path, &options)?;
+        let opened = Arc::new(opened);
         let layout = opened.directory.layout();
-        let witness = Witness::open(&layout.witness(), opened.position)?;
+        let witness = Witness::open(&layout.witness(), recovered.position)?;
         let asking = |error| io_error("asking for free space at", path, &error);
         let space = Space::new(layout.root(), options.reserve()).map_err(asking)?;
         let progress = Arc::new(Progress::default());
         progress.set_nearly_full(space.is_nearly_full());
         let statistics = Arc::new(Statistics::default());
-        let log = CommitLog::new(opened.database.clone());
+        let unapplied = Arc::new(Unapplied::default());
+        let (database, files) = (opened.database.clone(), opened.files.clone());
+        let segment_bytes = options.segment_bytes();
+        let indexer = Indexer {
+            retention: Retention::new(
+                database.clone(),
+                files.clone(),
+                segment_bytes,
+                recovered.sealed,
+                recovered.position,
+            ),
+            index: recovered.index,
+            unapplied: unapplied.clone(),
+            progress: progress.clone(),
+            durability: options.durability,
+            wake: wake.clone(),
+            kept_back: Vec::new(),
+            flush_after: options.log_cap(),
+            since_flush: 0,
+        };
+        let journal = Writer::new(files.clone(), segment_bytes, recovered.next_segment);
+        let log = CommitLog::new(journal);
         #[cfg(test)]
         let hooks = log.hooks.clone();
         let committer = Committer {
             log,
-            merger: Merger::new(opened.last_entity, opened.large_bodies),
+            database,
+            files,
+            unapplied: unapplied.clone(),
             witness,
             space,
             durability: options.durability,
-            position: opened.position,
+            position: recovered.position,
             progress: progress.clone(),
             statistics: statistics.clone(),
             wake,
-            kept_back: Vec::new(),
             told: 0,
         };
         let (submissions, queue) = mpsc::channel();
-        let thread = thread::Builder::new().name("committer".into());
-        let thread = thread.spawn(move || committer.run(&queue));
-        let thread =
-            thread.map_err(|error| StoreError::Io(format!("starting a thread: {error}")))?;
+        let threads = vec![
+            start("committer", move || committer.run(&queue))?,
+            start("indexer", move || indexer.run())?,
+        ];
         Ok(Self {
             opened,
             progress,
             statistics,
             submissions: Some(Arc::new(submissions)),
-            committer: Some(thread),
+            threads,
+            unapplied,
             last: CommitId::default(),
             #[cfg(test)]
             hooks,
@@ -115,17 +143,23 @@ impl RocksStore {
     /// # Errors
     /// When something is damaged, or chunks and their index disagree.
     pub fn image(&self) -> Result<Image, StoreError> {
-        self.progress.wait_for(self.last)?;
+        self.wait_until_applied()?;
         let recovery = load_recovery(&self.opened.database)?;
-        audit::image(&self.opened.database, recovery)
+        audit::image(&self.opened, recovery)
     }
 
     fn finish(&mut self) {
         self.submissions = None;
-        if let Some(committer) = self.committer.take() {
+        for thread in self.threads.drain(..) {
             // It reports a panic of its own as a failure.
-            drop(committer.join());
+            drop(thread.join());
         }
+    }
+
+    /// Waits until everything that was submitted can be read.
+    fn wait_until_applied(&self) -> Result<(), StoreError> {
+        self.unapplied.want(self.last);
+        self.progress.wait_until_applied(self.last)
     }
 }
 
@@ -152,8 +186,11 @@ impl Store for RocksStore {
     }
 
     fn reader(&self) -> Arc<dyn Reader> {
-        let (opened, progress) = (self.opened.clone(), self.progress.clone());
-        Arc::new(RocksReader { opened, progress })
+        Arc::new(RocksReader {
+            opened: self.opened.clone(),
+            progress: self.progress.clone(),
+            unapplied: self.unapplied.clone(),
+        })
     }
 
     fn statistics(&self) -> store::Statistics {
@@ -167,7 +204,7 @@ impl Store for RocksStore {
     }
 
     fn recover(&mut self) -> Result<Recovery, StoreError> {
-        self.progress.wait_for(self.last)?;
+        self.wait_until_applied()?;
         load_recovery(&self.opened.database)
     }
 
@@ -180,6 +217,11 @@ impl Drop for RocksStore {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    let thread = thread::Builder::new().name(name.into()).spawn(run);
+    thread.map_err(|error| StoreError::Io(format!("starting a thread: {error}")))
 }
 
 /// What a broker starts from.

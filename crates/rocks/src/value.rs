@@ -12,8 +12,8 @@ use store::{
 
 use crate::key::{self, Kind};
 
-/// The version of the layout of keys and values.
-pub(crate) const FORMAT: u32 = 1;
+/// The version of the layout of the store: with 2 came the journal.
+pub(crate) const FORMAT: u32 = 2;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {

@@ -13,6 +13,7 @@ use crate::chunk::{self, Chunk};
 use crate::database::{Database, refused};
 use crate::entries;
 use crate::key::{self, Kind};
+use crate::opened::Opened;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
@@ -28,7 +29,8 @@ pub struct Contents {
 }
 
 /// Reads everything; `recovery` is what was read of the small tables.
-pub(crate) fn verify(database: &Database, recovery: &Recovery) -> Result<Contents, StoreError> {
+pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, StoreError> {
+    let database = &opened.database;
     let mut counted = BTreeMap::new();
     each(database, database.families().message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
@@ -38,7 +40,7 @@ pub(crate) fn verify(database: &Database, recovery: &Recovery) -> Result<Content
             check_body_is_there(database, row.body)
         }))
     })?;
-    check_bodies(database)?;
+    check_bodies(opened)?;
     check_small_rows(database)?;
     let messages = counted.values().map(|&(count, _)| count).sum();
     for (entity, head) in &recovery.heads {
@@ -104,7 +106,8 @@ struct Reading {
 }
 
 /// Every body has its checksums right, and large ones all of their chunks.
-fn check_bodies(database: &Database) -> Result<(), StoreError> {
+fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
+    let database = &opened.database;
     let mut reading: Option<Reading> = None;
     let mut large = 0_u64;
     each(database, database.families().body, |key, value| {
@@ -115,6 +118,7 @@ fn check_bodies(database: &Database) -> Result<(), StoreError> {
             }
             match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(_) => {}
+                Chunk::Elsewhere(place) => drop(opened.read_body(pointer, place)?),
                 Chunk::First {
                     chunks,
                     total,

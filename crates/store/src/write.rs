@@ -110,6 +110,14 @@ impl WriteSet {
         &self.writes
     }
 
+    /// The bodies that are put, with whose they are, to be replaced.
+    pub fn bodies_mut(&mut self) -> impl Iterator<Item = (BodyPointer, &mut Bytes)> {
+        self.writes.iter_mut().filter_map(|write| match write {
+            Write::PutBody { pointer, body } => Some((*pointer, body)),
+            _ => None,
+        })
+    }
+
     /// The writes, consumed.
     #[must_use]
     pub fn into_vec(self) -> Vec<Write> {

@@ -1,17 +1,10 @@
 //! What a group puts.
 
-use bytes::Bytes;
-use rocksdb::WriteBatch;
-use store::{BodyPointer, EntityRow, StoreError, Write};
+use store::{EntityRow, Write};
 
 use super::Merge;
-use crate::chunk::{self, CHUNK};
 use crate::key::{self, Kind, single};
-use crate::log::Sync;
 use crate::value;
-
-/// How many chunks of a large body go into one batch.
-const CHUNKS_PER_BATCH: u32 = 4;
 
 impl<'a> Merge<'a> {
     pub fn put(&mut self, write: &'a Write) {
@@ -117,51 +110,12 @@ impl<'a> Merge<'a> {
         }
     }
 
-    pub fn put_bodies(&mut self) -> Result<(), StoreError> {
+    pub fn put_bodies(&mut self) {
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
-        for (pointer, body) in std::mem::take(&mut self.bodies) {
-            self.put_body(pointer, body)?;
+        for (pointer, place) in self.bodies.drain(..) {
+            let key = key::body(pointer, 0);
+            self.batch.put_cf(self.families.body, key, place);
         }
-        Ok(())
-    }
-
-    fn put_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), StoreError> {
-        let merger = &mut *self.merger;
-        merger.mean_body = (merger.mean_body.saturating_mul(15) + body.len() as u64) / 16;
-        if body.len() > CHUNK {
-            return self.put_large_body(pointer, body);
-        }
-        chunk::encode_whole(pointer, body, &mut merger.scratch);
-        self.batch
-            .put_cf(self.families.body, key::body(pointer, 0), &merger.scratch);
-        Ok(())
-    }
-
-    /// Writes all chunks ahead of the group. Until the group is there too, a note says that they
-    /// belong to nobody; the next opening removes them by it after a crash in between.
-    fn put_large_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), StoreError> {
-        let chunks = chunk::chunks_of(body.len());
-        let note = key::of_number(Kind::PendingBody, pointer.home, pointer.number);
-        for first in (0..chunks).step_by(CHUNKS_PER_BATCH as usize) {
-            let mut batch = WriteBatch::default();
-            if first == 0 {
-                batch.put_cf(self.families.state, note, []);
-            }
-            for index in first..chunks.min(first + CHUNKS_PER_BATCH) {
-                chunk::encode_piece(pointer, body, index, &mut self.merger.scratch);
-                let key = key::body(pointer, index);
-                batch.put_cf(self.families.body, key, &self.merger.scratch);
-            }
-            self.log.append(batch, Sync::Later)?;
-        }
-        // A megabyte is not kept for the small ones.
-        self.merger.scratch = Vec::new();
-        self.merger.large_bodies = true;
-        let state = self.families.state;
-        let key = key::of_number(Kind::LargeBody, pointer.home, pointer.number);
-        self.batch.put_cf(state, key, chunks.to_be_bytes());
-        self.batch.delete_cf(state, note);
-        Ok(())
     }
 
     pub fn put_heads(&mut self) {

@@ -12,6 +12,8 @@ use crate::value;
 
 /// What a row takes on disk with its key, about.
 const ROW_BYTES: u64 = 48;
+/// The same of a body's place.
+const PLACE_BYTES: u64 = 56;
 
 impl Merge<'_> {
     pub fn remove_rows(&mut self) {
@@ -45,7 +47,6 @@ impl Merge<'_> {
         let Merger {
             bodies,
             settled_bodies,
-            mean_body,
             large_bodies,
             ..
         } = &mut *self.merger;
@@ -65,7 +66,7 @@ impl Merge<'_> {
                 run.on_disk()
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
             }
-            let bytes = count(&run).saturating_mul(*mean_body);
+            let bytes = count(&run).saturating_mul(PLACE_BYTES);
             if let Some((first, last)) = settled_bodies.add(home, run.first(), run.last(), bytes) {
                 let (from, until) = range(first, last);
                 self.batch.delete_range_cf(self.families.body, from, until);

@@ -1,6 +1,6 @@
 //! Bodies: read for rows that were found.
 //!
-//! A body that is missing under a row is damage, unless the row itself was removed meanwhile: files
+//! The index tells where they lie; those that lie near each other are read at once. A body that is missing under a row is damage, unless the row itself was removed meanwhile: files
 //! given back are gone from older snapshots too.
 
 use bytes::Bytes;
@@ -9,64 +9,105 @@ use store::{BodyPointer, SequenceNumber, StoreError};
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::refused;
+use crate::journal::Place;
 use crate::key;
 use crate::scan::Scan;
 use crate::value;
+
+/// What the index has for a body.
+enum Found {
+    /// The body itself, as in format 1; nothing if a part of it is gone.
+    Here(Option<Bytes>),
+    Elsewhere(Place),
+}
 
 impl View<'_> {
     /// The bodies of `rows`, without those that are not there. Neighbours are walked over, which
     /// costs a fraction of looking for each.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        if are_neighbours(rows) {
-            self.scan_bodies(rows)
+        let mut places = vec![None; rows.len()];
+        let mut bodies = if are_neighbours(rows) {
+            self.scan_bodies(rows, &mut places)
         } else {
-            self.find_bodies(rows)
+            self.find_bodies(rows, &mut places)
+        }?;
+        for (body, read) in bodies.iter_mut().zip(self.files.read(&places)?) {
+            *body = body.take().or(read);
         }
+        Ok(bodies)
     }
 
-    fn scan_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn scan_bodies(
+        &self,
+        rows: &[Row],
+        places: &mut [Option<(BodyPointer, Place)>],
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut bodies = vec![None; rows.len()];
         let (Some((_, first)), Some((_, last))) = (rows.first(), rows.last()) else {
             return Ok(bodies);
         };
         let (from, until) = (key::body(first.body, 0), key::body(last.body, 1));
         let mut scan = Scan::with(self.db, self.families.body, from, until, self.options());
-        let mut wanted = rows.iter().zip(&mut bodies).peekable();
+        let mut wanted = rows.iter().zip(bodies.iter_mut().zip(places)).peekable();
         while let Some((key, value)) = scan.next()? {
             let (pointer, _) = key::parse_body(key)
                 .ok_or_else(|| value::damaged("a body's key", format!("{key:02x?}")))?;
             while wanted.next_if(|((_, row), _)| row.body < pointer).is_some() {}
-            if let Some((_, body)) = wanted.next_if(|((_, row), _)| row.body == pointer) {
-                *body = self.join_chunks(pointer, value)?;
+            if let Some((_, (body, place))) = wanted.next_if(|((_, row), _)| row.body == pointer) {
+                match self.understand(pointer, value)? {
+                    Found::Here(found) => *body = found,
+                    Found::Elsewhere(found) => *place = Some((pointer, found)),
+                }
             }
         }
         Ok(bodies)
     }
 
-    fn find_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn find_bodies(
+        &self,
+        rows: &[Row],
+        places: &mut [Option<(BodyPointer, Place)>],
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
         let keys: Vec<_> = rows.iter().map(|(_, row)| key::body(row.body, 0)).collect();
         let options = self.options();
         let values =
             self.db
                 .batched_multi_get_cf_opt(self.families.body, &keys, keys.is_sorted(), &options);
-        let load = |((_, row), value): (&Row, Result<Option<rocksdb::DBPinnableSlice<'_>>, _>)| {
-            match value.map_err(refused)? {
-                Some(value) => self.join_chunks(row.body, &value),
-                None => Ok(None),
+        let mut bodies = vec![None; rows.len()];
+        let wanted = bodies.iter_mut().zip(places);
+        for (((_, row), value), (body, place)) in rows.iter().zip(values).zip(wanted) {
+            let Some(value) = value.map_err(refused)? else {
+                continue;
+            };
+            match self.understand(row.body, &value)? {
+                Found::Here(found) => *body = found,
+                Found::Elsewhere(found) => *place = Some((row.body, found)),
             }
-        };
-        rows.iter().zip(values).map(load).collect()
+        }
+        Ok(bodies)
     }
 
-    fn join_chunks(&self, pointer: BodyPointer, first: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let (chunks, total, bytes) = match chunk::decode(pointer, 0, first)? {
+    fn understand(&self, pointer: BodyPointer, value: &[u8]) -> Result<Found, StoreError> {
+        match chunk::decode(pointer, 0, value)? {
+            Chunk::Elsewhere(place) => Ok(Found::Elsewhere(place)),
+            first => self.join_chunks(pointer, &first).map(Found::Here),
+        }
+    }
+
+    /// A body of format 1.
+    fn join_chunks(
+        &self,
+        pointer: BodyPointer,
+        first: &Chunk<'_>,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let (chunks, total, bytes) = match *first {
             Chunk::Whole(body) => return Ok(Some(Bytes::copy_from_slice(body))),
             Chunk::First {
                 chunks,
                 total,
                 bytes,
             } => (chunks, total, bytes),
-            Chunk::Further(_) => {
+            Chunk::Further(_) | Chunk::Elsewhere(_) => {
                 let detail = format!("{pointer:?} begins with a further chunk");
                 return Err(value::damaged("a body", detail));
             }

@@ -10,6 +10,7 @@ use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{EntityId, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
 
 use crate::database::{Families, refused};
+use crate::journal::Files;
 use crate::key::{self, Kind};
 use crate::scan::Scan;
 use crate::value;
@@ -22,6 +23,7 @@ const BODIES_PER_ROUND: usize = 256;
 /// One part of one entity at one moment.
 pub(super) struct View<'a> {
     pub db: &'a DB,
+    pub files: &'a Files,
     pub families: Families<'a>,
     pub snapshot: &'a Snapshot<'a>,
     pub entity: EntityId,

@@ -1,0 +1,171 @@
+//! Indexer: the one thread that tells the index what is durable.
+//!
+//! It takes many groups together, so that what was sent and settled meanwhile is never put into the
+//! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
+//! memory only is still in the journal; now and then it is flushed and old segments go.
+
+use std::sync::Arc;
+use std::thread;
+
+use rocksdb::WriteBatch;
+use store::{StoreError, WriteSet};
+
+use crate::committer::Wake;
+use crate::database::{Database, refused};
+use crate::journal::Sealed;
+use crate::key;
+use crate::merge::{GiveBack, Merger};
+use crate::options::Durability;
+use crate::progress::Progress;
+use crate::retention::Retention;
+use crate::unapplied::{Durable, Unapplied};
+
+/// The index, as it is written to.
+pub(crate) struct Index {
+    pub database: Arc<Database>,
+    pub merger: Merger,
+}
+
+impl Index {
+    /// Applies `sets`, which end at `position`, and notes the segments that ended.
+    pub fn apply(
+        &mut self,
+        sets: &[WriteSet],
+        position: u64,
+        sealed: &[Sealed],
+    ) -> Result<Vec<GiveBack>, StoreError> {
+        let mut merged = self.merger.merge(sets, position, &self.database)?;
+        self.note(sealed, &mut merged.batch);
+        self.database.write(merged.batch)?;
+        Ok(merged.give_back)
+    }
+
+    fn note(&self, sealed: &[Sealed], batch: &mut WriteBatch) {
+        let state = self.database.families().state;
+        for segment in sealed {
+            batch.put_cf(state, key::segment(segment.id), segment.encode());
+        }
+    }
+}
+
+/// Everything the thread owns.
+pub(crate) struct Indexer {
+    pub index: Index,
+    pub retention: Retention,
+    pub unapplied: Arc<Unapplied>,
+    pub progress: Arc<Progress>,
+    pub durability: Durability,
+    pub wake: Wake,
+    /// Files that could not be dropped while somebody read.
+    pub kept_back: Vec<GiveBack>,
+    /// Bytes of the journal that are flushed for.
+    pub flush_after: u64,
+    /// Bytes of the journal since the last flush began.
+    pub since_flush: u64,
+}
+
+impl Indexer {
+    /// Works until there will be no more groups, and makes everything permanent then.
+    pub fn run(mut self) {
+        let ending = Ending {
+            unapplied: self.unapplied.clone(),
+            progress: self.progress.clone(),
+            wake: self.wake.clone(),
+        };
+        if let Err(failure) = self.work() {
+            tracing::error!(%failure, "the store stops: the index can not be written");
+            self.progress.fail(failure);
+            (self.wake)();
+        }
+        drop(ending);
+    }
+
+    fn work(&mut self) -> Result<(), StoreError> {
+        while let Some(groups) = self.unapplied.take(self.retention.has_work()) {
+            let is_idle = groups.is_empty();
+            if !is_idle {
+                self.apply(groups)?;
+            }
+            if self.retention.collect(is_idle)? {
+                self.begin_flush()?;
+            }
+        }
+        if self.progress.failure().is_some() {
+            // What a store that failed has not said to be durable is not made permanent.
+            return Ok(());
+        }
+        self.index.database.flush()
+    }
+
+    fn apply(&mut self, groups: Vec<Durable>) -> Result<(), StoreError> {
+        let Some(newest) = groups.last() else {
+            return Ok(());
+        };
+        let (last, position) = (newest.last, newest.position);
+        let mut sets = Vec::new();
+        let mut sealed = Vec::new();
+        for group in groups {
+            self.since_flush = self.since_flush.saturating_add(group.journal_bytes);
+            sealed.extend(group.sealed);
+            sets.extend(group.sets);
+        }
+        let give_back = self.index.apply(&sets, position, &sealed)?;
+        self.retention.add(sealed, position);
+        if self.since_flush >= self.flush_after {
+            self.begin_flush()?;
+        }
+        self.progress.advance_applied(last);
+        drop(sets);
+        self.give_back(give_back)
+    }
+
+    fn begin_flush(&mut self) -> Result<(), StoreError> {
+        self.since_flush = 0;
+        self.index.database.begin_flush()
+    }
+
+    /// Drops tables of which a durable range deletion says that nothing in them is needed. While
+    /// somebody reads they wait for a later time.
+    fn give_back(&mut self, ranges: Vec<GiveBack>) -> Result<(), StoreError> {
+        if self.durability == Durability::Buffered {
+            // The range deletion is not durable yet, so compaction has to do it.
+            return Ok(());
+        }
+        self.kept_back.extend(ranges);
+        if self.kept_back.is_empty() {
+            return Ok(());
+        }
+        let database = &self.index.database;
+        let Ok(_files) = database.files.try_write() else {
+            return Ok(());
+        };
+        let families = database.families();
+        for range in std::mem::take(&mut self.kept_back) {
+            let (family, from, to) = match &range {
+                GiveBack::Rows(from, to) => (families.message, &from[..], &to[..]),
+                GiveBack::Bodies(from, to) => (families.body, &from[..], &to[..]),
+            };
+            let dropped = database.db.delete_file_in_range_cf(family, from, to);
+            dropped.map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells the others when the thread ends, be it of a bug.
+struct Ending {
+    unapplied: Arc<Unapplied>,
+    progress: Arc<Progress>,
+    wake: Wake,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.progress
+                .fail(StoreError::Poisoned("the indexer panicked".into()));
+            (self.wake)();
+        }
+        self.unapplied.stop();
+    }
+}

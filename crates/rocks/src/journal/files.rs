@@ -1,0 +1,286 @@
+//! Files: the segments on disk, by their ids.
+//!
+//! Readers share the open ones. Files that are no longer needed are kept for the next segments, a
+//! few of them: writing over blocks that a file has already is cheaper to sync than growing one.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use store::{BodyPointer, StoreError};
+
+use super::place::{self, Place};
+use super::record::segment_header;
+use crate::directory::{io_error, sync_directory};
+use crate::value::damaged;
+
+/// How many files readers keep open.
+const MOST_OPEN: usize = 64;
+/// How many unneeded files are kept.
+const MOST_SPARE: usize = 4;
+/// Bodies in one file with no more than this between them are read at once.
+const GAP: u64 = 4 << 10;
+/// What is read at once, unless one body is larger.
+const MOST_AT_ONCE: u64 = 256 << 10;
+
+const EXTENSION: &str = "journal";
+const SPARE: &str = "spare";
+
+/// The folder of a store's journal.
+pub(crate) struct Files {
+    folder: PathBuf,
+    open: Mutex<BTreeMap<u64, Arc<File>>>,
+    /// Numbers of spare files.
+    spare: Mutex<Vec<u64>>,
+}
+
+impl Files {
+    /// Makes the folder if there is none.
+    pub fn open(folder: PathBuf) -> Result<Self, StoreError> {
+        let making = |error| io_error("creating", &folder, &error);
+        if !folder.is_dir() {
+            fs::create_dir(&folder).map_err(making)?;
+            folder
+                .parent()
+                .map_or(Ok(()), sync_directory)
+                .map_err(making)?;
+        }
+        let spare =
+            numbers(&folder, SPARE).map_err(|error| io_error("listing", &folder, &error))?;
+        Ok(Self {
+            folder,
+            open: Mutex::default(),
+            spare: Mutex::new(spare),
+        })
+    }
+
+    /// The ids of all segments, ascending.
+    pub fn segments(&self) -> io::Result<Vec<u64>> {
+        numbers(&self.folder, EXTENSION)
+    }
+
+    pub fn path(&self, id: u64) -> PathBuf {
+        self.folder.join(format!("{id:016x}.{EXTENSION}"))
+    }
+
+    fn spare_path(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:016x}.{SPARE}"))
+    }
+
+    /// Makes the segment `id`, of a spare file if there is one. Returns how much of the file has
+    /// its place on the disk already.
+    pub fn create(&self, id: u64) -> io::Result<(Arc<File>, u64)> {
+        let path = self.path(id);
+        let spare = lock(&self.spare).pop();
+        if let Some(spare) = spare {
+            fs::rename(self.spare_path(spare), &path)?;
+        }
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)?;
+        file.write_all_at(&segment_header(id), 0)?;
+        sync_directory(&self.folder)?;
+        let room = file.metadata()?.len();
+        let file = Arc::new(file);
+        self.remember(id, &file);
+        Ok((file, room))
+    }
+
+    /// The file of a segment, unless it is gone.
+    pub fn get(&self, id: u64) -> io::Result<Option<Arc<File>>> {
+        if let Some(file) = lock(&self.open).get(&id) {
+            return Ok(Some(file.clone()));
+        }
+        match File::open(self.path(id)) {
+            Ok(file) => {
+                let file = Arc::new(file);
+                self.remember(id, &file);
+                Ok(Some(file))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remember(&self, id: u64, file: &Arc<File>) {
+        let mut open = lock(&self.open);
+        if open.len() >= MOST_OPEN {
+            // Those that are read in order are in the newest or come one after the other.
+            open.pop_first();
+        }
+        open.insert(id, file.clone());
+    }
+
+    /// Gives up a segment in which nothing is needed, with at most `keep` bytes of it for another.
+    /// A file with a second name is in a backup and must not be written to.
+    pub fn give_up(&self, id: u64, keep: u64) -> io::Result<()> {
+        lock(&self.open).remove(&id);
+        let path = self.path(id);
+        let mut spare = lock(&self.spare);
+        if spare.len() >= MOST_SPARE || fs::metadata(&path)?.nlink() != 1 {
+            return fs::remove_file(&path);
+        }
+        let file = File::options().write(true).open(&path)?;
+        if file.metadata()?.len() > keep {
+            file.set_len(keep)?;
+        }
+        fs::rename(&path, self.spare_path(id))?;
+        spare.push(id);
+        Ok(())
+    }
+
+    /// Gives every segment a second name in `folder`.
+    pub fn link_into(&self, folder: &Path) -> io::Result<()> {
+        for id in self.segments()? {
+            self.link(id, folder)?;
+        }
+        sync_directory(folder)
+    }
+
+    /// Gives one segment a second name in `folder`, unless it has one there.
+    pub fn link(&self, id: u64, folder: &Path) -> io::Result<()> {
+        let path = self.path(id);
+        let name = path.file_name().unwrap_or_default();
+        match fs::hard_link(&path, folder.join(name)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads bodies, in the order of `wanted`; those whose segment is gone are left out.
+    pub fn read(
+        &self,
+        wanted: &[Option<(BodyPointer, Place)>],
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut bodies = vec![None; wanted.len()];
+        let mut order: Vec<_> = (0..wanted.len())
+            .filter(|at| wanted[*at].is_some())
+            .collect();
+        let place = |at: usize| wanted[at].map(|(_, place)| place);
+        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset)));
+        let mut order = order.as_slice();
+        while let Some(first) = order.first().and_then(|at| place(*at)) {
+            let near = order.iter().scan(first, |last, at| {
+                let next = place(*at)?;
+                let is_near = next.segment == first.segment
+                    && next.offset.saturating_sub(last.end()) <= GAP
+                    && (next.end().saturating_sub(first.offset) <= MOST_AT_ONCE || next == first);
+                *last = next;
+                is_near.then_some(())
+            });
+            let (stretch, rest) = order.split_at(near.count().max(1));
+            self.read_stretch(stretch, wanted, &mut bodies)?;
+            order = rest;
+        }
+        Ok(bodies)
+    }
+
+    /// Reads bodies that lie near each other, at once.
+    fn read_stretch(
+        &self,
+        stretch: &[usize],
+        wanted: &[Option<(BodyPointer, Place)>],
+        bodies: &mut [Option<Bytes>],
+    ) -> Result<(), StoreError> {
+        let mut places = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
+        let (Some((_, (_, first))), Some((_, (_, last)))) = (places.next(), places.last()) else {
+            return self.read_one(stretch, wanted, bodies);
+        };
+        let Some(bytes) = self.read_range(first, first.offset, last.end())? else {
+            return Ok(());
+        };
+        for at in stretch {
+            if let Some((pointer, place)) = wanted[*at] {
+                let from = usize::try_from(place.offset - first.offset).unwrap_or(usize::MAX);
+                let body = bytes
+                    .get(from..)
+                    .and_then(|rest| rest.get(..place.len as usize));
+                let body = body.ok_or_else(|| mistaken(pointer))?;
+                verify(pointer, place, body)?;
+                // A small slice would keep the whole stretch in memory.
+                bodies[*at] = Some(Bytes::copy_from_slice(body));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a body that has no neighbours, without copying it.
+    fn read_one(
+        &self,
+        stretch: &[usize],
+        wanted: &[Option<(BodyPointer, Place)>],
+        bodies: &mut [Option<Bytes>],
+    ) -> Result<(), StoreError> {
+        for at in stretch {
+            if let Some((pointer, place)) = wanted[*at]
+                && let Some(body) = self.read_range(place, place.offset, place.end())?
+            {
+                verify(pointer, place, &body)?;
+                bodies[*at] = Some(Bytes::from(body));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_range(
+        &self,
+        place: Place,
+        from: u64,
+        until: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let reading = |error| io_error("reading", &self.path(place.segment), &error);
+        let Some(file) = self.get(place.segment).map_err(reading)? else {
+            return Ok(None);
+        };
+        // A place has a checksum of its own, and bodies that are longer are never accepted.
+        let len = usize::try_from(until.saturating_sub(from)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; len];
+        match file.read_exact_at(&mut bytes, from) {
+            Ok(()) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                let detail = format!("{} ends early", self.path(place.segment).display());
+                Err(damaged("a body", detail))
+            }
+            Err(error) => Err(reading(error)),
+        }
+    }
+}
+
+fn verify(pointer: BodyPointer, place: Place, body: &[u8]) -> Result<(), StoreError> {
+    if place::checksum(pointer, body) == place.checksum {
+        return Ok(());
+    }
+    Err(damaged("a body", format!("{pointer:?} fails its checksum")))
+}
+
+fn mistaken(pointer: BodyPointer) -> StoreError {
+    damaged(
+        "a body",
+        format!("{pointer:?} does not lie where it should"),
+    )
+}
+
+/// The numbers of the files with this extension, ascending.
+fn numbers(folder: &Path, extension: &str) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            numbers.extend(stem.and_then(|stem| u64::from_str_radix(stem, 16).ok()));
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,49 @@
+//! Place: where a body lies in the journal, as the index has it.
+
+use store::BodyPointer;
+
+use crate::key;
+use crate::value::Fields;
+
+/// A body's place. It never moves without the index being told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    pub segment: u64,
+    pub offset: u64,
+    pub len: u32,
+    /// See [`checksum`].
+    pub checksum: u32,
+}
+
+impl Place {
+    pub const BYTES: usize = 24;
+
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.segment.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.offset.to_be_bytes());
+        bytes[16..20].copy_from_slice(&self.len.to_be_bytes());
+        bytes[20..].copy_from_slice(&self.checksum.to_be_bytes());
+        bytes
+    }
+
+    pub fn parse(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self {
+            segment: fields.u64()?,
+            offset: fields.u64()?,
+            len: fields.u32()?,
+            checksum: fields.u32()?,
+        })
+    }
+
+    /// Where the body ends.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(u64::from(self.len))
+    }
+}
+
+/// A CRC32C over whose body it is and its bytes: one that was damaged or belongs to another
+/// message is never served.
+pub(crate) fn checksum(pointer: BodyPointer, body: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&key::body(pointer, 0)), body)
+}

@@ -1,0 +1,123 @@
+//! Record: one group in the journal.
+//!
+//! ```text
+//! segment:  magic 4, version 4, id 8, CRC32C of these 4, nothing until 32, records
+//! record:   CRC32C 4, length of writes 4, length of bodies 8, position 8, writes, bodies
+//! ```
+//!
+//! All big-endian. The checksum covers the segment's id, the rest of the header and the writes,
+//! which hold a checksum of each body. So what is left of a file's earlier use is never taken for a
+//! record, and nor is a record whose end was never written.
+
+use crate::value::Fields;
+
+/// Where a segment's first record is.
+pub(crate) const FIRST: u64 = 32;
+/// What stands before a record's writes.
+pub(crate) const HEADER: usize = 24;
+/// A record with more bytes of writes than this is not ours.
+pub(crate) const MOST_WRITES: u32 = 1 << 30;
+
+const MAGIC: [u8; 4] = *b"RBJL";
+const VERSION: u32 = 1;
+
+/// The begin of a segment.
+pub(crate) fn segment_header(id: u64) -> [u8; FIRST as usize] {
+    let mut header = [0; FIRST as usize];
+    header[..4].copy_from_slice(&MAGIC);
+    header[4..8].copy_from_slice(&VERSION.to_be_bytes());
+    header[8..16].copy_from_slice(&id.to_be_bytes());
+    let checksum = crc32c::crc32c(&header[..16]);
+    header[16..20].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+/// What stands before the writes of a record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Header {
+    pub checksum: u32,
+    pub writes: u32,
+    pub bodies: u64,
+    pub position: u64,
+}
+
+impl Header {
+    /// For `writes`, in the segment `id`.
+    pub fn new(id: u64, position: u64, writes: &[u8], bodies: u64) -> Option<Self> {
+        let mut header = Self {
+            checksum: 0,
+            writes: u32::try_from(writes.len())
+                .ok()
+                .filter(|len| *len <= MOST_WRITES)?,
+            bodies,
+            position,
+        };
+        header.checksum = header.expected(id, writes);
+        Some(header)
+    }
+
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..4].copy_from_slice(&self.checksum.to_be_bytes());
+        header[4..].copy_from_slice(&self.covered());
+        header
+    }
+
+    pub fn parse(bytes: &[u8; HEADER]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        Some(Self {
+            checksum: fields.u32()?,
+            writes: fields.u32()?,
+            bodies: fields.u64()?,
+            position: fields.u64()?,
+        })
+    }
+
+    /// Whether these are the writes that the record was made with.
+    pub fn vouches_for(&self, id: u64, writes: &[u8]) -> bool {
+        self.checksum == self.expected(id, writes)
+    }
+
+    /// The whole record.
+    pub fn len(&self) -> u64 {
+        (HEADER as u64 + u64::from(self.writes)).saturating_add(self.bodies)
+    }
+
+    fn covered(&self) -> [u8; HEADER - 4] {
+        let mut bytes = [0; HEADER - 4];
+        bytes[..4].copy_from_slice(&self.writes.to_be_bytes());
+        bytes[4..12].copy_from_slice(&self.bodies.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.position.to_be_bytes());
+        bytes
+    }
+
+    fn expected(&self, id: u64, writes: &[u8]) -> u32 {
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&id.to_be_bytes()), &self.covered());
+        crc32c::crc32c_append(checksum, writes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_another_segment_position_or_length_is_not_taken() {
+        let writes = b"some writes";
+        let header = Header::new(3, 9, writes, 100).expect("it is small");
+        assert_eq!(Header::parse(&header.encode()), Some(header));
+        assert!(header.vouches_for(3, writes));
+        assert!(!header.vouches_for(4, writes));
+        assert!(!header.vouches_for(3, b"other write"));
+        let moved = Header {
+            position: 8,
+            ..header
+        };
+        let longer = Header {
+            bodies: 101,
+            ..header
+        };
+        assert!(!moved.vouches_for(3, writes) && !longer.vouches_for(3, writes));
+        assert_eq!(header.len(), 24 + 11 + 100);
+    }
+}

@@ -1,0 +1,181 @@
+//! Replay: what the index was not told before the process ended.
+//!
+//! Positions of records follow each other without a gap, across segments too. A segment ends at
+//! the first thing that is no record; what was being written when the power went is such a thing.
+//! Whether the end that was found is the right one is for the witness to say, not for this.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+use store::{StoreError, WriteSet};
+
+use super::codec::{self, Told};
+use super::files::Files;
+use super::place;
+use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
+use super::segment::{Homes, Sealed};
+use crate::directory::io_error;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Of the last record.
+    pub position: u64,
+    /// The segments that had to be read and have something in them.
+    pub sealed: Vec<Sealed>,
+    /// Those without a record that counts.
+    pub useless: Vec<u64>,
+    /// The least id for a new segment.
+    pub next_id: u64,
+}
+
+/// Where to begin.
+pub(crate) struct From<'a> {
+    /// The index has everything up to this position for good.
+    pub position: u64,
+    /// Segments of which the index knows what is in them: nothing that it does not have.
+    pub known: &'a BTreeSet<u64>,
+    /// Up to here records were acknowledged, so they were whole. If a body in one is damaged now,
+    /// that is found when it is read; it does not end the journal.
+    pub witnessed: u64,
+}
+
+/// Reads the segments of `files` and hands on each record that the index does not have.
+pub(crate) fn replay(
+    files: &Files,
+    from: &From<'_>,
+    mut apply: impl FnMut(u64, WriteSet) -> Result<(), StoreError>,
+) -> Result<Recovered, StoreError> {
+    let mut recovered = Recovered {
+        position: from.position,
+        next_id: 1,
+        ..Recovered::default()
+    };
+    let listing = |error| io_error("listing", &files.path(0), &error);
+    for id in files.segments().map_err(listing)? {
+        recovered.next_id = id.saturating_add(1);
+        if from.known.contains(&id) {
+            continue;
+        }
+        let reading = |error| io_error("reading", &files.path(id), &error);
+        let Some(file) = files.get(id).map_err(reading)? else {
+            continue;
+        };
+        let mut segment = Segment::open(id, &file).map_err(reading)?;
+        while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
+            if record.position > recovered.position {
+                if record.position != recovered.position + 1 {
+                    break;
+                }
+                recovered.position = record.position;
+                apply(record.position, record.set)?;
+            }
+            segment.sealed.position = record.position;
+            segment.sealed.bytes = segment.offset;
+            for told in record.bodies {
+                segment.sealed.homes.add(told.pointer);
+            }
+        }
+        // Read from memory it may be, and what comes behind it must not outlive it.
+        file.sync_data().map_err(reading)?;
+        if segment.sealed.position == 0 {
+            recovered.useless.push(id);
+        } else {
+            recovered.sealed.push(segment.sealed);
+        }
+    }
+    Ok(recovered)
+}
+
+/// A segment that is being read.
+struct Segment<'a> {
+    file: &'a File,
+    len: u64,
+    /// Of the next record.
+    offset: u64,
+    sealed: Sealed,
+}
+
+struct Record {
+    position: u64,
+    set: WriteSet,
+    bodies: Vec<Told>,
+}
+
+impl<'a> Segment<'a> {
+    fn open(id: u64, file: &'a File) -> io::Result<Self> {
+        let mut header = [0; FIRST as usize];
+        let is_ours = match file.read_exact_at(&mut header, 0) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+            read => read.map(|()| header == segment_header(id))?,
+        };
+        let len = if is_ours { file.metadata()?.len() } else { 0 };
+        Ok(Self {
+            file,
+            len,
+            offset: FIRST,
+            sealed: Sealed {
+                id,
+                position: 0,
+                bytes: 0,
+                homes: Homes::default(),
+            },
+        })
+    }
+
+    /// The next record, if there is one that is whole.
+    fn next(&mut self, witnessed: u64) -> io::Result<Option<Record>> {
+        let Some(header) = self.header()? else {
+            return Ok(None);
+        };
+        let mut writes = vec![0; header.writes as usize];
+        self.file
+            .read_exact_at(&mut writes, self.offset + HEADER as u64)?;
+        if !header.vouches_for(self.sealed.id, &writes) {
+            return Ok(None);
+        }
+        let bodies_at = self.offset + HEADER as u64 + u64::from(header.writes);
+        let Some((set, bodies)) = codec::decode(&writes, self.sealed.id, bodies_at) else {
+            return Ok(None);
+        };
+        if header.position > witnessed && !self.are_whole(&bodies)? {
+            return Ok(None);
+        }
+        self.offset += header.len();
+        let position = header.position;
+        Ok(Some(Record {
+            position,
+            set,
+            bodies,
+        }))
+    }
+
+    /// The header of a record that could be in the file.
+    fn header(&self) -> io::Result<Option<Header>> {
+        let mut header = [0; HEADER];
+        if self.len.saturating_sub(self.offset) < HEADER as u64 {
+            return Ok(None);
+        }
+        self.file.read_exact_at(&mut header, self.offset)?;
+        let left = self.len - self.offset;
+        Ok(Header::parse(&header)
+            .filter(|header| header.writes <= MOST_WRITES && header.len() <= left))
+    }
+
+    fn are_whole(&self, bodies: &[Told]) -> io::Result<bool> {
+        let mut bytes = Vec::new();
+        for Told { pointer, place } in bodies {
+            if place.end() > self.len {
+                return Ok(false);
+            }
+            bytes.resize(place.len as usize, 0);
+            self.file.read_exact_at(&mut bytes, place.offset)?;
+            if place::checksum(*pointer, &bytes) != place.checksum {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

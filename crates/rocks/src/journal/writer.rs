@@ -1,0 +1,269 @@
+//! Writer: appends records to the newest segment.
+//!
+//! Bodies of some size go to the file from where they are; everything else is put together in one
+//! buffer first. A group is written with one call if it can be.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{Write, WriteSet};
+
+use super::codec::Encoder;
+use super::files::Files;
+use super::place::Place;
+use super::record::{FIRST, HEADER, Header};
+use super::segment::{Homes, Sealed};
+use crate::chunk;
+
+/// Bodies from this size on are not copied into the buffer.
+const BORROW_FROM: usize = 8 << 10;
+/// The most pieces that one call writes.
+const PIECES: usize = 512;
+/// By how much a new file grows at least.
+const GROW_BY: u64 = 1 << 20;
+/// What the buffer keeps between records.
+const KEEP: usize = 4 << 20;
+
+/// Writes one store's journal.
+pub(crate) struct Writer {
+    files: Arc<Files>,
+    /// A segment ends when its next record would go beyond this.
+    segment_bytes: u64,
+    next_id: u64,
+    active: Option<Active>,
+    /// Segments that were sealed and not synced since they were written to.
+    unsynced: Vec<Arc<File>>,
+    buffer: Vec<u8>,
+}
+
+/// The segment that is written to.
+struct Active {
+    id: u64,
+    file: Arc<File>,
+    end: u64,
+    /// Where the part of the file ends that has its place on the disk.
+    room: u64,
+    position: u64,
+    homes: Homes,
+    synced: bool,
+}
+
+/// What became of a record.
+pub(crate) struct Appended {
+    pub bytes: u64,
+    /// The segment that ended before it.
+    pub sealed: Option<Sealed>,
+}
+
+impl Writer {
+    /// `next_id` is greater than any segment's.
+    pub fn new(files: Arc<Files>, segment_bytes: u64, next_id: u64) -> Self {
+        Self {
+            files,
+            segment_bytes,
+            next_id,
+            active: None,
+            unsynced: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Writes `sets` as the record `position`, without waiting for the disk, and puts in the place
+    /// of each of their bodies where that is now.
+    pub fn append(&mut self, position: u64, sets: &mut [WriteSet]) -> io::Result<Appended> {
+        self.buffer.clear();
+        self.buffer.resize(HEADER, 0);
+        let (bodies, checksums) = self.encode(sets)?;
+        let length = self.buffer.len() as u64 + bodies;
+        let sealed = self.seal_if_full(length);
+        let active = match self.active.take() {
+            Some(active) => active,
+            None => self.begin()?,
+        };
+        let active = self.active.insert(active);
+        let header = Header::new(active.id, position, &self.buffer[HEADER..], bodies);
+        let header = header.ok_or_else(too_long)?.encode();
+        self.buffer[..HEADER].copy_from_slice(&header);
+        active.make_room(length)?;
+        let first_body = active.end + self.buffer.len() as u64;
+        write_record(&active.file, active.end, &mut self.buffer, sets)?;
+        place_bodies(active, first_body, &checksums, sets);
+        active.end += length;
+        active.position = position;
+        active.synced = false;
+        if self.buffer.capacity() > KEEP {
+            self.buffer = Vec::new();
+        }
+        Ok(Appended {
+            bytes: length,
+            sealed,
+        })
+    }
+
+    /// Makes everything appended so far durable.
+    pub fn sync(&mut self) -> io::Result<()> {
+        for file in self.unsynced.drain(..) {
+            file.sync_data()?;
+        }
+        if let Some(active) = self.active.as_mut().filter(|active| !active.synced) {
+            active.file.sync_data()?;
+            active.synced = true;
+        }
+        Ok(())
+    }
+
+    /// Ends the segment that is being written, if there is one.
+    pub fn seal(&mut self) -> Option<Sealed> {
+        let active = self.active.take()?;
+        if !active.synced {
+            self.unsynced.push(active.file);
+        }
+        Some(Sealed {
+            id: active.id,
+            position: active.position,
+            bytes: active.end,
+            homes: active.homes,
+        })
+    }
+
+    fn seal_if_full(&mut self, length: u64) -> Option<Sealed> {
+        let end = self.active.as_ref().map_or(FIRST, |active| active.end);
+        if end == FIRST || end.saturating_add(length) <= self.segment_bytes {
+            return None;
+        }
+        self.seal()
+    }
+
+    fn begin(&mut self) -> io::Result<Active> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let (file, room) = self.files.create(id)?;
+        Ok(Active {
+            id,
+            file,
+            end: FIRST,
+            room,
+            position: 0,
+            homes: Homes::default(),
+            synced: false,
+        })
+    }
+
+    /// Puts all writes into the buffer, and returns how long the bodies are together and their
+    /// checksums.
+    fn encode(&mut self, sets: &[WriteSet]) -> io::Result<(u64, Vec<u32>)> {
+        let mut bodies = 0;
+        let mut encoder = Encoder::new(&mut self.buffer);
+        for write in sets.iter().flat_map(WriteSet::as_slice) {
+            encoder.add(write).ok_or_else(too_long)?;
+            if let Write::PutBody { body, .. } = write {
+                bodies += body.len() as u64;
+            }
+        }
+        Ok((bodies, encoder.checksums))
+    }
+}
+
+impl Active {
+    /// Takes the place for `length` more bytes on the disk, so that a sync need not.
+    fn make_room(&mut self, length: u64) -> io::Result<()> {
+        let end = self.end + length;
+        if end <= self.room {
+            return Ok(());
+        }
+        let more = GROW_BY.max(self.room / 2).max(end - self.room);
+        let flags = rustix::fs::FallocateFlags::empty();
+        match rustix::fs::fallocate(&*self.file, flags, self.room, more) {
+            Ok(()) => self.room += more,
+            // Then it grows as it is written.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => self.room = end,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Writes what is in `buffer` and behind it all bodies, at `offset`.
+fn write_record(
+    file: &File,
+    offset: u64,
+    buffer: &mut Vec<u8>,
+    sets: &[WriteSet],
+) -> io::Result<()> {
+    let bodies = sets.iter().flat_map(WriteSet::as_slice).filter_map(body_of);
+    let mut borrowed: Vec<(usize, &Bytes)> = Vec::new();
+    for body in bodies {
+        if body.len() < BORROW_FROM {
+            buffer.extend_from_slice(body);
+        } else {
+            borrowed.push((buffer.len(), body));
+        }
+    }
+    let mut pieces = Vec::with_capacity(2 * borrowed.len() + 1);
+    let mut copied = 0;
+    for (until, body) in borrowed {
+        pieces.push(&buffer[copied..until]);
+        pieces.push(body);
+        copied = until;
+    }
+    pieces.push(&buffer[copied..]);
+    pieces.retain(|piece| !piece.is_empty());
+    write_pieces(file, offset, &pieces)
+}
+
+fn body_of(write: &Write) -> Option<&Bytes> {
+    match write {
+        Write::PutBody { body, .. } => Some(body),
+        _ => None,
+    }
+}
+
+fn write_pieces(file: &File, mut offset: u64, pieces: &[&[u8]]) -> io::Result<()> {
+    for pieces in pieces.chunks(PIECES) {
+        let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut slices = slices.as_mut_slice();
+        while !slices.is_empty() {
+            match rustix::io::pwritev(file, slices, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    offset += written as u64;
+                    IoSlice::advance_slices(&mut slices, written);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts places where the bodies were. All of them share one allocation.
+fn place_bodies(active: &mut Active, first: u64, checksums: &[u32], sets: &mut [WriteSet]) {
+    let mut values = Vec::with_capacity(chunk::PLACE * checksums.len());
+    let mut next = first;
+    let bodies = sets.iter_mut().flat_map(WriteSet::bodies_mut);
+    for ((pointer, body), checksum) in bodies.zip(checksums) {
+        let place = Place {
+            segment: active.id,
+            offset: next,
+            len: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            checksum: *checksum,
+        };
+        next += body.len() as u64;
+        active.homes.add(pointer);
+        values.extend_from_slice(&chunk::encode_place(pointer, place));
+    }
+    let mut values = Bytes::from(values);
+    for (_, body) in sets.iter_mut().flat_map(WriteSet::bodies_mut) {
+        *body = values.split_to(chunk::PLACE.min(values.len()));
+    }
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "a group is too long for a record",
+    )
+}

@@ -1,0 +1,155 @@
+//! Unapplied: what is durable and not in the index yet.
+//!
+//! The committer adds here and goes on. The indexer takes all of it when enough has come together,
+//! when a reader wants it, or after a second: what is settled before that never reaches the index.
+//! There is a bound; at it the committer waits.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use store::{CommitId, WriteSet};
+
+use crate::journal::Sealed;
+
+/// So many writes are applied at once. Enough that most of what is settled soon is in one batch
+/// with its sending; a write here takes about 130 bytes.
+const ENOUGH: usize = 32_768;
+/// The same in bytes of what writes hold besides.
+const ENOUGH_BYTES: u64 = 8 << 20;
+/// The committer waits at so many.
+const MOST: usize = 4 * ENOUGH;
+const MOST_BYTES: u64 = 4 * ENOUGH_BYTES;
+/// Nothing waits longer.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// A group that is in the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Durable {
+    /// With places for bodies.
+    pub sets: Vec<WriteSet>,
+    pub writes: usize,
+    /// What its record takes without bodies.
+    pub bytes: u64,
+    pub last: CommitId,
+    pub position: u64,
+    /// The segment that ended before it.
+    pub sealed: Option<Sealed>,
+    /// What its record takes as a whole.
+    pub journal_bytes: u64,
+}
+
+/// Between the committer, the indexer and readers.
+#[derive(Default)]
+pub(crate) struct Unapplied {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    groups: Vec<Durable>,
+    writes: usize,
+    bytes: u64,
+    /// When the first of `groups` came.
+    since: Option<Instant>,
+    /// The newest commit that a reader asked for.
+    wanted: CommitId,
+    /// The newest commit that was taken.
+    taken: CommitId,
+    /// No group will be added any more.
+    ended: bool,
+    /// No group will be taken any more.
+    stopped: bool,
+}
+
+impl State {
+    fn is_enough(&self) -> bool {
+        self.ended || self.writes >= ENOUGH || self.bytes >= ENOUGH_BYTES || self.is_wanted()
+    }
+
+    fn is_wanted(&self) -> bool {
+        let newest = self.groups.last().map(|group| group.last);
+        self.wanted > self.taken && newest >= Some(self.wanted)
+    }
+
+    fn is_too_much(&self) -> bool {
+        !self.stopped && (self.writes >= MOST || self.bytes >= MOST_BYTES)
+    }
+}
+
+impl Unapplied {
+    /// Adds a group, and returns once there is not too much.
+    pub fn add(&self, group: Durable) {
+        let mut state = self.lock();
+        let was_enough = !state.groups.is_empty() && state.is_enough();
+        let is_first = state.groups.is_empty();
+        state.writes += group.writes;
+        state.bytes += group.bytes;
+        state.since.get_or_insert_with(Instant::now);
+        state.groups.push(group);
+        if is_first || state.is_enough() && !was_enough {
+            self.changed.notify_all();
+        }
+        let waited = self.changed.wait_while(state, |state| state.is_too_much());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Has everything up to `id` applied soon.
+    pub fn want(&self, id: CommitId) {
+        let mut state = self.lock();
+        if id > state.wanted {
+            state.wanted = id;
+            if state.is_wanted() {
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Takes what there is once it is time, and nothing when there will be no more. With
+    /// `look_up`, it returns after a second even if there is nothing to take.
+    pub fn take(&self, look_up: bool) -> Option<Vec<Durable>> {
+        let mut state = self.lock();
+        let began = Instant::now();
+        while !state.is_enough() {
+            let since = state.since.or(look_up.then_some(began));
+            state = match since {
+                None => self
+                    .changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(since) => {
+                    let Some(left) = LONGEST.checked_sub(since.elapsed()) else {
+                        break;
+                    };
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        let groups = std::mem::take(&mut state.groups);
+        (state.writes, state.bytes, state.since) = (0, 0, None);
+        if let Some(newest) = groups.last() {
+            state.taken = newest.last;
+        }
+        let ended = state.ended && groups.is_empty();
+        drop(state);
+        self.changed.notify_all();
+        (!ended).then_some(groups)
+    }
+
+    /// No group will be added any more.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    /// No group will be taken any more.
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
