@@ -15,7 +15,7 @@ use store::{CommitId, StoreError, Write, WriteSet};
 
 use crate::backup;
 use crate::database::Database;
-use crate::journal::Files;
+use crate::journal::{Files, Moves};
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::progress::Progress;
@@ -35,6 +35,8 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 pub(crate) enum Submission {
     /// To make a write set durable.
     Writes(CommitId, WriteSet),
+    /// To write bodies again, so that the segment they are in can go.
+    Moves(Moves),
     /// To make a copy of all that was submitted before.
     Backup(backup::Order),
 }
@@ -64,6 +66,7 @@ pub(crate) struct Committer {
 #[derive(Default)]
 struct Group {
     sets: Vec<WriteSet>,
+    moves: Moves,
     last: CommitId,
     writes: usize,
     messages: usize,
@@ -100,7 +103,8 @@ impl Committer {
             progress: self.progress.clone(),
             wake: self.wake.clone(),
         };
-        if let Err(failure) = self.work(submissions) {
+        let worked = self.work(submissions);
+        if let Err(failure) = worked.and_then(|()| self.end()) {
             tracing::error!(%failure, "the store stops: nothing more will be acknowledged");
             self.progress.fail(failure);
             (self.wake)();
@@ -118,13 +122,25 @@ impl Committer {
             match submissions.recv_timeout(HOUSEKEEPING) {
                 Ok(submission) => self.take(submission, &mut group, submissions)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.keep_house(),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             if kept_at.elapsed() >= HOUSEKEEPING {
                 self.keep_house()?;
                 kept_at = Instant::now();
             }
         }
+    }
+
+    /// Makes all durable and ends the segment, of which the index is to know when it is opened.
+    fn end(&mut self) -> Result<(), StoreError> {
+        self.keep_house()?;
+        self.unapplied.add(Durable {
+            last: self.progress.durable(),
+            position: self.position,
+            sealed: self.log.seal(),
+            ..Durable::default()
+        });
+        Ok(())
     }
 
     /// Commits `first` and what waits behind it as one group. A backup ends the group.
@@ -138,6 +154,7 @@ impl Committer {
         while let Some(submission) = next {
             match submission {
                 Submission::Writes(id, set) => group.add(id, set),
+                Submission::Moves(moves) => group.moves.extend(moves),
                 Submission::Backup(order) => {
                     self.commit_if_any(group)?;
                     return self.back_up(order);
@@ -153,9 +170,11 @@ impl Committer {
     }
 
     fn commit_if_any(&mut self, group: &mut Group) -> Result<(), StoreError> {
-        if group.sets.is_empty() {
+        if group.sets.is_empty() && group.moves.is_empty() {
             return Ok(());
         }
+        // Of moves alone nobody waits for an id.
+        group.last = group.last.max(self.progress.durable());
         self.commit(group)
     }
 
@@ -189,7 +208,9 @@ impl Committer {
             Durability::Synced => Sync::Now,
             Durability::Buffered => Sync::Later,
         };
-        let appended = self.log.append(self.position, &mut group.sets, sync)?;
+        let appended = self
+            .log
+            .append(self.position, &mut group.sets, &mut group.moves, sync)?;
         if sync == Sync::Now {
             self.witness
                 .record(self.position)
@@ -210,6 +231,7 @@ impl Committer {
         (self.wake)();
         self.unapplied.add(Durable {
             sets: group.sets,
+            moves: group.moves,
             writes: group.writes,
             bytes: without_bodies,
             last: group.last,

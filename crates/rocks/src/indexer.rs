@@ -4,15 +4,16 @@
 //! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
 //! memory only is still in the journal; now and then it is flushed and old segments go.
 
-use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
 
-use crate::committer::Wake;
+use crate::committer::{Submission, Wake};
 use crate::database::{Database, refused};
-use crate::journal::Sealed;
+use crate::journal::{Moves, Sealed};
 use crate::key;
 use crate::merge::{GiveBack, Merger};
 use crate::options::Durability;
@@ -27,14 +28,15 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Applies `sets`, which end at `position`, and notes the segments that ended.
+    /// Applies `sets` and `moves`, which end at `position`, and notes the segments that ended.
     pub fn apply(
         &mut self,
         sets: &[WriteSet],
+        moves: &Moves,
         position: u64,
         sealed: &[Sealed],
     ) -> Result<Vec<GiveBack>, StoreError> {
-        let mut merged = self.merger.merge(sets, position, &self.database)?;
+        let mut merged = self.merger.merge(sets, moves, position, &self.database)?;
         self.note(sealed, &mut merged.batch);
         self.database.write(merged.batch)?;
         Ok(merged.give_back)
@@ -56,6 +58,8 @@ pub(crate) struct Indexer {
     pub progress: Arc<Progress>,
     pub durability: Durability,
     pub wake: Wake,
+    /// Does not keep the store open.
+    pub submissions: Weak<Sender<Submission>>,
     /// Files that could not be dropped while somebody read.
     pub kept_back: Vec<GiveBack>,
     /// Bytes of the journal that are flushed for.
@@ -89,6 +93,7 @@ impl Indexer {
             if self.retention.collect(is_idle)? {
                 self.begin_flush()?;
             }
+            self.move_stragglers()?;
         }
         if self.progress.failure().is_some() {
             // What a store that failed has not said to be durable is not made permanent.
@@ -103,13 +108,14 @@ impl Indexer {
         };
         let (last, position) = (newest.last, newest.position);
         let mut sets = Vec::new();
-        let mut sealed = Vec::new();
+        let (mut moves, mut sealed) = (Moves::new(), Vec::new());
         for group in groups {
             self.since_flush = self.since_flush.saturating_add(group.journal_bytes);
             sealed.extend(group.sealed);
             sets.extend(group.sets);
+            moves.extend(group.moves);
         }
-        let give_back = self.index.apply(&sets, position, &sealed)?;
+        let give_back = self.index.apply(&sets, &moves, position, &sealed)?;
         self.retention.add(sealed, position);
         if self.since_flush >= self.flush_after {
             self.begin_flush()?;
@@ -117,6 +123,18 @@ impl Indexer {
         self.progress.advance_applied(last);
         drop(sets);
         self.give_back(give_back)
+    }
+
+    /// Has what little is left in a segment written to the newest, so that the segment can go.
+    fn move_stragglers(&mut self) -> Result<(), StoreError> {
+        let stragglers = self.retention.stragglers()?;
+        if let Some(submissions) = self.submissions.upgrade()
+            && !stragglers.is_empty()
+        {
+            // Fails only when the committer panicked, which is reported as a failure.
+            drop(submissions.send(Submission::Moves(stragglers)));
+        }
+        Ok(())
     }
 
     fn begin_flush(&mut self) -> Result<(), StoreError> {

@@ -17,8 +17,14 @@ mod replay;
 mod segment;
 mod writer;
 
+use bytes::Bytes;
+use store::BodyPointer;
+
 pub(crate) use files::Files;
 pub(crate) use place::Place;
 pub(crate) use replay::{From, Recovered, replay};
 pub(crate) use segment::Sealed;
 pub(crate) use writer::{Appended, Writer};
+
+/// Bodies that get a new place: first the body itself, then the place as a value of the index.
+pub(crate) type Moves = Vec<(BodyPointer, Bytes)>;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use store::{StoreError, WriteSet};
 
-use crate::journal::{Appended, Sealed, Writer};
+use crate::journal::{Appended, Moves, Sealed, Writer};
 
 /// When a record has to be on stable storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,15 +38,16 @@ impl CommitLog {
         }
     }
 
-    /// Writes `sets` as the record `position`; see [`Writer::append`].
+    /// Writes `sets` and `moves` as the record `position`; see [`Writer::append`].
     pub fn append(
         &mut self,
         position: u64,
         sets: &mut [WriteSet],
+        moves: &mut Moves,
         sync: Sync,
     ) -> Result<Appended, StoreError> {
         self.attempt(sync, |journal| {
-            let appended = journal.append(position, sets)?;
+            let appended = journal.append(position, sets, moves)?;
             if sync == Sync::Now {
                 journal.sync()?;
             }

@@ -19,6 +19,7 @@ use store::{
 };
 
 use crate::database::{Database, Families};
+use crate::journal::Moves;
 use crate::key::single;
 use crate::removal::Removals;
 use crate::settled::Settled;
@@ -68,10 +69,11 @@ impl Merger {
         }
     }
 
-    /// Makes one batch of `sets`, which end at `position` in the journal.
+    /// Makes one batch of `sets` and `moves`, which end at `position` in the journal.
     pub fn merge(
         &mut self,
         sets: &[WriteSet],
+        moves: &Moves,
         position: u64,
         database: &Database,
     ) -> Result<Merged, StoreError> {
@@ -88,6 +90,9 @@ impl Merger {
         };
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             merge.put(write);
+        }
+        for (pointer, place) in moves {
+            merge.move_body(*pointer, place, database)?;
         }
         merge.put_rows();
         merge.put_bodies();

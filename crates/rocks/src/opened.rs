@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rocksdb::WriteBatch;
-use store::{BodyPointer, EntityId, StoreError, WriteSet};
+use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error};
 use crate::indexer::Index;
-use crate::journal::{self, Files, Place, Sealed};
+use crate::journal::{self, Files, Moves, Place, Sealed};
 use crate::key::{self, Kind, single};
 use crate::merge::Merger;
 use crate::options::Options;
@@ -112,19 +112,19 @@ fn replay(
             Testimony::Nothing | Testimony::Unreadable => 0,
         },
     };
-    let (mut sets, mut until): (Vec<WriteSet>, u64) = (Vec::new(), 0);
-    let found = journal::replay(files, &from, |position, set| {
+    let (mut sets, mut until) = (Vec::new(), 0);
+    let found = journal::replay(files, &from, |position, set, moves| {
         sets.push(set);
         until = position;
-        if sets.len() < SETS_AT_ONCE {
+        if sets.len() < SETS_AT_ONCE && moves.is_empty() {
             return Ok(());
         }
-        index.apply(&sets, until, &[]).map(drop)?;
+        index.apply(&sets, &moves, until, &[]).map(drop)?;
         sets.clear();
         Ok(())
     })?;
     if !sets.is_empty() {
-        index.apply(&sets, until, &[])?;
+        index.apply(&sets, &Moves::new(), until, &[])?;
     }
     let accepted = examine(layout, testimony, found.position, options, rescue)?;
     if accepted {
@@ -135,7 +135,7 @@ fn replay(
         let removing = |error| io_error("removing", &files.path(id), &error);
         fs::remove_file(files.path(id)).map_err(removing)?;
     }
-    index.apply(&[], found.position, &found.sealed)?;
+    index.apply(&[], &Moves::new(), found.position, &found.sealed)?;
     Ok(Recovered {
         position: found.position,
         index,
@@ -145,7 +145,7 @@ fn replay(
 }
 
 /// The segments that had ended, as the index knows them.
-fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed>, StoreError> {
+pub(crate) fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed>, StoreError> {
     let (from, until) = Kind::Segment.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut known = BTreeMap::new();

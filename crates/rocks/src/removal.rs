@@ -73,6 +73,13 @@ impl<S: Copy + Ord> Removals<S> {
         }
     }
 
+    /// Whether the group removes it.
+    pub fn holds(&self, scope: S, number: u64) -> bool {
+        let key = |removal: &Removal<S>| (removal.scope, removal.number);
+        let found = self.removals.binary_search_by_key(&(scope, number), key);
+        found.is_ok()
+    }
+
     pub fn runs(&self) -> impl Iterator<Item = Run<'_, S>> {
         let neighbours = |one: &Removal<S>, two: &Removal<S>| {
             one.scope == two.scope && one.number.checked_add(1) == Some(two.number)

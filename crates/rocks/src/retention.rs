@@ -7,19 +7,41 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rocksdb::WriteBatch;
-use store::StoreError;
+use store::{BodyPointer, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::journal::{Files, Sealed};
+use crate::journal::{Files, Moves, Place, Sealed};
 use crate::key;
 use crate::scan::Scan;
 use crate::value::damaged;
 
 /// Rows of the index that are looked at for one segment at a time.
 const MOST_ROWS: usize = 4_096;
+/// Bodies are moved out of a segment if they are at most so many, and this part of it.
+const FEW_ROWS: usize = 4_096;
+const FEW_BYTES: u64 = 4;
+
+/// How patient it is about bodies that nobody takes away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Between counting one segment and the next.
+    pub count_after: Duration,
+    /// For so long the number of bodies in a segment has not changed before they are moved.
+    pub unchanged: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            count_after: Duration::from_secs(1),
+            unchanged: Duration::from_secs(30),
+        }
+    }
+}
 
 /// The segments that get no more records.
 pub(crate) struct Retention {
@@ -28,11 +50,13 @@ pub(crate) struct Retention {
     /// What is kept of a file for the next segment.
     segment_bytes: u64,
     segments: BTreeMap<u64, Kept>,
-    /// What was applied last, and when segments were last looked at.
+    /// What was applied last.
     applied: u64,
-    looked_at: u64,
+    /// The segment that was counted last, and when.
+    counted: (u64, Instant),
     /// A flush was asked for, so that the position of then becomes permanent.
     flushing: u64,
+    pub pace: Pace,
 }
 
 struct Kept {
@@ -41,6 +65,22 @@ struct Kept {
     from: [u8; 20],
     /// When nothing in it was needed any more.
     dead_at: Option<u64>,
+    /// How many bodies were left when they were counted last, and since when; 0 if many.
+    left: (usize, Instant),
+    /// When they were counted last and nothing was to be done.
+    judged_at: u64,
+}
+
+impl Kept {
+    fn new(sealed: Sealed) -> Self {
+        Self {
+            from: [0; 20],
+            dead_at: None,
+            left: (0, Instant::now()),
+            judged_at: 0,
+            sealed,
+        }
+    }
 }
 
 impl Retention {
@@ -57,7 +97,8 @@ impl Retention {
             segment_bytes,
             segments: BTreeMap::new(),
             applied,
-            looked_at: 0,
+            counted: (0, Instant::now()),
+            pace: Pace::default(),
             flushing: 0,
         };
         retention.add(sealed, applied);
@@ -68,26 +109,20 @@ impl Retention {
     pub fn add(&mut self, sealed: Vec<Sealed>, applied: u64) {
         self.applied = applied;
         for sealed in sealed {
-            let kept = Kept {
-                from: [0; 20],
-                dead_at: None,
-                sealed,
-            };
-            self.segments.insert(kept.sealed.id, kept);
+            self.segments.insert(sealed.id, Kept::new(sealed));
         }
     }
 
     /// Whether a segment could go even if nothing is applied any more.
     pub fn has_work(&self) -> bool {
-        !self.segments.is_empty() && self.looked_at < self.applied
-            || self.segments.values().any(|kept| kept.dead_at.is_some())
+        let waits = |kept: &Kept| kept.dead_at.is_some() || kept.judged_at < self.applied;
+        self.segments.values().any(waits)
     }
 
     /// Gives up what is not needed. Returns whether a flush is worth its while: then segments wait
     /// for nothing else.
     pub fn collect(&mut self, is_idle: bool) -> Result<bool, StoreError> {
         if self.segments.is_empty() {
-            self.looked_at = self.applied;
             return Ok(false);
         }
         let permanent = self.database.permanent_position()?;
@@ -96,7 +131,6 @@ impl Retention {
                 kept.dead_at = Some(self.applied);
             }
         }
-        self.looked_at = self.applied;
         self.give_up(permanent)?;
         let waits = self.segments.values().any(|kept| kept.dead_at.is_some());
         let flush = is_idle && waits && self.flushing < self.applied;
@@ -104,6 +138,53 @@ impl Retention {
             self.flushing = self.applied;
         }
         Ok(flush)
+    }
+
+    /// Counts what is left in one more segment, and returns it if it is little and stays so.
+    pub fn stragglers(&mut self) -> Result<Moves, StoreError> {
+        let (last, when) = self.counted;
+        if when.elapsed() < self.pace.count_after {
+            return Ok(Moves::new());
+        }
+        let applied = self.applied;
+        let is_next = |kept: &&mut Kept| kept.dead_at.is_none() && kept.judged_at < applied;
+        let after = self
+            .segments
+            .range_mut(last + 1..)
+            .map(|(_, kept)| kept)
+            .find(is_next);
+        let Some(kept) = after else {
+            // From the first again, the next time.
+            self.counted = (0, when);
+            return Ok(Moves::new());
+        };
+        self.counted = (kept.sealed.id, Instant::now());
+        let left = left_in(&kept.sealed, &self.database)?;
+        if left.is_empty() {
+            kept.left = (0, Instant::now());
+            kept.judged_at = applied;
+        } else if kept.left.0 != left.len() {
+            kept.left = (left.len(), Instant::now());
+        } else if kept.left.1.elapsed() >= self.pace.unchanged {
+            kept.judged_at = applied;
+            return self.read(left);
+        }
+        Ok(Moves::new())
+    }
+
+    fn read(&self, left: Vec<(BodyPointer, Place)>) -> Result<Moves, StoreError> {
+        let wanted: Vec<_> = left.into_iter().map(Some).collect();
+        let bodies = match self.files.read(&wanted) {
+            Ok(bodies) => bodies,
+            // One of them is damaged: all stay where they are, and whoever reads it is told.
+            Err(StoreError::Corrupt { .. }) => return Ok(Moves::new()),
+            Err(error) => return Err(error),
+        };
+        let pointers = wanted.into_iter().flatten().map(|(pointer, _)| pointer);
+        let moves = pointers.zip(bodies);
+        Ok(moves
+            .filter_map(|(pointer, body)| Some((pointer, body?)))
+            .collect())
     }
 
     /// While somebody reads, they wait for the next time.
@@ -137,7 +218,7 @@ fn is_alive(kept: &mut Kept, database: &Database) -> Result<bool, StoreError> {
         let from = kept.from.max(key::body(first, 0));
         let mut scan = Scan::new(&database.db, body, from, until);
         while let Some((key, value)) = scan.next()? {
-            if is_in(kept.sealed.id, key, value)? || rows >= MOST_ROWS {
+            if rows >= MOST_ROWS || place_in(kept.sealed.id, key, value)?.is_some() {
                 kept.from = key.try_into().unwrap_or(from);
                 return Ok(true);
             }
@@ -148,23 +229,43 @@ fn is_alive(kept: &mut Kept, database: &Database) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Whether a row of the index has its body in the segment.
-pub(crate) fn is_in(segment: u64, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+/// The bodies that are left in a segment; none if they are too many to be moved.
+fn left_in(sealed: &Sealed, database: &Database) -> Result<Vec<(BodyPointer, Place)>, StoreError> {
+    let body = database.families().body;
+    let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
+    for (first, last) in sealed.homes.spans() {
+        let (from, until) = (key::body(first, 0), key::body(last, u32::MAX));
+        let mut scan = Scan::new(&database.db, body, from, until);
+        while let Some((key, value)) = scan.next()? {
+            rows += 1;
+            if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
+                bytes += u64::from(place.len);
+                left.push((pointer, place));
+            }
+            if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
+                return Ok(Vec::new());
+            }
+        }
+    }
+    Ok(left)
+}
+
+/// Whose body a row of the index is about, and where that is, if it is in the segment.
+fn place_in(
+    segment: u64,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(BodyPointer, Place)>, StoreError> {
     let Some((pointer, index)) = key::parse_body(key) else {
         return Err(damaged("a body's key", format!("{key:02x?}")));
     };
     match chunk::decode(pointer, index, value)? {
-        Chunk::Elsewhere(place) => Ok(place.segment == segment),
-        _ => Ok(false),
+        Chunk::Elsewhere(place) if place.segment == segment => Ok(Some((pointer, place))),
+        _ => Ok(None),
     }
 }
 
 /// Whether the index knows a body in a segment.
 pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
-    let mut kept = Kept {
-        sealed: sealed.clone(),
-        from: [0; 20],
-        dead_at: None,
-    };
-    is_alive(&mut kept, database)
+    is_alive(&mut Kept::new(sealed.clone()), database)
 }

@@ -69,6 +69,8 @@ impl RocksStore {
         let statistics = Arc::new(Statistics::default());
         let unapplied = Arc::new(Unapplied::default());
         let (database, files) = (opened.database.clone(), opened.files.clone());
+        let (submissions, queue) = mpsc::channel();
+        let submissions = Arc::new(submissions);
         let segment_bytes = options.segment_bytes();
         let indexer = Indexer {
             retention: Retention::new(
@@ -83,6 +85,7 @@ impl RocksStore {
             progress: progress.clone(),
             durability: options.durability,
             wake: wake.clone(),
+            submissions: Arc::downgrade(&submissions),
             kept_back: Vec::new(),
             flush_after: options.log_cap(),
             since_flush: 0,
@@ -105,7 +108,6 @@ impl RocksStore {
             wake,
             told: 0,
         };
-        let (submissions, queue) = mpsc::channel();
         let threads = vec![
             start("committer", move || committer.run(&queue))?,
             start("indexer", move || indexer.run())?,
@@ -114,7 +116,7 @@ impl RocksStore {
             opened,
             progress,
             statistics,
-            submissions: Some(Arc::new(submissions)),
+            submissions: Some(submissions),
             threads,
             unapplied,
             last: CommitId::default(),

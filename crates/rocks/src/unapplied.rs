@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use store::{CommitId, WriteSet};
 
-use crate::journal::Sealed;
+use crate::journal::{Moves, Sealed};
 
 /// So many writes are applied at once. Enough that most of what is settled soon is in one batch
 /// with its sending; a write here takes about 130 bytes.
@@ -27,6 +27,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub(crate) struct Durable {
     /// With places for bodies.
     pub sets: Vec<WriteSet>,
+    pub moves: Moves,
     pub writes: usize,
     /// What its record takes without bodies.
     pub bytes: u64,

@@ -9,6 +9,7 @@ use store::{
     BodyPointer, EntityId, EntityRow, EntryKey, Index, Part, SequenceNumber, Write, WriteSet,
 };
 
+use super::Moves;
 use super::place::{self, Place};
 use crate::chunk;
 use crate::key::{self, Kind};
@@ -32,6 +33,7 @@ mod tag {
     pub const REMOVE_EXPIRY: u8 = 15;
     pub const PUT_ENTRY: u8 = 16;
     pub const REMOVE_ENTRY: u8 = 17;
+    pub const MOVE_BODY: u8 = 18;
 }
 
 /// Writes one after the other.
@@ -76,14 +78,7 @@ impl<'a> Encoder<'a> {
                 part,
                 number,
             } => self.message(tag::REMOVE_MESSAGE, *entity, *part, *number),
-            Write::PutBody { pointer, body } => {
-                let len = u32::try_from(body.len()).ok()?;
-                self.body(tag::PUT_BODY, *pointer);
-                self.u32(len);
-                let checksum = place::checksum(*pointer, body);
-                self.u32(checksum);
-                self.checksums.push(checksum);
-            }
+            Write::PutBody { pointer, body } => self.with_body(tag::PUT_BODY, *pointer, body)?,
             Write::RemoveBody { pointer } => self.body(tag::REMOVE_BODY, *pointer),
             Write::ShareBody { pointer, copies } => {
                 self.body(tag::SHARE_BODY, *pointer);
@@ -142,6 +137,21 @@ impl<'a> Encoder<'a> {
         Some(())
     }
 
+    /// Adds that a body is here now, if it is still there at all.
+    pub fn add_move(&mut self, pointer: BodyPointer, body: &[u8]) -> Option<()> {
+        self.with_body(tag::MOVE_BODY, pointer, body)
+    }
+
+    fn with_body(&mut self, tag: u8, pointer: BodyPointer, body: &[u8]) -> Option<()> {
+        let len = u32::try_from(body.len()).ok()?;
+        let checksum = place::checksum(pointer, body);
+        self.body(tag, pointer);
+        self.u32(len);
+        self.u32(checksum);
+        self.checksums.push(checksum);
+        Some(())
+    }
+
     fn put_entity(&mut self, row: &EntityRow) -> Option<()> {
         self.start(tag::PUT_ENTITY, row.id);
         add_bytes(self.out, &value::encode_entity(row))
@@ -195,20 +205,29 @@ pub(super) struct Told {
     pub place: Place,
 }
 
-/// Reads what an [`Encoder`] wrote. `bodies_at` is where the record's bodies begin. Returns the
-/// writes and the bodies, or nothing if these are no writes of ours.
-pub(super) fn decode(writes: &[u8], segment: u64, bodies_at: u64) -> Option<(WriteSet, Vec<Told>)> {
+/// What a record says.
+#[derive(Debug, Default)]
+pub(super) struct Decoded {
+    pub set: WriteSet,
+    /// New places of bodies.
+    pub moves: Moves,
+    /// Everything the record has, put or moved, in its order.
+    pub bodies: Vec<Told>,
+}
+
+/// Reads what an [`Encoder`] wrote. `bodies_at` is where the record's bodies begin. Returns nothing
+/// if these are no writes of ours.
+pub(super) fn decode(writes: &[u8], segment: u64, bodies_at: u64) -> Option<Decoded> {
     let mut decoder = Decoder {
         fields: Fields(writes),
         segment,
         next: bodies_at,
-        bodies: Vec::new(),
+        decoded: Decoded::default(),
     };
-    let mut set = WriteSet::default();
     while !decoder.fields.0.is_empty() {
-        set.push(decoder.next_write()?);
+        decoder.next_write()?;
     }
-    Some((set, decoder.bodies))
+    Some(decoder.decoded)
 }
 
 struct Decoder<'a> {
@@ -216,13 +235,29 @@ struct Decoder<'a> {
     segment: u64,
     /// Where the next body is.
     next: u64,
-    bodies: Vec<Told>,
+    decoded: Decoded,
 }
 
 impl Decoder<'_> {
-    fn next_write(&mut self) -> Option<Write> {
+    fn next_write(&mut self) -> Option<()> {
         let tag = self.fields.u8()?;
         let entity = EntityId(self.fields.u64()?);
+        if tag == tag::MOVE_BODY {
+            let number = SequenceNumber(self.fields.u64()?);
+            let pointer = BodyPointer {
+                home: entity,
+                number,
+            };
+            let place = self.place(pointer)?;
+            self.decoded.moves.push((pointer, place));
+            return Some(());
+        }
+        let write = self.write(tag, entity)?;
+        self.decoded.set.push(write);
+        Some(())
+    }
+
+    fn write(&mut self, tag: u8, entity: EntityId) -> Option<Write> {
         Some(match tag {
             tag::PUT_ENTITY => {
                 let row = self.bytes()?;
@@ -246,7 +281,10 @@ impl Decoder<'_> {
             number,
         };
         Some(match tag {
-            tag::PUT_BODY => self.put_body(pointer)?,
+            tag::PUT_BODY => {
+                let body = self.place(pointer)?;
+                Write::PutBody { pointer, body }
+            }
             tag::REMOVE_BODY => Write::RemoveBody { pointer },
             tag::SHARE_BODY => {
                 let copies = self.fields.u32()?;
@@ -270,7 +308,8 @@ impl Decoder<'_> {
         })
     }
 
-    fn put_body(&mut self, pointer: BodyPointer) -> Option<Write> {
+    /// The place of the next body, as a value of the index.
+    fn place(&mut self, pointer: BodyPointer) -> Option<Bytes> {
         let place = Place {
             segment: self.segment,
             offset: self.next,
@@ -278,9 +317,8 @@ impl Decoder<'_> {
             checksum: self.fields.u32()?,
         };
         self.next = place.end();
-        self.bodies.push(Told { pointer, place });
-        let body = Bytes::copy_from_slice(&chunk::encode_place(pointer, place));
-        Some(Write::PutBody { pointer, body })
+        self.decoded.bodies.push(Told { pointer, place });
+        Some(Bytes::copy_from_slice(&chunk::encode_place(pointer, place)))
     }
 
     fn entry(&mut self, tag: u8, entity: EntityId, number: SequenceNumber) -> Option<Write> {
@@ -334,5 +372,159 @@ impl Decoder<'_> {
         let (bytes, rest) = self.fields.0.split_at_checked(len)?;
         self.fields.0 = rest;
         Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use store::{Head, MessageRow, NamespaceId};
+
+    use super::*;
+
+    const ENTITY: EntityId = EntityId(3);
+    const NUMBER: SequenceNumber = SequenceNumber(4);
+    const POINTER: BodyPointer = BodyPointer {
+        home: ENTITY,
+        number: NUMBER,
+    };
+
+    fn every_write() -> Vec<Write> {
+        let (entity, number, pointer) = (ENTITY, NUMBER, POINTER);
+        let (part, block) = (Part::Scheduled, 9);
+        let row = MessageRow {
+            enqueued_ms: 1,
+            ttl_ms: 2,
+            expires_ms: 3,
+            size: 4,
+            flags: 5,
+            session_hash: 6,
+            enqueued_number: 7,
+            body: BodyPointer {
+                home: EntityId(8),
+                number: SequenceNumber(9),
+            },
+        };
+        let mut head = Head::empty();
+        head.part_mut(part).stragglers = vec![SequenceNumber(2), SequenceNumber(5)];
+        let (index, key) = (Index::Rule, EntryKey::new(&b"a group"[..], number));
+        vec![
+            Write::PutEntity(EntityRow {
+                id: entity,
+                namespace: NamespaceId(1),
+                path: "orders".to_owned(),
+                definition: Bytes::from_static(b"definition"),
+            }),
+            Write::RemoveEntity(entity),
+            Write::PutHead { entity, head },
+            Write::PutMessage {
+                entity,
+                part,
+                number,
+                row,
+            },
+            Write::RemoveMessage {
+                entity,
+                part,
+                number,
+            },
+            Write::RemoveBody { pointer },
+            Write::ShareBody { pointer, copies: 6 },
+            Write::ReleaseBody { pointer },
+            Write::PutDeliveryCount {
+                entity,
+                number,
+                count: 5,
+            },
+            Write::RemoveDeliveryCount { entity, number },
+            Write::PutPatch {
+                entity,
+                number,
+                patch: Bytes::from_static(b"patch"),
+            },
+            Write::RemovePatch { entity, number },
+            Write::PutExpiry {
+                entity,
+                part,
+                block,
+                due_ms: 8,
+            },
+            Write::RemoveExpiry {
+                entity,
+                part,
+                block,
+            },
+            Write::PutEntry {
+                entity,
+                index,
+                key: key.clone(),
+                value: Bytes::from_static(b"value"),
+            },
+            Write::RemoveEntry { entity, index, key },
+        ]
+    }
+
+    fn encoded(writes: &[Write], moved: Option<&[u8]>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut encoder = Encoder::new(&mut out);
+        for write in writes {
+            encoder.add(write).expect("it is short");
+        }
+        if let Some(body) = moved {
+            encoder.add_move(POINTER, body).expect("it is short");
+        }
+        out
+    }
+
+    #[test]
+    fn every_write_comes_back() {
+        let writes = every_write();
+        let decoded = decode(&encoded(&writes, None), 1, 1_000).expect("ours");
+        assert_eq!(decoded.set.into_vec(), writes);
+        assert!(decoded.moves.is_empty() && decoded.bodies.is_empty());
+    }
+
+    #[test]
+    fn bodies_come_back_as_places_one_behind_the_other() {
+        let body = Bytes::from_static(b"hello");
+        let put = Write::PutBody {
+            pointer: POINTER,
+            body: body.clone(),
+        };
+        let decoded = decode(&encoded(&[put], Some(b"moved")), 7, 1_000).expect("ours");
+        let place = |offset, body| Place {
+            segment: 7,
+            offset,
+            len: 5,
+            checksum: place::checksum(POINTER, body),
+        };
+        let places = [place(1_000, b"hello"), place(1_005, b"moved")];
+        let told = places.map(|place| Told {
+            pointer: POINTER,
+            place,
+        });
+        assert_eq!(decoded.bodies, told);
+        let value = |place| Bytes::copy_from_slice(&chunk::encode_place(POINTER, place));
+        let put = Write::PutBody {
+            pointer: POINTER,
+            body: value(places[0]),
+        };
+        assert_eq!(decoded.set.into_vec(), [put]);
+        assert_eq!(decoded.moves, [(POINTER, value(places[1]))]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_ours_is_refused_or_decoded_but_never_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            cut in 0_usize..400, flip in 0_usize..400,
+        ) {
+            drop(decode(&bytes, 1, 0));
+            let mut whole = encoded(&every_write(), Some(b"body"));
+            drop(decode(&whole[..cut.min(whole.len())], 1, 0));
+            let at = flip % whole.len();
+            whole[at] ^= 1 << (cut % 8);
+            drop(decode(&whole, 1, u64::MAX - 1));
+        }
     }
 }

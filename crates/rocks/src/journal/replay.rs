@@ -11,7 +11,8 @@ use std::os::unix::fs::FileExt;
 
 use store::{StoreError, WriteSet};
 
-use super::codec::{self, Told};
+use super::Moves;
+use super::codec::{self, Decoded, Told};
 use super::files::Files;
 use super::place;
 use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
@@ -46,7 +47,7 @@ pub(crate) struct From<'a> {
 pub(crate) fn replay(
     files: &Files,
     from: &From<'_>,
-    mut apply: impl FnMut(u64, WriteSet) -> Result<(), StoreError>,
+    mut apply: impl FnMut(u64, WriteSet, Moves) -> Result<(), StoreError>,
 ) -> Result<Recovered, StoreError> {
     let mut recovered = Recovered {
         position: from.position,
@@ -70,11 +71,11 @@ pub(crate) fn replay(
                     break;
                 }
                 recovered.position = record.position;
-                apply(record.position, record.set)?;
+                apply(record.position, record.said.set, record.said.moves)?;
             }
             segment.sealed.position = record.position;
             segment.sealed.bytes = segment.offset;
-            for told in record.bodies {
+            for told in record.said.bodies {
                 segment.sealed.homes.add(told.pointer);
             }
         }
@@ -100,8 +101,7 @@ struct Segment<'a> {
 
 struct Record {
     position: u64,
-    set: WriteSet,
-    bodies: Vec<Told>,
+    said: Decoded,
 }
 
 impl<'a> Segment<'a> {
@@ -137,19 +137,15 @@ impl<'a> Segment<'a> {
             return Ok(None);
         }
         let bodies_at = self.offset + HEADER as u64 + u64::from(header.writes);
-        let Some((set, bodies)) = codec::decode(&writes, self.sealed.id, bodies_at) else {
+        let Some(said) = codec::decode(&writes, self.sealed.id, bodies_at) else {
             return Ok(None);
         };
-        if header.position > witnessed && !self.are_whole(&bodies)? {
+        if header.position > witnessed && !self.are_whole(&said.bodies)? {
             return Ok(None);
         }
         self.offset += header.len();
         let position = header.position;
-        Ok(Some(Record {
-            position,
-            set,
-            bodies,
-        }))
+        Ok(Some(Record { position, said }))
     }
 
     /// The header of a record that could be in the file.

@@ -8,8 +8,9 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Write, WriteSet};
+use store::{BodyPointer, Write, WriteSet};
 
+use super::Moves;
 use super::codec::Encoder;
 use super::files::Files;
 use super::place::Place;
@@ -70,12 +71,17 @@ impl Writer {
         }
     }
 
-    /// Writes `sets` as the record `position`, without waiting for the disk, and puts in the place
-    /// of each of their bodies where that is now.
-    pub fn append(&mut self, position: u64, sets: &mut [WriteSet]) -> io::Result<Appended> {
+    /// Writes `sets` and `moves` as the record `position`, without waiting for the disk, and puts in
+    /// the place of each of their bodies where that is now.
+    pub fn append(
+        &mut self,
+        position: u64,
+        sets: &mut [WriteSet],
+        moves: &mut Moves,
+    ) -> io::Result<Appended> {
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
-        let (bodies, checksums) = self.encode(sets)?;
+        let (bodies, checksums) = self.encode(sets, moves)?;
         let length = self.buffer.len() as u64 + bodies;
         let sealed = self.seal_if_full(length);
         let active = match self.active.take() {
@@ -88,8 +94,9 @@ impl Writer {
         self.buffer[..HEADER].copy_from_slice(&header);
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
-        write_record(&active.file, active.end, &mut self.buffer, sets)?;
-        place_bodies(active, first_body, &checksums, sets);
+        let bodies = bodies_of(sets, moves);
+        write_record(&active.file, active.end, &mut self.buffer, bodies)?;
+        place_bodies(active, first_body, &checksums, sets, moves);
         active.end += length;
         active.position = position;
         active.synced = false;
@@ -117,6 +124,10 @@ impl Writer {
     /// Ends the segment that is being written, if there is one.
     pub fn seal(&mut self) -> Option<Sealed> {
         let active = self.active.take()?;
+        if active.end < self.segment_bytes / 2 {
+            // Ended early, so it gives back what it took for more. That it keeps it does no harm.
+            drop(active.file.set_len(active.end));
+        }
         if !active.synced {
             self.unsynced.push(active.file);
         }
@@ -153,15 +164,15 @@ impl Writer {
 
     /// Puts all writes into the buffer, and returns how long the bodies are together and their
     /// checksums.
-    fn encode(&mut self, sets: &[WriteSet]) -> io::Result<(u64, Vec<u32>)> {
-        let mut bodies = 0;
+    fn encode(&mut self, sets: &[WriteSet], moves: &Moves) -> io::Result<(u64, Vec<u32>)> {
         let mut encoder = Encoder::new(&mut self.buffer);
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             encoder.add(write).ok_or_else(too_long)?;
-            if let Write::PutBody { body, .. } = write {
-                bodies += body.len() as u64;
-            }
         }
+        for (pointer, body) in moves {
+            encoder.add_move(*pointer, body).ok_or_else(too_long)?;
+        }
+        let bodies = bodies_of(sets, moves).map(|body| body.len() as u64).sum();
         Ok((bodies, encoder.checksums))
     }
 }
@@ -185,14 +196,23 @@ impl Active {
     }
 }
 
+/// All bodies of a record, in their order.
+fn bodies_of<'a>(sets: &'a [WriteSet], moves: &'a Moves) -> impl Iterator<Item = &'a Bytes> {
+    let put = sets.iter().flat_map(WriteSet::as_slice);
+    let put = put.filter_map(|write| match write {
+        Write::PutBody { body, .. } => Some(body),
+        _ => None,
+    });
+    put.chain(moves.iter().map(|(_, body)| body))
+}
+
 /// Writes what is in `buffer` and behind it all bodies, at `offset`.
-fn write_record(
+fn write_record<'a>(
     file: &File,
     offset: u64,
     buffer: &mut Vec<u8>,
-    sets: &[WriteSet],
+    bodies: impl Iterator<Item = &'a Bytes>,
 ) -> io::Result<()> {
-    let bodies = sets.iter().flat_map(WriteSet::as_slice).filter_map(body_of);
     let mut borrowed: Vec<(usize, &Bytes)> = Vec::new();
     for body in bodies {
         if body.len() < BORROW_FROM {
@@ -211,13 +231,6 @@ fn write_record(
     pieces.push(&buffer[copied..]);
     pieces.retain(|piece| !piece.is_empty());
     write_pieces(file, offset, &pieces)
-}
-
-fn body_of(write: &Write) -> Option<&Bytes> {
-    match write {
-        Write::PutBody { body, .. } => Some(body),
-        _ => None,
-    }
 }
 
 fn write_pieces(file: &File, mut offset: u64, pieces: &[&[u8]]) -> io::Result<()> {
@@ -240,25 +253,38 @@ fn write_pieces(file: &File, mut offset: u64, pieces: &[&[u8]]) -> io::Result<()
 }
 
 /// Puts places where the bodies were. All of them share one allocation.
-fn place_bodies(active: &mut Active, first: u64, checksums: &[u32], sets: &mut [WriteSet]) {
+fn place_bodies(
+    active: &mut Active,
+    first: u64,
+    checksums: &[u32],
+    sets: &mut [WriteSet],
+    moves: &mut Moves,
+) {
     let mut values = Vec::with_capacity(chunk::PLACE * checksums.len());
     let mut next = first;
-    let bodies = sets.iter_mut().flat_map(WriteSet::bodies_mut);
-    for ((pointer, body), checksum) in bodies.zip(checksums) {
+    for ((pointer, body), checksum) in bodies_mut(sets, moves).zip(checksums) {
         let place = Place {
             segment: active.id,
             offset: next,
             len: u32::try_from(body.len()).unwrap_or(u32::MAX),
             checksum: *checksum,
         };
-        next += body.len() as u64;
+        next = place.end();
         active.homes.add(pointer);
         values.extend_from_slice(&chunk::encode_place(pointer, place));
     }
     let mut values = Bytes::from(values);
-    for (_, body) in sets.iter_mut().flat_map(WriteSet::bodies_mut) {
+    for (_, body) in bodies_mut(sets, moves) {
         *body = values.split_to(chunk::PLACE.min(values.len()));
     }
+}
+
+fn bodies_mut<'a>(
+    sets: &'a mut [WriteSet],
+    moves: &'a mut Moves,
+) -> impl Iterator<Item = (BodyPointer, &'a mut Bytes)> {
+    let moved = moves.iter_mut().map(|(pointer, body)| (*pointer, body));
+    sets.iter_mut().flat_map(WriteSet::bodies_mut).chain(moved)
 }
 
 fn too_long() -> io::Error {

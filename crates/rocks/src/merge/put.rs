@@ -1,8 +1,10 @@
 //! What a group puts.
 
-use store::{EntityRow, Write};
+use bytes::Bytes;
+use store::{BodyPointer, EntityRow, StoreError, Write};
 
 use super::Merge;
+use crate::database::{Database, refused};
 use crate::key::{self, Kind, single};
 use crate::value;
 
@@ -116,6 +118,28 @@ impl<'a> Merge<'a> {
             let key = key::body(pointer, 0);
             self.batch.put_cf(self.families.body, key, place);
         }
+    }
+
+    /// A body that was removed in between, or is here, stays removed: its move is of no use.
+    pub fn move_body(
+        &mut self,
+        pointer: BodyPointer,
+        place: &'a Bytes,
+        database: &Database,
+    ) -> Result<(), StoreError> {
+        let is_removed = self.merger.bodies.holds(pointer.home, pointer.number.0);
+        let key = key::body(pointer, 0);
+        let family = self.families.body;
+        if !is_removed
+            && database
+                .db
+                .get_pinned_cf(family, key)
+                .map_err(refused)?
+                .is_some()
+        {
+            self.bodies.push((pointer, place));
+        }
+        Ok(())
     }
 
     pub fn put_heads(&mut self) {

@@ -10,8 +10,11 @@ use store::{BodyPointer, Found, Part, SequenceNumber};
 use tempfile::TempDir;
 
 use super::*;
+use std::time::Duration;
+
 use crate::log::Sync;
 use crate::options::Durability;
+use crate::retention::Pace;
 
 mod backup;
 mod damage;
@@ -310,6 +313,73 @@ fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
     assert_eq!(found[0].body, Some(body_of(row.body, 600)));
     store.close().expect("closed");
     assert_eq!(numbers_in(&open(directory.path())), [held]);
+}
+
+#[test]
+fn a_few_messages_that_stay_do_not_keep_a_segment() {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    let (body, dead) = (100_000, [7, 70, 170]);
+    for first in (1..=200).step_by(20) {
+        let id = send(&mut store, first..first + 20, body);
+        store.progress.wait_for(id).expect("committed");
+    }
+    settle(
+        &mut store,
+        (1..=200).filter(|number| !dead.contains(number)),
+    );
+    let before = store.image().expect("readable").bodies;
+    let (database, files) = (&store.opened.database, &store.opened.files);
+    let mut retention = Retention::new(
+        database.clone(),
+        files.clone(),
+        0,
+        opened::known_segments(database)
+            .expect("read")
+            .into_values()
+            .collect(),
+        u64::MAX,
+    );
+    retention.pace = Pace {
+        count_after: Duration::ZERO,
+        unchanged: Duration::ZERO,
+    };
+    let mut moved = Vec::new();
+    for _look in 0..20 {
+        let moves = retention.stragglers().expect("counted");
+        moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
+        let submissions = store.submissions.as_ref().expect("open");
+        submissions.send(Submission::Moves(moves)).expect("taken");
+    }
+    assert!(moved.contains(&7) && moved.contains(&70), "{moved:?}");
+    // In the newest segment now; those that they were in go.
+    let first = directory.path().join("journal/0000000000000001.journal");
+    while first.exists() {
+        let id = feed_one(&mut store);
+        store.progress.wait_for(id).expect("committed");
+        std::thread::yield_now();
+    }
+    let kept = store.image().expect("readable").bodies;
+    assert!(before.iter().all(|(key, body)| kept.get(key) == Some(body)));
+    let id = settle(&mut store, dead);
+    store.progress.wait_for(id).expect("committed");
+    let copy = new_directory();
+    copy_at_rest(&store, directory.path(), copy.path());
+    drop(store);
+    let image = open(copy.path()).image().expect("readable");
+    let left = image.bodies.keys().filter(|key| dead.contains(&key.1.0));
+    assert_eq!(
+        left.count(),
+        0,
+        "a move does not bring back what is settled"
+    );
+}
+
+/// Sends a message, whose number is unlike all others, and settles it.
+fn feed_one(store: &mut RocksStore) -> CommitId {
+    let number = 1_000 + store.last.0;
+    send(store, [number], 200_000);
+    settle(store, [number])
 }
 
 fn size_of_journal(root: &Path) -> u64 {
