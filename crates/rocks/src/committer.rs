@@ -24,7 +24,7 @@ use crate::statistics::{Counts, Statistics};
 use crate::unapplied::{Durable, Unapplied};
 use crate::witness::Witness;
 
-/// A group ends at this many bytes of bodies.
+/// A group ends at this many bytes of bodies and of whatever else may be long.
 const GROUP_BYTES: usize = 8 << 20;
 /// A group ends at this many sets.
 const GROUP_SETS: usize = 16_384;
@@ -70,29 +70,33 @@ struct Group {
     last: CommitId,
     writes: usize,
     messages: usize,
+    /// Of bodies.
     bytes: usize,
+    /// Of what else a write may have much of.
+    others: usize,
 }
 
 impl Group {
     fn add(&mut self, id: CommitId, set: WriteSet) {
         self.writes += set.as_slice().len();
-        for body in set.as_slice().iter().filter_map(body_bytes) {
-            self.messages += 1;
-            self.bytes += body;
+        for write in set.as_slice() {
+            match write {
+                Write::PutBody { body, .. } => {
+                    self.messages += 1;
+                    self.bytes += body.len();
+                }
+                Write::PutPatch { patch, .. } => self.others += patch.len(),
+                Write::PutEntry { value, .. } => self.others += value.len(),
+                Write::PutEntity(row) => self.others += row.definition.len(),
+                _ => {}
+            }
         }
         self.last = id;
         self.sets.push(set);
     }
 
     fn is_full(&self) -> bool {
-        self.bytes >= GROUP_BYTES || self.sets.len() >= GROUP_SETS
-    }
-}
-
-fn body_bytes(write: &Write) -> Option<usize> {
-    match write {
-        Write::PutBody { body, .. } => Some(body.len()),
-        _ => None,
+        self.bytes + self.others >= GROUP_BYTES || self.sets.len() >= GROUP_SETS
     }
 }
 
@@ -102,6 +106,7 @@ impl Committer {
         let watch = PanicWatch {
             progress: self.progress.clone(),
             wake: self.wake.clone(),
+            unapplied: self.unapplied.clone(),
         };
         let worked = self.work(submissions);
         if let Err(failure) = worked.and_then(|()| self.end()) {
@@ -110,7 +115,6 @@ impl Committer {
             (self.wake)();
         }
         drop(watch);
-        self.unapplied.end();
         // Whoever still submits is never answered, and must not fail over a missing thread.
         submissions.iter().for_each(drop);
     }
@@ -238,6 +242,7 @@ impl Committer {
             position: self.position,
             sealed: appended.sealed,
             journal_bytes: appended.bytes,
+            unsynced: (sync == Sync::Later).then_some(appended.file),
         });
         Ok(())
     }
@@ -294,10 +299,11 @@ fn witness_error(error: &io::Error) -> StoreError {
     StoreError::Io(format!("writing the witness: {error}"))
 }
 
-/// Tells the others when the thread dies of a bug.
+/// Tells the others when the thread ends, be it of a bug.
 struct PanicWatch {
     progress: Arc<Progress>,
     wake: Wake,
+    unapplied: Arc<Unapplied>,
 }
 
 impl Drop for PanicWatch {
@@ -305,6 +311,9 @@ impl Drop for PanicWatch {
         if thread::panicking() {
             self.progress
                 .fail(StoreError::Poisoned("the committer panicked".into()));
+        }
+        self.unapplied.end();
+        if thread::panicking() {
             (self.wake)();
         }
     }

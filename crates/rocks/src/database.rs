@@ -119,7 +119,7 @@ impl Database {
         position_in(self.single(single::POSITION)?)
     }
 
-    /// Makes a copy of what is here, at `path`. Nothing may be written meanwhile.
+    /// Makes a copy of what is here, at `path`. Nothing but notes on segments may be written meanwhile.
     pub fn checkpoint(&self, path: &Path) -> Result<(), StoreError> {
         let checkpoint = Checkpoint::new(&self.db).map_err(refused)?;
         checkpoint.create_checkpoint(path).map_err(refused)
@@ -158,8 +158,11 @@ pub(crate) fn refused(error: rocksdb::Error) -> StoreError {
 fn database_options(options: &Options) -> rocksdb::Options {
     // No other file to sync at the start, for an identity that the manifest has too. Of stores in
     // format 1, which had a log here, the manifest also knows every log that was closed, so that
-    // one which is missing or cut is noticed even where newer ones follow it.
-    let mut db = parsed("write_identity_file=false;track_and_verify_wals_in_manifest=true");
+    // one which is missing or cut is noticed even where newer ones follow it. A store that failed
+    // must not make permanent what it has not said to be durable.
+    let mut db = parsed(
+        "write_identity_file=false;track_and_verify_wals_in_manifest=true;avoid_flush_during_shutdown=true",
+    );
     db.set_write_dbid_to_manifest(true);
     db.create_if_missing(true);
     db.create_missing_column_families(true);

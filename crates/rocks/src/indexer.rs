@@ -4,6 +4,7 @@
 //! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
 //! memory only is still in the journal; now and then it is flushed and old segments go.
 
+use std::fs::File;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -16,7 +17,6 @@ use crate::database::{Database, refused};
 use crate::journal::{Moves, Sealed};
 use crate::key;
 use crate::merge::{GiveBack, Merger};
-use crate::options::Durability;
 use crate::progress::Progress;
 use crate::retention::Retention;
 use crate::unapplied::{Durable, Unapplied};
@@ -56,12 +56,11 @@ pub(crate) struct Indexer {
     pub retention: Retention,
     pub unapplied: Arc<Unapplied>,
     pub progress: Arc<Progress>,
-    pub durability: Durability,
     pub wake: Wake,
     /// Does not keep the store open.
     pub submissions: Weak<Sender<Submission>>,
-    /// Files that could not be dropped while somebody read.
-    pub kept_back: Vec<GiveBack>,
+    /// Tables to be dropped, once the deletion up to this position is permanent.
+    pub kept_back: Vec<(u64, GiveBack)>,
     /// Bytes of the journal that are flushed for.
     pub flush_after: u64,
     /// Bytes of the journal since the last flush began.
@@ -109,6 +108,7 @@ impl Indexer {
         let (last, position) = (newest.last, newest.position);
         let mut sets = Vec::new();
         let (mut moves, mut sealed) = (Moves::new(), Vec::new());
+        sync(groups.iter().filter_map(|group| group.unsynced.as_ref()))?;
         for group in groups {
             self.since_flush = self.since_flush.saturating_add(group.journal_bytes);
             sealed.extend(group.sealed);
@@ -122,7 +122,9 @@ impl Indexer {
         }
         self.progress.advance_applied(last);
         drop(sets);
-        self.give_back(give_back)
+        let give_back = give_back.into_iter().map(|range| (position, range));
+        self.kept_back.extend(give_back);
+        self.give_back()
     }
 
     /// Has what little is left in a segment written to the newest, so that the segment can go.
@@ -142,23 +144,21 @@ impl Indexer {
         self.index.database.begin_flush()
     }
 
-    /// Drops tables of which a durable range deletion says that nothing in them is needed. While
-    /// somebody reads they wait for a later time.
-    fn give_back(&mut self, ranges: Vec<GiveBack>) -> Result<(), StoreError> {
-        if self.durability == Durability::Buffered {
-            // The range deletion is not durable yet, so compaction has to do it.
-            return Ok(());
-        }
-        self.kept_back.extend(ranges);
+    /// Drops tables of which a range deletion says that nothing in them is needed. It has to be
+    /// permanent: a start after a crash would not make it again. While somebody reads they wait for a
+    /// later time.
+    fn give_back(&mut self) -> Result<(), StoreError> {
         if self.kept_back.is_empty() {
             return Ok(());
         }
         let database = &self.index.database;
+        let permanent = database.permanent_position()?;
+        let is_permanent = |&mut (position, _): &mut (u64, GiveBack)| position <= permanent;
         let Ok(_files) = database.files.try_write() else {
             return Ok(());
         };
         let families = database.families();
-        for range in std::mem::take(&mut self.kept_back) {
+        for (_, range) in self.kept_back.extract_if(.., is_permanent) {
             let (family, from, to) = match &range {
                 GiveBack::Rows(from, to) => (families.message, &from[..], &to[..]),
                 GiveBack::Bodies(from, to) => (families.body, &from[..], &to[..]),
@@ -168,6 +168,20 @@ impl Indexer {
         }
         Ok(())
     }
+}
+
+/// In a store that acknowledges before it syncs: what becomes permanent in the index must not outlive
+/// what the journal has of it.
+fn sync<'a>(files: impl Iterator<Item = &'a Arc<File>>) -> Result<(), StoreError> {
+    let mut last: Option<&Arc<File>> = None;
+    for file in files {
+        if last.is_none_or(|last| !Arc::ptr_eq(last, file)) {
+            file.sync_data()
+                .map_err(|error| StoreError::Io(format!("syncing the journal: {error}")))?;
+        }
+        last = Some(file);
+    }
+    Ok(())
 }
 
 /// Tells the others when the thread ends, be it of a bug.

@@ -14,21 +14,21 @@ use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::directory::{Directory, Layout, check_version, io_error};
+use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
 use crate::indexer::Index;
 use crate::journal::{self, Files, Moves, Place, Sealed};
 use crate::key::{self, Kind, single};
 use crate::merge::Merger;
 use crate::options::Options;
 use crate::rescue::Rescue;
-use crate::retention::is_needed;
+use crate::retention::{is_needed, place_of};
 use crate::scan::Scan;
 use crate::space::{self, Reserve};
 use crate::value::{self, FORMAT};
 use crate::witness::{Testimony, Witness};
 
-/// So many sets of the journal are applied at once.
-const SETS_AT_ONCE: usize = 1_024;
+/// So many writes of the journal are applied at once.
+const WRITES_AT_ONCE: usize = 32_768;
 
 /// An open index and journal in their locked directory.
 pub(crate) struct Opened {
@@ -47,6 +47,8 @@ pub(crate) struct Recovered {
     pub sealed: Vec<Sealed>,
     /// The least id for a new segment.
     pub next_segment: u64,
+    /// Whether there were segments that the index did not know.
+    pub was_read: bool,
 }
 
 impl Opened {
@@ -79,8 +81,15 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     let testimony = Witness::read(&layout.witness())?;
     let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     directory.write_format()?;
-    note_format(&database)?;
-    remove_pending_bodies(&database)?;
+    let has_pending = remove_pending_bodies(&database)?;
+    if recovered.was_read || has_pending {
+        // Before anything is added: what the journal has beyond its end, and what was pending, must
+        // not be seen again with another eye once there is more.
+        note_format(&database)?;
+        database.flush()?;
+    } else {
+        note_format(&database)?;
+    }
     reserve.take(space::free_bytes(path).map_err(asking)?);
     recovered.sealed.sort_by_key(|sealed| sealed.id);
     let opened = Opened {
@@ -112,15 +121,17 @@ fn replay(
             Testimony::Nothing | Testimony::Unreadable => 0,
         },
     };
-    let (mut sets, mut until) = (Vec::new(), 0);
-    let found = journal::replay(files, &from, |position, set, moves| {
+    let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
+    let mut found = journal::replay(files, &from, |position, set, moves| {
+        writes += set.as_slice().len();
         sets.push(set);
         until = position;
-        if sets.len() < SETS_AT_ONCE && moves.is_empty() {
+        if writes < WRITES_AT_ONCE && moves.is_empty() {
             return Ok(());
         }
         index.apply(&sets, &moves, until, &[]).map(drop)?;
         sets.clear();
+        writes = 0;
         Ok(())
     })?;
     if !sets.is_empty() {
@@ -130,7 +141,8 @@ fn replay(
     if accepted {
         keep_segments(layout, files, &found)?;
     }
-    check_known(&mut known, files, database, options)?;
+    check_doubtful(&mut found, database, files, options)?;
+    forget_missing(&mut known, files, database, options)?;
     for id in found.useless {
         let removing = |error| io_error("removing", &files.path(id), &error);
         fs::remove_file(files.path(id)).map_err(removing)?;
@@ -139,6 +151,7 @@ fn replay(
     Ok(Recovered {
         position: found.position,
         index,
+        was_read: !found.sealed.is_empty(),
         sealed: known.into_values().chain(found.sealed).collect(),
         next_segment: found.next_id,
     })
@@ -158,8 +171,48 @@ pub(crate) fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed
     Ok(known)
 }
 
+/// Looks for bodies in the parts of segments that could not be read, and in those without a record
+/// that counts, which are about to go: a damaged record must not take along what is behind it.
+fn check_doubtful(
+    found: &mut journal::Recovered,
+    database: &Database,
+    files: &Files,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let useless = found.useless.iter().map(|id| (*id, 0));
+    let doubtful: BTreeMap<u64, u64> = found
+        .doubtful
+        .iter()
+        .map(|(id, end)| (*id, *end))
+        .chain(useless)
+        .collect();
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let (from, until) = ([0], [u8::MAX; 21]);
+    let mut scan = Scan::new(&database.db, database.families().body, from, until);
+    while let Some((key, value)) = scan.next()? {
+        let Some((pointer, place)) = place_of(key, value)? else {
+            continue;
+        };
+        if doubtful
+            .get(&place.segment)
+            .is_none_or(|end| place.offset < *end)
+        {
+            continue;
+        }
+        if !options.accept_data_loss {
+            let path = files.path(place.segment);
+            let detail = format!("{} can not be read to its end", path.display());
+            return Err(value::damaged("the journal", detail));
+        }
+        found.keep_for(place.segment, pointer);
+    }
+    Ok(())
+}
+
 /// Forgets the segments whose files are gone, as they may be once nothing in them is needed.
-fn check_known(
+fn forget_missing(
     known: &mut BTreeMap<u64, Sealed>,
     files: &Files,
     database: &Database,
@@ -167,13 +220,15 @@ fn check_known(
 ) -> Result<(), StoreError> {
     let listing = |error| io_error("listing", &files.path(0), &error);
     let there = files.segments().map_err(listing)?;
+    let mut batch = WriteBatch::default();
     for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
         if is_needed(&sealed, database)? && !options.accept_data_loss {
             let detail = format!("{} is not there", files.path(id).display());
             return Err(value::damaged("the journal", detail));
         }
+        batch.delete_cf(database.families().state, key::segment(id));
     }
-    Ok(())
+    database.write(batch)
 }
 
 /// Compares what was recovered with what the witness saw acknowledged. Returns whether a loss was
@@ -227,7 +282,8 @@ fn keep_segments(
     let keep = || {
         fs::create_dir_all(&folder)?;
         ids.chain(found.useless.iter().copied())
-            .try_for_each(|id| files.link(id, &folder))
+            .try_for_each(|id| files.link(id, &folder))?;
+        sync_directory(&folder)
     };
     keep().map_err(|error| io_error("keeping segments in", &folder, &error))
 }
@@ -257,8 +313,8 @@ fn note_format(database: &Database) -> Result<(), StoreError> {
 }
 
 /// Removes chunks whose message never came: in format 1 a crash could fall between them and
-/// their set.
-fn remove_pending_bodies(database: &Database) -> Result<(), StoreError> {
+/// their set. Returns whether there were any.
+fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
     let families = database.families();
     let (from, until) = Kind::PendingBody.bounds();
     let mut scan = Scan::new(&database.db, families.state, from, until);
@@ -274,7 +330,9 @@ fn remove_pending_bodies(database: &Database) -> Result<(), StoreError> {
         batch.delete_range_cf(families.body, key::body(pointer, 0), key::body(next, 0));
         batch.delete_cf(families.state, found);
     }
-    database.write(batch)
+    let had_some = !batch.is_empty();
+    database.write(batch)?;
+    Ok(had_some)
 }
 
 fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {

@@ -6,7 +6,7 @@
 //! was still there; one look at it usually tells that the segment stays.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use rocksdb::WriteBatch;
@@ -24,6 +24,11 @@ const MOST_ROWS: usize = 4_096;
 /// Bodies are moved out of a segment if they are at most so many, and this part of it.
 const FEW_ROWS: usize = 4_096;
 const FEW_BYTES: u64 = 4;
+
+/// All segments are looked at no more often than this.
+const LOOK_AFTER: Duration = Duration::from_millis(250);
+/// For so long files do not go because somebody reads.
+const HINDERED: Duration = Duration::from_secs(2);
 
 /// How patient it is about bodies that nobody takes away.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +61,10 @@ pub(crate) struct Retention {
     counted: (u64, Instant),
     /// A flush was asked for, so that the position of then becomes permanent.
     flushing: u64,
+    /// When all segments were looked at.
+    looked_at: Instant,
+    /// Since when readers have kept files from going.
+    hindered: Option<Instant>,
     pub pace: Pace,
 }
 
@@ -100,6 +109,8 @@ impl Retention {
             counted: (0, Instant::now()),
             pace: Pace::default(),
             flushing: 0,
+            looked_at: Instant::now(),
+            hindered: None,
         };
         retention.add(sealed, applied);
         retention
@@ -122,12 +133,14 @@ impl Retention {
     /// Gives up what is not needed. Returns whether a flush is worth its while: then segments wait
     /// for nothing else.
     pub fn collect(&mut self, is_idle: bool) -> Result<bool, StoreError> {
-        if self.segments.is_empty() {
+        let is_time = is_idle || self.looked_at.elapsed() >= LOOK_AFTER;
+        if self.segments.is_empty() || !is_time {
             return Ok(false);
         }
+        self.looked_at = Instant::now();
         let permanent = self.database.permanent_position()?;
         for kept in self.segments.values_mut() {
-            if kept.dead_at.is_none() && !is_alive(kept, &self.database)? {
+            if kept.dead_at.is_none() && !is_alive(kept, &self.database, MOST_ROWS)? {
                 kept.dead_at = Some(self.applied);
             }
         }
@@ -187,15 +200,20 @@ impl Retention {
             .collect())
     }
 
-    /// While somebody reads, they wait for the next time.
+    /// While somebody reads, they wait for the next time, if that does not go on for ever.
     fn give_up(&mut self, permanent: u64) -> Result<(), StoreError> {
         let is_gone = |kept: &Kept| kept.dead_at.is_some_and(|dead_at| dead_at <= permanent);
         if !self.segments.values().any(is_gone) {
             return Ok(());
         }
-        let Ok(_files) = self.database.files.try_write() else {
-            return Ok(());
+        let since = *self.hindered.get_or_insert_with(Instant::now);
+        let files = &self.database.files;
+        let _files = match files.try_write() {
+            Ok(files) => files,
+            Err(_) if since.elapsed() < HINDERED => return Ok(()),
+            Err(_) => files.write().unwrap_or_else(PoisonError::into_inner),
         };
+        self.hindered = None;
         let mut batch = WriteBatch::default();
         for (id, _) in self.segments.extract_if(.., |_, kept| is_gone(kept)) {
             let given_up = self.files.give_up(id, self.segment_bytes);
@@ -207,7 +225,7 @@ impl Retention {
 }
 
 /// Whether the index knows a body in the segment. More rows than are looked at count as one.
-fn is_alive(kept: &mut Kept, database: &Database) -> Result<bool, StoreError> {
+fn is_alive(kept: &mut Kept, database: &Database, most_rows: usize) -> Result<bool, StoreError> {
     let body = database.families().body;
     let mut rows = 0;
     for (first, last) in kept.sealed.homes.spans() {
@@ -218,7 +236,7 @@ fn is_alive(kept: &mut Kept, database: &Database) -> Result<bool, StoreError> {
         let from = kept.from.max(key::body(first, 0));
         let mut scan = Scan::new(&database.db, body, from, until);
         while let Some((key, value)) = scan.next()? {
-            if rows >= MOST_ROWS || place_in(kept.sealed.id, key, value)?.is_some() {
+            if rows >= most_rows || place_in(kept.sealed.id, key, value)?.is_some() {
                 kept.from = key.try_into().unwrap_or(from);
                 return Ok(true);
             }
@@ -256,16 +274,25 @@ fn place_in(
     key: &[u8],
     value: &[u8],
 ) -> Result<Option<(BodyPointer, Place)>, StoreError> {
+    let found = place_of(key, value)?;
+    Ok(found.filter(|(_, place)| place.segment == segment))
+}
+
+/// Whose body a row of the index is about, and where in the journal that is.
+pub(crate) fn place_of(
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(BodyPointer, Place)>, StoreError> {
     let Some((pointer, index)) = key::parse_body(key) else {
         return Err(damaged("a body's key", format!("{key:02x?}")));
     };
     match chunk::decode(pointer, index, value)? {
-        Chunk::Elsewhere(place) if place.segment == segment => Ok(Some((pointer, place))),
+        Chunk::Elsewhere(place) => Ok(Some((pointer, place))),
         _ => Ok(None),
     }
 }
 
 /// Whether the index knows a body in a segment.
 pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
-    is_alive(&mut Kept::new(sealed.clone()), database)
+    is_alive(&mut Kept::new(sealed.clone()), database, usize::MAX)
 }

@@ -1,8 +1,8 @@
 //! The store itself: one shard's door to the committer and to the readers.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use store::{
@@ -83,7 +83,6 @@ impl RocksStore {
             index: recovered.index,
             unapplied: unapplied.clone(),
             progress: progress.clone(),
-            durability: options.durability,
             wake: wake.clone(),
             submissions: Arc::downgrade(&submissions),
             kept_back: Vec::new(),
@@ -146,6 +145,8 @@ impl RocksStore {
     /// When something is damaged, or chunks and their index disagree.
     pub fn image(&self) -> Result<Image, StoreError> {
         self.wait_until_applied()?;
+        let files = self.opened.database.files.read();
+        let _files = files.unwrap_or_else(PoisonError::into_inner);
         let recovery = load_recovery(&self.opened.database)?;
         audit::image(&self.opened, recovery)
     }

@@ -4,7 +4,8 @@
 //! when a reader wants it, or after a second: what is settled before that never reaches the index.
 //! There is a bound; at it the committer waits.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use store::{CommitId, WriteSet};
@@ -37,6 +38,8 @@ pub(crate) struct Durable {
     pub sealed: Option<Sealed>,
     /// What its record takes as a whole.
     pub journal_bytes: u64,
+    /// What has to be synced before the index may have it, in a store that acknowledges sooner.
+    pub unsynced: Option<Arc<File>>,
 }
 
 /// Between the committer, the indexer and readers.

@@ -3,7 +3,7 @@
 //! Readers share the open ones. Files that are no longer needed are kept for the next segments, a
 //! few of them: writing over blocks that a file has already is cheaper to sync than growing one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -61,6 +61,16 @@ impl Files {
     /// The ids of all segments, ascending.
     pub fn segments(&self) -> io::Result<Vec<u64>> {
         numbers(&self.folder, EXTENSION)
+    }
+
+    /// An id that no segment has or had, as far as anything tells of it. What is left of an earlier
+    /// use of a file must never be under the same id.
+    pub fn next_id(&self, known: &BTreeSet<u64>) -> Result<u64, StoreError> {
+        let listing = |error| io_error("listing", &self.folder, &error);
+        let there = self.segments().map_err(listing)?;
+        let spare = lock(&self.spare).iter().copied().max();
+        let greatest = there.last().copied().max(spare).max(known.last().copied());
+        Ok(greatest.unwrap_or(0).saturating_add(1))
     }
 
     pub fn path(&self, id: u64) -> PathBuf {
@@ -283,4 +293,77 @@ fn numbers(folder: &Path, extension: &str) -> io::Result<Vec<u64>> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_id_is_given_twice() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let open = || Files::open(directory.path().join("journal")).expect("opened");
+        let files = open();
+        let none = BTreeSet::new();
+        assert_eq!(files.next_id(&none), Ok(1));
+        files.create(5).expect("made");
+        files.give_up(5, 1 << 20).expect("given up");
+        assert_eq!(files.next_id(&none), Ok(6));
+        let files = open();
+        assert_eq!(files.next_id(&none), Ok(6));
+        assert_eq!(files.next_id(&BTreeSet::from([9])), Ok(10));
+        let (_, room) = files.create(6).expect("made of the spare one");
+        assert_eq!(room, super::super::record::FIRST);
+        assert_eq!(files.segments().expect("listed"), [6]);
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_not_used_again() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::open(directory.path().join("journal")).expect("opened");
+        files.create(1).expect("made");
+        files.link_into(directory.path()).expect("linked");
+        files.give_up(1, 1 << 20).expect("given up");
+        assert!(lock(&files.spare).is_empty());
+        assert!(directory.path().join("0000000000000001.journal").exists());
+    }
+
+    #[test]
+    fn bodies_are_read_in_the_order_in_which_they_are_wanted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::open(directory.path().join("journal")).expect("opened");
+        let (file, _) = files.create(1).expect("made");
+        let body = |number: u64| vec![b'a' + u8::try_from(number).expect("small"); 300_000];
+        let pointer = |number| BodyPointer {
+            home: store::EntityId(1),
+            number: store::SequenceNumber(number),
+        };
+        let place = |number: u64| Place {
+            segment: 1,
+            offset: 100 + number * 310_000,
+            len: 300_000,
+            checksum: place::checksum(pointer(number), &body(number)),
+        };
+        for number in 0..4 {
+            file.write_all_at(&body(number), place(number).offset)
+                .expect("written");
+        }
+        let gone = Place {
+            segment: 2,
+            ..place(0)
+        };
+        let wanted = [
+            Some((pointer(2), place(2))),
+            None,
+            Some((pointer(0), place(0))),
+            Some((pointer(1), gone)),
+            Some((pointer(3), place(3))),
+        ];
+        let read = files.read(&wanted).expect("read");
+        let expected = [Some(2), None, Some(0), None, Some(3)];
+        let expected = expected.map(|number| number.map(|number| Bytes::from(body(number))));
+        assert_eq!(read, expected);
+        // Another's body is not taken for one's own.
+        assert!(files.read(&[Some((pointer(1), place(2)))]).is_err());
+    }
 }

@@ -4,19 +4,19 @@
 //! the first thing that is no record; what was being written when the power went is such a thing.
 //! Whether the end that was found is the right one is for the witness to say, not for this.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-use store::{StoreError, WriteSet};
+use store::{BodyPointer, StoreError, WriteSet};
 
 use super::Moves;
 use super::codec::{self, Decoded, Told};
 use super::files::Files;
 use super::place;
 use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
-use super::segment::{Homes, Sealed};
+use super::segment::Sealed;
 use crate::directory::io_error;
 
 /// What was found.
@@ -28,8 +28,24 @@ pub(crate) struct Recovered {
     pub sealed: Vec<Sealed>,
     /// Those without a record that counts.
     pub useless: Vec<u64>,
+    /// Segments that could have had more in them than was found, by where that would begin: they end
+    /// before what the index has for good, and no other goes on there.
+    pub doubtful: BTreeMap<u64, u64>,
     /// The least id for a new segment.
     pub next_id: u64,
+}
+
+impl Recovered {
+    /// Keeps a segment that could not be read to its end for a body that should be in it.
+    pub fn keep_for(&mut self, segment: u64, pointer: BodyPointer) {
+        self.useless.retain(|id| *id != segment);
+        let known = self.sealed.iter().position(|sealed| sealed.id == segment);
+        let known = known.unwrap_or_else(|| {
+            self.sealed.push(Sealed::empty(segment));
+            self.sealed.len() - 1
+        });
+        self.sealed[known].homes.add(pointer);
+    }
 }
 
 /// Where to begin.
@@ -51,12 +67,13 @@ pub(crate) fn replay(
 ) -> Result<Recovered, StoreError> {
     let mut recovered = Recovered {
         position: from.position,
-        next_id: 1,
+        next_id: files.next_id(from.known)?,
         ..Recovered::default()
     };
+    // Where the segment before ends, if that is known.
+    let mut before: Option<(u64, u64, u64)> = None;
     let listing = |error| io_error("listing", &files.path(0), &error);
     for id in files.segments().map_err(listing)? {
-        recovered.next_id = id.saturating_add(1);
         if from.known.contains(&id) {
             continue;
         }
@@ -65,6 +82,7 @@ pub(crate) fn replay(
             continue;
         };
         let mut segment = Segment::open(id, &file).map_err(reading)?;
+        let mut first = None;
         while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
             if record.position > recovered.position {
                 if record.position != recovered.position + 1 {
@@ -73,6 +91,7 @@ pub(crate) fn replay(
                 recovered.position = record.position;
                 apply(record.position, record.said.set, record.said.moves)?;
             }
+            first.get_or_insert(record.position);
             segment.sealed.position = record.position;
             segment.sealed.bytes = segment.offset;
             for told in record.said.bodies {
@@ -81,11 +100,22 @@ pub(crate) fn replay(
         }
         // Read from memory it may be, and what comes behind it must not outlive it.
         file.sync_data().map_err(reading)?;
+        let end = (id, segment.sealed.position, segment.offset);
+        if let Some((id, position, offset)) = before.replace(end)
+            && first != Some(position + 1)
+        {
+            recovered.doubtful.insert(id, offset);
+        }
         if segment.sealed.position == 0 {
             recovered.useless.push(id);
         } else {
             recovered.sealed.push(segment.sealed);
         }
+    }
+    if let Some((id, position, offset)) = before
+        && position < from.position
+    {
+        recovered.doubtful.insert(id, offset);
     }
     Ok(recovered)
 }
@@ -116,12 +146,7 @@ impl<'a> Segment<'a> {
             file,
             len,
             offset: FIRST,
-            sealed: Sealed {
-                id,
-                position: 0,
-                bytes: 0,
-                homes: Homes::default(),
-            },
+            sealed: Sealed::empty(id),
         })
     }
 

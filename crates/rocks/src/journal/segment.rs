@@ -42,6 +42,16 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Nothing is known of it yet.
+    pub fn empty(id: u64) -> Self {
+        Self {
+            id,
+            position: 0,
+            bytes: 0,
+            homes: Homes::default(),
+        }
+    }
+
     /// As a value of the index; the key tells the id.
     pub fn encode(&self) -> Vec<u8> {
         let mut value = Vec::with_capacity(16 + 24 * self.homes.spans.len());

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rustix::io::Errno;
 use store::{BodyPointer, Write, WriteSet};
 
 use super::Moves;
@@ -56,6 +57,8 @@ pub(crate) struct Appended {
     pub bytes: u64,
     /// The segment that ended before it.
     pub sealed: Option<Sealed>,
+    /// Where it is.
+    pub file: Arc<File>,
 }
 
 impl Writer {
@@ -106,6 +109,7 @@ impl Writer {
         Ok(Appended {
             bytes: length,
             sealed,
+            file: active.file.clone(),
         })
     }
 
@@ -185,14 +189,25 @@ impl Active {
             return Ok(());
         }
         let more = GROW_BY.max(self.room / 2).max(end - self.room);
-        let flags = rustix::fs::FallocateFlags::empty();
-        match rustix::fs::fallocate(&*self.file, flags, self.room, more) {
-            Ok(()) => self.room += more,
-            // Then it grows as it is written.
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => self.room = end,
-            Err(error) => return Err(error.into()),
+        match self.take_room(more) {
+            // What is needed may still be there.
+            Err(Errno::NOSPC) => self.take_room(end - self.room)?,
+            taken => taken?,
         }
         Ok(())
+    }
+
+    fn take_room(&mut self, more: u64) -> rustix::io::Result<()> {
+        let flags = rustix::fs::FallocateFlags::empty();
+        let allocate = || rustix::fs::fallocate(&*self.file, flags, self.room, more);
+        match rustix::io::retry_on_intr(allocate) {
+            // Not every file system can. Then it grows as it is written.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                self.room += more;
+                Ok(())
+            }
+            refused => refused,
+        }
     }
 }
 
@@ -244,7 +259,7 @@ fn write_pieces(file: &File, mut offset: u64, pieces: &[&[u8]]) -> io::Result<()
                     offset += written as u64;
                     IoSlice::advance_slices(&mut slices, written);
                 }
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -171,24 +171,76 @@ fn a_damaged_body_sets_its_own_message_aside_only() {
 }
 
 #[test]
-fn what_was_not_written_to_its_end_is_not_there() {
+fn what_was_not_written_to_its_end_never_comes_back() {
     let directory = crashed_store();
     let log = first_segment(directory.path());
-    let used = used(&log) as u64;
-    fs::File::options()
-        .write(true)
-        .open(&log)
-        .and_then(|file| file.set_len(used - 1))
-        .expect("cut");
-    // As it would be had the last commit not been acknowledged.
+    let mut content = fs::read(&log).expect("read");
+    // The last body was on its way when the power went.
+    content[used(&log) - 10..].fill(0);
+    fs::write(&log, content).expect("written");
     drop(Witness::open(&directory.path().join("witness"), 99).expect("written"));
     let mut store = open(directory.path());
     assert_eq!(numbers_in(&store), (1..=99).collect::<Vec<_>>());
-    let id = send(&mut store, [100], 500);
+    let id = send(&mut store, [100], 700);
     store.progress.wait_for(id).expect("committed");
     let copy = new_directory();
     copy_at_rest(&store, directory.path(), copy.path());
-    assert_eq!(numbers_in(&open(copy.path())).len(), 100);
+    let store = open(copy.path());
+    let found = read(&store, store.last, &range(QUEUE, Part::Active, 0, 200));
+    assert_eq!(found.len(), 100);
+    assert_eq!(found[99].row.size, 700, "the one that was acknowledged");
+}
+
+#[test]
+fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    for number in 1..=20 {
+        let id = send(&mut store, [number], 500);
+        store.progress.wait_for(id).expect("committed");
+    }
+    store.unapplied.want(store.last);
+    store
+        .progress
+        .wait_until_applied(store.last)
+        .expect("applied");
+    store.opened.database.flush().expect("flushed");
+    let whole = new_directory();
+    copy_at_rest(&store, directory.path(), whole.path());
+    let middle = used(&first_segment(whole.path())) / 2;
+    // In the segment's header, in its first record, and in the middle of it.
+    for at in [3, 40, middle] {
+        let copy = new_directory();
+        copy_files(whole.path(), copy.path());
+        let log = first_segment(copy.path());
+        let content = fs::read(&log).expect("read");
+        let record = content[at.min(middle)..]
+            .windows(8)
+            .position(|bytes| bytes == 11_u64.to_be_bytes());
+        flip(
+            &log,
+            if at == middle {
+                at + record.expect("a record")
+            } else {
+                at
+            } * 8,
+        );
+        let refused = try_open(copy.path(), Durability::Synced).err();
+        assert!(
+            matches!(refused, Some(StoreError::Corrupt { .. })),
+            "{at}: {refused:?}"
+        );
+        let options = Options {
+            accept_data_loss: true,
+            ..Options::default()
+        };
+        let store = RocksStore::open(copy.path(), options, Arc::new(|| ())).expect("accepted");
+        assert_eq!(
+            numbers_in(&store).len(),
+            0,
+            "a damaged body is told of, not left out"
+        );
+    }
 }
 
 #[test]
