@@ -200,7 +200,8 @@ impl Files {
         bodies: &mut [Option<Bytes>],
     ) -> Result<(), StoreError> {
         let mut places = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
-        let (Some((_, (_, first))), Some((_, (_, last)))) = (places.next(), places.last()) else {
+        let (Some((_, (_, first))), Some((_, (_, last)))) = (places.next(), places.next_back())
+        else {
             return self.read_one(stretch, wanted, bodies);
         };
         let Some(bytes) = self.read_range(first, first.offset, last.end())? else {

@@ -1,0 +1,158 @@
+//! What is written comes back, and what is not ours is refused.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use store::{
+    BodyPointer, EntityId, EntityRow, EntryKey, Head, Index, MessageRow, NamespaceId, Part,
+    SequenceNumber, Write,
+};
+
+use super::*;
+use crate::chunk;
+use crate::journal::place::{self, Place};
+
+const ENTITY: EntityId = EntityId(3);
+const NUMBER: SequenceNumber = SequenceNumber(4);
+const POINTER: BodyPointer = BodyPointer {
+    home: ENTITY,
+    number: NUMBER,
+};
+
+fn every_write() -> Vec<Write> {
+    let (entity, number, pointer) = (ENTITY, NUMBER, POINTER);
+    let (part, block) = (Part::Scheduled, 9);
+    let row = MessageRow {
+        enqueued_ms: 1,
+        ttl_ms: 2,
+        expires_ms: 3,
+        size: 4,
+        flags: 5,
+        session_hash: 6,
+        enqueued_number: 7,
+        body: BodyPointer {
+            home: EntityId(8),
+            number: SequenceNumber(9),
+        },
+    };
+    let mut head = Head::empty();
+    head.part_mut(part).stragglers = vec![SequenceNumber(2), SequenceNumber(5)];
+    let (index, key) = (Index::Rule, EntryKey::new(&b"a group"[..], number));
+    vec![
+        Write::PutEntity(EntityRow {
+            id: entity,
+            namespace: NamespaceId(1),
+            path: "orders".to_owned(),
+            definition: Bytes::from_static(b"definition"),
+        }),
+        Write::RemoveEntity(entity),
+        Write::PutHead { entity, head },
+        Write::PutMessage {
+            entity,
+            part,
+            number,
+            row,
+        },
+        Write::RemoveMessage {
+            entity,
+            part,
+            number,
+        },
+        Write::RemoveBody { pointer },
+        Write::ShareBody { pointer, copies: 6 },
+        Write::ReleaseBody { pointer },
+        Write::PutDeliveryCount {
+            entity,
+            number,
+            count: 5,
+        },
+        Write::RemoveDeliveryCount { entity, number },
+        Write::PutPatch {
+            entity,
+            number,
+            patch: Bytes::from_static(b"patch"),
+        },
+        Write::RemovePatch { entity, number },
+        Write::PutExpiry {
+            entity,
+            part,
+            block,
+            due_ms: 8,
+        },
+        Write::RemoveExpiry {
+            entity,
+            part,
+            block,
+        },
+        Write::PutEntry {
+            entity,
+            index,
+            key: key.clone(),
+            value: Bytes::from_static(b"value"),
+        },
+        Write::RemoveEntry { entity, index, key },
+    ]
+}
+
+fn encoded(writes: &[Write], moved: Option<&[u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out);
+    for write in writes {
+        encoder.add(write).expect("it is short");
+    }
+    if let Some(body) = moved {
+        encoder.add_move(POINTER, body).expect("it is short");
+    }
+    out
+}
+
+#[test]
+fn every_write_comes_back() {
+    let writes = every_write();
+    let decoded = decode(&encoded(&writes, None), 1, 1_000).expect("ours");
+    assert_eq!(decoded.set.into_vec(), writes);
+    assert!(decoded.moves.is_empty() && decoded.bodies.is_empty());
+}
+
+#[test]
+fn bodies_come_back_as_places_one_behind_the_other() {
+    let body = Bytes::from_static(b"hello");
+    let put = Write::PutBody {
+        pointer: POINTER,
+        body: body.clone(),
+    };
+    let decoded = decode(&encoded(&[put], Some(b"moved")), 7, 1_000).expect("ours");
+    let place = |offset, body| Place {
+        segment: 7,
+        offset,
+        len: 5,
+        checksum: place::checksum(POINTER, body),
+    };
+    let places = [place(1_000, b"hello"), place(1_005, b"moved")];
+    let told = places.map(|place| Told {
+        pointer: POINTER,
+        place,
+    });
+    assert_eq!(decoded.bodies, told);
+    let value = |place| Bytes::copy_from_slice(&chunk::encode_place(POINTER, place));
+    let put = Write::PutBody {
+        pointer: POINTER,
+        body: value(places[0]),
+    };
+    assert_eq!(decoded.set.into_vec(), [put]);
+    assert_eq!(decoded.moves, [(POINTER, value(places[1]))]);
+}
+
+proptest! {
+    #[test]
+    fn what_is_not_ours_is_refused_or_decoded_but_never_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        cut in 0_usize..400, flip in 0_usize..400,
+    ) {
+        drop(decode(&bytes, 1, 0));
+        let mut whole = encoded(&every_write(), Some(b"body"));
+        drop(decode(&whole[..cut.min(whole.len())], 1, 0));
+        let at = flip % whole.len();
+        whole[at] ^= 1 << (cut % 8);
+        drop(decode(&whole, 1, u64::MAX - 1));
+    }
+}
