@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use rustix::fs::Advice;
 use store::{BodyPointer, StoreError};
 
 use super::place::{self, Place};
@@ -141,6 +142,9 @@ impl Files {
         if file.metadata()?.len() > keep {
             file.set_len(keep)?;
         }
+        // What the system remembers of it would be written again as a whole, in pieces as large as
+        // they were, for each few bytes that change.
+        drop(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed));
         fs::rename(&path, self.spare_path(id))?;
         spare.push(id);
         Ok(())

@@ -23,6 +23,10 @@ use crate::chunk;
 const BORROW_FROM: usize = 8 << 10;
 /// The most pieces that one call writes.
 const PIECES: usize = 512;
+/// A record is followed by zeros up to a multiple of this, which the next one is written over: what
+/// a file had there before need not be read for the rest of a page.
+const PAGE: u64 = 4_096;
+static ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
 /// By how much a new file grows at least.
 const GROW_BY: u64 = 1 << 20;
 /// What the buffer keeps between records.
@@ -184,7 +188,7 @@ impl Writer {
 impl Active {
     /// Takes the place for `length` more bytes on the disk, so that a sync need not.
     fn make_room(&mut self, length: u64) -> io::Result<()> {
-        let end = self.end + length;
+        let end = (self.end + length).next_multiple_of(PAGE);
         if end <= self.room {
             return Ok(());
         }
@@ -221,7 +225,7 @@ fn bodies_of<'a>(sets: &'a [WriteSet], moves: &'a Moves) -> impl Iterator<Item =
     put.chain(moves.iter().map(|(_, body)| body))
 }
 
-/// Writes what is in `buffer` and behind it all bodies, at `offset`.
+/// Writes what is in `buffer` and behind it all bodies, at `offset`, to the end of a page.
 fn write_record<'a>(
     file: &File,
     offset: u64,
@@ -244,6 +248,10 @@ fn write_record<'a>(
         copied = until;
     }
     pieces.push(&buffer[copied..]);
+    let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let end = offset + length as u64;
+    let rest = end.next_multiple_of(PAGE) - end;
+    pieces.push(&ZEROS[..usize::try_from(rest).unwrap_or(0)]);
     pieces.retain(|piece| !piece.is_empty());
     write_pieces(file, offset, &pieces)
 }
