@@ -184,6 +184,8 @@ fn answer(broker: &Broker, request: &str) -> String {
         .expect("the broker reads");
     let mut line = [0; 12];
     stream.read_exact(&mut line).expect("the broker answers");
+    // What is no request is counted after its answer and before the end.
+    drop(stream.read_to_end(&mut Vec::new()));
     String::from_utf8_lossy(&line).into_owned()
 }
 

@@ -144,7 +144,9 @@ impl Files {
         }
         // What the system remembers of it would be written again as a whole, in pieces as large as
         // they were, for each few bytes that change.
-        drop(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed));
+        if let Err(error) = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed) {
+            tracing::debug!(%error, "a segment stays in memory");
+        }
         fs::rename(&path, self.spare_path(id))?;
         spare.push(id);
         Ok(())
