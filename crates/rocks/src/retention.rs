@@ -25,14 +25,17 @@ const MOST_ROWS: usize = 4_096;
 const FEW_ROWS: usize = 4_096;
 const FEW_BYTES: u64 = 4;
 
-/// All segments are looked at no more often than this.
-const LOOK_AFTER: Duration = Duration::from_millis(250);
+/// So many segments that wait for nothing but a flush are worth one, however busy the store is: a
+/// backlog that is taken away writes little, and its space is wanted back.
+const WORTH_A_FLUSH: usize = 4;
 /// For so long files do not go because somebody reads.
 const HINDERED: Duration = Duration::from_secs(2);
 
-/// How patient it is about bodies that nobody takes away.
+/// How patient it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
+    /// All segments are looked at no more often than this.
+    pub look_after: Duration,
     /// Between counting one segment and the next.
     pub count_after: Duration,
     /// For so long the number of bodies in a segment has not changed before they are moved.
@@ -42,6 +45,7 @@ pub(crate) struct Pace {
 impl Default for Pace {
     fn default() -> Self {
         Self {
+            look_after: Duration::from_millis(250),
             count_after: Duration::from_secs(1),
             unchanged: Duration::from_secs(30),
         }
@@ -59,7 +63,7 @@ pub(crate) struct Retention {
     applied: u64,
     /// The segment that was counted last, and when.
     counted: (u64, Instant),
-    /// A flush was asked for, so that the position of then becomes permanent.
+    /// What had been applied when a flush was asked for; it becomes permanent.
     flushing: u64,
     /// When all segments were looked at.
     looked_at: Instant,
@@ -133,7 +137,7 @@ impl Retention {
     /// Gives up what is not needed. Returns whether a flush is worth its while: then segments wait
     /// for nothing else.
     pub fn collect(&mut self, is_idle: bool) -> Result<bool, StoreError> {
-        let is_time = is_idle || self.looked_at.elapsed() >= LOOK_AFTER;
+        let is_time = is_idle || self.looked_at.elapsed() >= self.pace.look_after;
         if self.segments.is_empty() || !is_time {
             return Ok(false);
         }
@@ -145,8 +149,12 @@ impl Retention {
             }
         }
         self.give_up(permanent)?;
-        let waits = self.segments.values().any(|kept| kept.dead_at.is_some());
-        let flush = is_idle && waits && self.flushing < self.applied;
+        let dead = self.segments.values().filter_map(|kept| kept.dead_at);
+        let (waiting, newest) =
+            dead.fold((0, 0), |(count, newest), at| (count + 1, at.max(newest)));
+        let is_worth_it = waiting >= WORTH_A_FLUSH || is_idle && waiting > 0;
+        // The flush that was asked for last has to be over, and was not for all of them.
+        let flush = is_worth_it && self.flushing <= permanent && self.flushing < newest;
         if flush {
             self.flushing = self.applied;
         }

@@ -134,8 +134,13 @@ impl Files {
     pub fn give_up(&self, id: u64, keep: u64) -> io::Result<()> {
         lock(&self.open).remove(&id);
         let path = self.path(id);
+        let names = match fs::metadata(&path) {
+            // Somebody else has removed what nobody needs.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            found => found?.nlink(),
+        };
         let mut spare = lock(&self.spare);
-        if spare.len() >= MOST_SPARE || fs::metadata(&path)?.nlink() != 1 {
+        if spare.len() >= MOST_SPARE || names != 1 {
             return fs::remove_file(&path);
         }
         let file = File::options().write(true).open(&path)?;
@@ -333,6 +338,7 @@ mod tests {
         files.give_up(1, 1 << 20).expect("given up");
         assert!(lock(&files.spare).is_empty());
         assert!(directory.path().join("0000000000000001.journal").exists());
+        files.give_up(1, 1 << 20).expect("it is gone already");
     }
 
     #[test]

@@ -341,6 +341,7 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
         u64::MAX,
     );
     retention.pace = Pace {
+        look_after: Duration::ZERO,
         count_after: Duration::ZERO,
         unchanged: Duration::ZERO,
     };
@@ -373,6 +374,32 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
         0,
         "a move does not bring back what is settled"
     );
+}
+
+#[test]
+fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
+    for (messages, is_worth_it_at_once) in [(16, true), (4, false)] {
+        let directory = new_directory();
+        let mut store = open(directory.path());
+        for number in 1..=messages {
+            send(&mut store, [number], 3 * MIB);
+        }
+        settle(&mut store, 1..=messages);
+        store.close().expect("closed");
+        let options = Options::default();
+        let (opened, _) = opened::open(directory.path(), &options).expect("opened");
+        let (database, files) = (opened.database.clone(), opened.files.clone());
+        let known = opened::known_segments(&database).expect("read");
+        // As if what has settled them were applied and not permanent yet.
+        let applied = u64::MAX;
+        let sealed = known.into_values().collect();
+        let mut retention = Retention::new(database, files, 0, sealed, applied);
+        retention.pace.look_after = Duration::ZERO;
+        assert_eq!(retention.collect(false), Ok(is_worth_it_at_once));
+        assert_eq!(retention.collect(true), Ok(!is_worth_it_at_once));
+        assert_eq!(retention.collect(true), Ok(false), "one at a time");
+        assert!(size_of_journal(directory.path()) > 0, "nothing goes before");
+    }
 }
 
 /// Sends a message, whose number is unlike all others, and settles it.
