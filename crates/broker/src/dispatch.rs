@@ -105,6 +105,7 @@ impl Queue {
         let message = Message::available(subqueue.part(), number, &entry, body.patch);
         self.hand_out(subqueue, taker, message, body.payload, cx);
         self.refill(subqueue, cx);
+        self.read_ahead(subqueue, number, cx);
         true
     }
 

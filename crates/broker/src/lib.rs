@@ -12,6 +12,7 @@ pub mod shard;
 pub mod time;
 
 mod administration;
+mod ahead;
 mod attach;
 mod bodies;
 mod broker;

@@ -13,7 +13,7 @@ use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of, entry_of};
 use crate::shared::Context;
 use crate::time::Mono;
-use crate::window::Ask;
+use crate::window::{Ask, Entry};
 
 /// Most messages that are fetched at once. A fetch waits for what was submitted before it, so this is
 /// also what can be read back in the time of a commit.
@@ -73,9 +73,8 @@ impl Queue {
     /// Asks for the bodies of the first messages that are wanted. Those among them that are in memory
     /// are asked for too: they may have gone when the others are there, and are needed in order.
     pub(crate) fn fetch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        let place = self.place(subqueue);
         let sub = &self.subs[subqueue as usize];
-        if sub.fetch.is_some() || sub.retry_at.is_some() {
+        if !sub.can_fetch() {
             return;
         }
         let most = if sub.cautious {
@@ -83,17 +82,44 @@ impl Queue {
         } else {
             self.wanted(subqueue, cx)
         };
-        let most_bytes = FETCH_BYTES.max(cx.shared.settings.body_bytes / FETCH_SHARE);
-        let mut bytes = 0_usize;
-        let mut numbers = Vec::new();
         let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
-        for (number, entry) in first.take(most) {
-            bytes = bytes.saturating_add(entry.row.size as usize);
-            if bytes > most_bytes && !numbers.is_empty() {
-                break;
-            }
-            numbers.push(number);
+        let numbers = numbers_of(first.take(most), cx);
+        self.sub_mut(subqueue).ahead.waited_for(&numbers);
+        self.ask_for_bodies(subqueue, numbers, cx);
+    }
+
+    /// Asks for the bodies behind those that were asked for, if it is time when `handed_out` is.
+    pub(crate) fn read_ahead(
+        &mut self,
+        subqueue: Subqueue,
+        handed_out: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = &self.subs[subqueue as usize];
+        let due = sub.ahead.due(handed_out);
+        let Some(most) = due.filter(|_| sub.can_fetch() && !sub.cautious) else {
+            return;
+        };
+        let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
+        let bodies = &cx.shared.bodies;
+        let missing = next
+            .take(most)
+            .take_while(|(_, entry)| !bodies.is_resident(entry.body));
+        let numbers = numbers_of(missing, cx);
+        let sub = self.sub_mut(subqueue);
+        sub.ahead.read_ahead(&numbers, FETCH_MESSAGES);
+        if !numbers.is_empty() {
+            self.ask_for_bodies(subqueue, numbers, cx);
         }
+    }
+
+    fn ask_for_bodies(
+        &mut self,
+        subqueue: Subqueue,
+        numbers: Vec<SequenceNumber>,
+        cx: &mut Context<'_>,
+    ) {
+        let place = self.place(subqueue);
         let query = Query::Points {
             entity: self.id,
             part: subqueue.part(),
@@ -186,6 +212,24 @@ impl Queue {
             self.lock(subqueue, message, token, None, Origin::Unreadable, cx);
         }
     }
+}
+
+/// As many of them as are fetched at once.
+fn numbers_of<'a>(
+    entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
+    cx: &Context<'_>,
+) -> Vec<SequenceNumber> {
+    let most_bytes = FETCH_BYTES.max(cx.shared.settings.body_bytes / FETCH_SHARE);
+    let mut bytes = 0_usize;
+    let mut numbers = Vec::new();
+    for (number, entry) in entries {
+        bytes = bytes.saturating_add(entry.row.size as usize);
+        if bytes > most_bytes && !numbers.is_empty() {
+            break;
+        }
+        numbers.push(number);
+    }
+    numbers
 }
 
 fn later(now: Mono) -> Mono {

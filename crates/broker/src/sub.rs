@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use store::{PartHead, SequenceNumber};
 
+use crate::ahead::Ahead;
 use crate::browse::Browsers;
 use crate::clients::ReceiverSlot;
 use crate::forward::Pump;
@@ -28,6 +29,7 @@ pub(crate) struct Sub {
     pub attached: usize,
     /// The bodies that are being read.
     pub fetch: Option<ReadId>,
+    pub ahead: Ahead,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
     /// After a read that failed: not again before this moment.
@@ -52,6 +54,7 @@ impl Sub {
             draining: Vec::new(),
             attached: 0,
             fetch: None,
+            ahead: Ahead::default(),
             cautious: false,
             retry_at: None,
             resume_at: None,
@@ -64,6 +67,11 @@ impl Sub {
     pub(crate) fn is_full_of_locks(&self, settings: &BrokerSettings) -> bool {
         self.locks
             .is_full(settings.max_locked, settings.locked_bytes)
+    }
+
+    /// Whether bodies may be asked for.
+    pub(crate) fn can_fetch(&self) -> bool {
+        self.fetch.is_none() && self.retry_at.is_none()
     }
 
     /// When it wants a tick; it may be too early.

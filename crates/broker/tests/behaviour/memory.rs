@@ -60,6 +60,45 @@ fn a_message_is_offered_only_when_its_body_is_there() {
 }
 
 #[test]
+fn bodies_are_read_before_their_turn_and_more_of_them_each_time() {
+    let three = 3 * 129;
+    check_with(
+        tiny(100, three),
+        "
+        0s send a b c d e f g h i
+        0s attach r1 delete
+        0s reads late
+        1s limit r1 4
+        1s asked
+        2s answer
+        2s asked
+        3s limit r1 5
+        4s answer
+        4s asked
+        5s answer
+        5s asked
+        6s limit r1 7
+        6s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 gets #1 a
+            1s r1 gets #2 b
+            1s r1 gets #3 c
+            1s asked for Active #4
+            2s r1 gets #4 d
+            2s asked for Active #5
+            4s r1 gets #5 e
+            4s asked for Active #6 #7
+            5s asked for 
+            6s r1 gets #6 f
+            6s r1 gets #7 g
+            6s asked for Active #8 #9
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_that_finds_a_waiting_receiver_is_not_read_back() {
     check_with(
         tiny(8, 0),

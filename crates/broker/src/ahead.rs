@@ -1,0 +1,97 @@
+//! Ahead: how far bodies of a subqueue are read before their turn.
+//!
+//! Whoever takes a backlog away would wait for each read otherwise. So when half of what was read is
+//! handed out the next ones are asked for: twice as many each time, as long as they are still in memory when
+//! their turn comes, and half as many when they are not, because others need the memory more.
+
+use store::SequenceNumber;
+
+/// What has been read of a subqueue's bodies.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// The last message whose body was asked for.
+    until: u64,
+    /// The next ones are asked for when this message is handed out; not before the next one that has to be
+    /// waited for if there is none.
+    due_at: Option<SequenceNumber>,
+    /// How many messages are worth asking for.
+    count: usize,
+}
+
+impl Ahead {
+    /// How many messages to ask for, if it is time when `number` is handed out.
+    pub fn due(&self, number: SequenceNumber) -> Option<usize> {
+        let is_due = self.due_at.is_some_and(|due_at| number >= due_at);
+        (is_due && self.count > 0).then_some(self.count)
+    }
+
+    /// Behind what has been asked for already.
+    pub fn next(&self) -> SequenceNumber {
+        SequenceNumber(self.until.saturating_add(1))
+    }
+
+    /// Bodies were asked for because somebody waits for the first of them.
+    pub fn waited_for(&mut self, numbers: &[SequenceNumber]) {
+        if let Some(first) = numbers.first() {
+            self.count = if first.0 > self.until {
+                self.count.max(numbers.len())
+            } else {
+                self.count / 2
+            };
+            self.asked(numbers);
+        }
+    }
+
+    /// Bodies were asked for ahead of their turn, or there are none to be asked for.
+    pub fn read_ahead(&mut self, numbers: &[SequenceNumber], most: usize) {
+        self.count = self.count.saturating_mul(2).min(most);
+        self.asked(numbers);
+    }
+
+    fn asked(&mut self, numbers: &[SequenceNumber]) {
+        self.due_at = numbers.get(numbers.len() / 2).copied();
+        self.until = numbers.last().map_or(self.until, |last| last.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(first: u64, last: u64) -> Vec<SequenceNumber> {
+        (first..=last).map(SequenceNumber).collect()
+    }
+
+    #[test]
+    fn more_is_read_ahead_each_time_half_of_the_last_is_gone() {
+        let mut ahead = Ahead::default();
+        assert_eq!(ahead.due(SequenceNumber(5)), None);
+        ahead.waited_for(&numbers(1, 10));
+        assert_eq!(ahead.due(SequenceNumber(5)), None);
+        assert_eq!(ahead.due(SequenceNumber(6)), Some(10));
+        assert_eq!(ahead.next(), SequenceNumber(11));
+        ahead.read_ahead(&numbers(11, 20), 30);
+        assert_eq!(ahead.due(SequenceNumber(15)), None);
+        assert_eq!(ahead.due(SequenceNumber(16)), Some(20));
+        ahead.read_ahead(&numbers(21, 40), 30);
+        assert_eq!(ahead.due(SequenceNumber(31)), Some(30));
+        // What comes next is in memory.
+        ahead.read_ahead(&[], 30);
+        assert_eq!(ahead.due(SequenceNumber(60)), None);
+        ahead.waited_for(&numbers(80, 81));
+        assert_eq!(ahead.due(SequenceNumber(81)), Some(30));
+    }
+
+    #[test]
+    fn less_is_read_ahead_when_it_does_not_stay_in_memory() {
+        let mut ahead = Ahead::default();
+        ahead.waited_for(&numbers(1, 4));
+        ahead.waited_for(&numbers(3, 4));
+        assert_eq!(ahead.due(SequenceNumber(4)), Some(2));
+        ahead.waited_for(&numbers(4, 4));
+        ahead.waited_for(&numbers(2, 2));
+        assert_eq!(ahead.due(SequenceNumber(2)), None);
+        ahead.waited_for(&numbers(5, 6));
+        assert_eq!(ahead.due(SequenceNumber(6)), Some(2));
+    }
+}
