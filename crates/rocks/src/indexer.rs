@@ -4,7 +4,6 @@
 //! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
 //! memory only is still in the journal; now and then it is flushed and old segments go.
 
-use std::fs::File;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -14,7 +13,7 @@ use store::{StoreError, WriteSet};
 
 use crate::committer::{Submission, Wake};
 use crate::database::{Database, refused};
-use crate::journal::{Moves, Sealed};
+use crate::journal::{Handle, Moves, Sealed};
 use crate::key;
 use crate::merge::{GiveBack, Merger};
 use crate::progress::Progress;
@@ -172,11 +171,11 @@ impl Indexer {
 
 /// In a store that acknowledges before it syncs: what becomes permanent in the index must not outlive
 /// what the journal has of it.
-fn sync<'a>(files: impl Iterator<Item = &'a Arc<File>>) -> Result<(), StoreError> {
-    let mut last: Option<&Arc<File>> = None;
+fn sync<'a>(files: impl Iterator<Item = &'a Arc<Handle>>) -> Result<(), StoreError> {
+    let mut last: Option<&Arc<Handle>> = None;
     for file in files {
         if last.is_none_or(|last| !Arc::ptr_eq(last, file)) {
-            file.sync_data()
+            file.sync()
                 .map_err(|error| StoreError::Io(format!("syncing the journal: {error}")))?;
         }
         last = Some(file);

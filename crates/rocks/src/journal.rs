@@ -11,6 +11,9 @@
 
 mod codec;
 mod files;
+mod handle;
+mod output;
+mod pages;
 mod place;
 mod record;
 mod replay;
@@ -21,6 +24,7 @@ use bytes::Bytes;
 use store::BodyPointer;
 
 pub(crate) use files::Files;
+pub(crate) use handle::{Access, Handle};
 pub(crate) use place::Place;
 pub(crate) use replay::{From, Recovered, replay};
 pub(crate) use segment::Sealed;

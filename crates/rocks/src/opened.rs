@@ -77,7 +77,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
     check_format(&database)?;
-    let files = Arc::new(Files::open(layout.journal())?);
+    let files = Arc::new(Files::open(layout.journal(), options.access())?);
     let testimony = Witness::read(&layout.witness())?;
     let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     directory.write_format()?;

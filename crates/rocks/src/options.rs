@@ -1,5 +1,7 @@
 //! Options: what the owner of a store decides about it.
 
+use crate::journal::Access;
+
 /// When a write set counts as durable.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Durability {
@@ -61,6 +63,14 @@ impl Options {
     /// The journal that is not permanent in the index yet, before that is made to be.
     pub(crate) fn log_cap(&self) -> u64 {
         self.memory()
+    }
+
+    /// What is not synced at once is better off in the system's cache.
+    pub(crate) fn access(&self) -> Access {
+        match self.durability {
+            Durability::Synced => Access::Direct,
+            Durability::Buffered => Access::Cached,
+        }
     }
 
     /// How large a segment of the journal is.

@@ -4,13 +4,12 @@
 //! when a reader wants it, or after a second: what is settled before that never reaches the index.
 //! There is a bound; at it the committer waits.
 
-use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use store::{CommitId, WriteSet};
 
-use crate::journal::{Moves, Sealed};
+use crate::journal::{Handle, Moves, Sealed};
 
 /// So many writes are applied at once. Enough that most of what is settled soon is in one batch
 /// with its sending; a write here takes about 130 bytes.
@@ -39,7 +38,7 @@ pub(crate) struct Durable {
     /// What its record takes as a whole.
     pub journal_bytes: u64,
     /// What has to be synced before the index may have it, in a store that acknowledges sooner.
-    pub unsynced: Option<Arc<File>>,
+    pub unsynced: Option<Arc<Handle>>,
 }
 
 /// Between the committer, the indexer and readers.

@@ -14,8 +14,10 @@ use bytes::Bytes;
 use rustix::fs::Advice;
 use store::{BodyPointer, StoreError};
 
+use super::handle::{Access, Handle};
+use super::pages::{PAGE, Pages};
 use super::place::{self, Place};
-use super::record::segment_header;
+use super::record::{FIRST, segment_header};
 use crate::directory::{io_error, sync_directory};
 use crate::value::damaged;
 
@@ -34,14 +36,15 @@ const SPARE: &str = "spare";
 /// The folder of a store's journal.
 pub(crate) struct Files {
     folder: PathBuf,
-    open: Mutex<BTreeMap<u64, Arc<File>>>,
+    access: Access,
+    open: Mutex<BTreeMap<u64, Arc<Handle>>>,
     /// Numbers of spare files.
     spare: Mutex<Vec<u64>>,
 }
 
 impl Files {
     /// Makes the folder if there is none.
-    pub fn open(folder: PathBuf) -> Result<Self, StoreError> {
+    pub fn open(folder: PathBuf, access: Access) -> Result<Self, StoreError> {
         let making = |error| io_error("creating", &folder, &error);
         if !folder.is_dir() {
             fs::create_dir(&folder).map_err(making)?;
@@ -54,6 +57,7 @@ impl Files {
             numbers(&folder, SPARE).map_err(|error| io_error("listing", &folder, &error))?;
         Ok(Self {
             folder,
+            access,
             open: Mutex::default(),
             spare: Mutex::new(spare),
         })
@@ -82,45 +86,50 @@ impl Files {
         self.folder.join(format!("{number:016x}.{SPARE}"))
     }
 
-    /// Makes the segment `id`, of a spare file if there is one. Returns how much of the file has
-    /// its place on the disk already.
-    pub fn create(&self, id: u64) -> io::Result<(Arc<File>, u64)> {
+    /// Makes the segment `id`, of a spare file if there is one. Returns how many whole pages of
+    /// the file have their place on the disk already, in bytes.
+    pub fn create(&self, id: u64) -> io::Result<(Arc<Handle>, u64)> {
         let path = self.path(id);
         let spare = lock(&self.spare).pop();
         if let Some(spare) = spare {
             fs::rename(self.spare_path(spare), &path)?;
         }
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)?;
-        file.write_all_at(&segment_header(id), 0)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).read(true).write(true);
+        let file = Handle::open(&path, &mut options, self.access)?;
+        if file.access() != self.access {
+            tracing::info!(path = %path.display(), "no direct access to files here: the journal goes through the system's cache");
+        }
+        let mut begin = Pages::new(PAGE);
+        begin[..FIRST as usize].copy_from_slice(&segment_header(id));
+        file.file().write_all_at(&begin, 0)?;
         sync_directory(&self.folder)?;
-        let room = file.metadata()?.len();
+        let room = file.file().metadata()?.len() / PAGE as u64 * PAGE as u64;
         let file = Arc::new(file);
         self.remember(id, &file);
         Ok((file, room))
     }
 
     /// The file of a segment, unless it is gone.
-    pub fn get(&self, id: u64) -> io::Result<Option<Arc<File>>> {
+    fn get(&self, id: u64) -> io::Result<Option<Arc<Handle>>> {
         if let Some(file) = lock(&self.open).get(&id) {
             return Ok(Some(file.clone()));
         }
-        match File::open(self.path(id)) {
-            Ok(file) => {
-                let file = Arc::new(file);
-                self.remember(id, &file);
-                Ok(Some(file))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let path = self.path(id);
+        let opened = Handle::open(&path, File::options().read(true), self.access);
+        let file = unless_gone(opened)?.map(Arc::new);
+        if let Some(file) = &file {
+            self.remember(id, file);
         }
+        Ok(file)
     }
 
-    fn remember(&self, id: u64, file: &Arc<File>) {
+    /// The file of a segment to be read from its begin to its end, unless it is gone.
+    pub fn whole(&self, id: u64) -> io::Result<Option<File>> {
+        unless_gone(File::open(self.path(id)))
+    }
+
+    fn remember(&self, id: u64, file: &Arc<Handle>) {
         let mut open = lock(&self.open);
         if open.len() >= MOST_OPEN {
             // Those that are read in order are in the newest or come one after the other.
@@ -245,33 +254,34 @@ impl Files {
                 && let Some(body) = self.read_range(place, place.offset, place.end())?
             {
                 verify(pointer, place, &body)?;
-                bodies[*at] = Some(Bytes::from(body));
+                bodies[*at] = Some(body);
             }
         }
         Ok(())
     }
 
-    fn read_range(
-        &self,
-        place: Place,
-        from: u64,
-        until: u64,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read_range(&self, place: Place, from: u64, until: u64) -> Result<Option<Bytes>, StoreError> {
         let reading = |error| io_error("reading", &self.path(place.segment), &error);
         let Some(file) = self.get(place.segment).map_err(reading)? else {
             return Ok(None);
         };
         // A place has a checksum of its own, and bodies that are longer are never accepted.
         let len = usize::try_from(until.saturating_sub(from)).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; len];
-        match file.read_exact_at(&mut bytes, from) {
-            Ok(()) => Ok(Some(bytes)),
+        match file.read(from, len) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 let detail = format!("{} ends early", self.path(place.segment).display());
                 Err(damaged("a body", detail))
             }
             Err(error) => Err(reading(error)),
         }
+    }
+}
+
+fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    match opened {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
     }
 }
 
@@ -314,7 +324,8 @@ mod tests {
     #[test]
     fn no_id_is_given_twice() {
         let directory = tempfile::tempdir().expect("a directory");
-        let open = || Files::open(directory.path().join("journal")).expect("opened");
+        let open =
+            || Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
         let files = open();
         let none = BTreeSet::new();
         assert_eq!(files.next_id(&none), Ok(1));
@@ -325,14 +336,14 @@ mod tests {
         assert_eq!(files.next_id(&none), Ok(6));
         assert_eq!(files.next_id(&BTreeSet::from([9])), Ok(10));
         let (_, room) = files.create(6).expect("made of the spare one");
-        assert_eq!(room, super::super::record::FIRST);
+        assert_eq!(room, PAGE as u64);
         assert_eq!(files.segments().expect("listed"), [6]);
     }
 
     #[test]
     fn a_file_with_a_second_name_is_not_used_again() {
         let directory = tempfile::tempdir().expect("a directory");
-        let files = Files::open(directory.path().join("journal")).expect("opened");
+        let files = Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
         files.create(1).expect("made");
         files.link_into(directory.path()).expect("linked");
         files.give_up(1, 1 << 20).expect("given up");
@@ -344,7 +355,7 @@ mod tests {
     #[test]
     fn bodies_are_read_in_the_order_in_which_they_are_wanted() {
         let directory = tempfile::tempdir().expect("a directory");
-        let files = Files::open(directory.path().join("journal")).expect("opened");
+        let files = Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
         let (file, _) = files.create(1).expect("made");
         let body = |number: u64| vec![b'a' + u8::try_from(number).expect("small"); 300_000];
         let pointer = |number| BodyPointer {
@@ -358,7 +369,8 @@ mod tests {
             checksum: place::checksum(pointer(number), &body(number)),
         };
         for number in 0..4 {
-            file.write_all_at(&body(number), place(number).offset)
+            file.file()
+                .write_all_at(&body(number), place(number).offset)
                 .expect("written");
         }
         let gone = Place {

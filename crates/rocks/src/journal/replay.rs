@@ -78,7 +78,7 @@ pub(crate) fn replay(
             continue;
         }
         let reading = |error| io_error("reading", &files.path(id), &error);
-        let Some(file) = files.get(id).map_err(reading)? else {
+        let Some(file) = files.whole(id).map_err(reading)? else {
             continue;
         };
         let mut segment = Segment::open(id, &file).map_err(reading)?;

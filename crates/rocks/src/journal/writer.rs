@@ -1,10 +1,9 @@
 //! Writer: appends records to the newest segment.
 //!
-//! Bodies of some size go to the file from where they are; everything else is put together in one
-//! buffer first. A group is written with one call if it can be.
+//! A record's head, which is all but its bodies, is put together in one buffer first. How both get to
+//! the disk is the output's business.
 
-use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,21 +13,19 @@ use store::{BodyPointer, Write, WriteSet};
 use super::Moves;
 use super::codec::Encoder;
 use super::files::Files;
+use super::handle::Handle;
+use super::output::Output;
+use super::pages::PAGE;
 use super::place::Place;
-use super::record::{FIRST, HEADER, Header};
+use super::record::{FIRST, HEADER, Header, segment_header};
 use super::segment::{Homes, Sealed};
 use crate::chunk;
 
-/// Bodies from this size on are not copied into the buffer.
-const BORROW_FROM: usize = 8 << 10;
-/// The most pieces that one call writes.
-const PIECES: usize = 512;
-/// A record is followed by zeros up to a multiple of this, which the next one is written over: what
-/// a file had there before need not be read for the rest of a page.
-const PAGE: u64 = 4_096;
-static ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
 /// By how much a new file grows at least.
 const GROW_BY: u64 = 1 << 20;
+/// For records up to this size a file grows by zeros. Blocks that were written before take half the time
+/// to sync, which is all that such a record takes; for larger ones writing twice would cost more.
+const SMALL: u64 = 16 << 10;
 /// What the buffer keeps between records.
 const KEEP: usize = 4 << 20;
 
@@ -40,16 +37,17 @@ pub(crate) struct Writer {
     next_id: u64,
     active: Option<Active>,
     /// Segments that were sealed and not synced since they were written to.
-    unsynced: Vec<Arc<File>>,
+    unsynced: Vec<Arc<Handle>>,
     buffer: Vec<u8>,
+    output: Output,
 }
 
 /// The segment that is written to.
 struct Active {
     id: u64,
-    file: Arc<File>,
+    file: Arc<Handle>,
     end: u64,
-    /// Where the part of the file ends that has its place on the disk.
+    /// Where the part of the file ends that has its place on the disk; whole pages.
     room: u64,
     position: u64,
     homes: Homes,
@@ -62,7 +60,7 @@ pub(crate) struct Appended {
     /// The segment that ended before it.
     pub sealed: Option<Sealed>,
     /// Where it is.
-    pub file: Arc<File>,
+    pub file: Arc<Handle>,
 }
 
 impl Writer {
@@ -75,6 +73,7 @@ impl Writer {
             active: None,
             unsynced: Vec::new(),
             buffer: Vec::new(),
+            output: Output::default(),
         }
     }
 
@@ -102,7 +101,8 @@ impl Writer {
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
         let bodies = bodies_of(sets, moves);
-        write_record(&active.file, active.end, &mut self.buffer, bodies)?;
+        self.output
+            .write(&active.file, active.end, &mut self.buffer, bodies)?;
         place_bodies(active, first_body, &checksums, sets, moves);
         active.end += length;
         active.position = position;
@@ -120,10 +120,10 @@ impl Writer {
     /// Makes everything appended so far durable.
     pub fn sync(&mut self) -> io::Result<()> {
         for file in self.unsynced.drain(..) {
-            file.sync_data()?;
+            file.sync()?;
         }
         if let Some(active) = self.active.as_mut().filter(|active| !active.synced) {
-            active.file.sync_data()?;
+            active.file.sync()?;
             active.synced = true;
         }
         Ok(())
@@ -134,7 +134,8 @@ impl Writer {
         let active = self.active.take()?;
         if active.end < self.segment_bytes / 2 {
             // Ended early, so it gives back what it took for more. That it keeps it does no harm.
-            drop(active.file.set_len(active.end));
+            let end = active.end.next_multiple_of(PAGE as u64);
+            drop(active.file.file().set_len(end));
         }
         if !active.synced {
             self.unsynced.push(active.file);
@@ -159,6 +160,7 @@ impl Writer {
         let id = self.next_id;
         self.next_id += 1;
         let (file, room) = self.files.create(id)?;
+        self.output.begin(&file, &segment_header(id));
         Ok(Active {
             id,
             file,
@@ -188,8 +190,11 @@ impl Writer {
 impl Active {
     /// Takes the place for `length` more bytes on the disk, so that a sync need not.
     fn make_room(&mut self, length: u64) -> io::Result<()> {
-        let end = (self.end + length).next_multiple_of(PAGE);
+        let end = (self.end + length).next_multiple_of(PAGE as u64);
         if end <= self.room {
+            return Ok(());
+        }
+        if length <= SMALL && self.fill_room()? {
             return Ok(());
         }
         let more = GROW_BY.max(self.room / 2).max(end - self.room);
@@ -201,9 +206,19 @@ impl Active {
         Ok(())
     }
 
+    /// Takes place by zeros, if the disk has it.
+    fn fill_room(&mut self) -> io::Result<bool> {
+        match self.file.fill(self.room, GROW_BY) {
+            Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(false),
+            filled => filled?,
+        }
+        self.room += GROW_BY;
+        Ok(true)
+    }
+
     fn take_room(&mut self, more: u64) -> rustix::io::Result<()> {
         let flags = rustix::fs::FallocateFlags::empty();
-        let allocate = || rustix::fs::fallocate(&*self.file, flags, self.room, more);
+        let allocate = || rustix::fs::fallocate(self.file.file(), flags, self.room, more);
         match rustix::io::retry_on_intr(allocate) {
             // Not every file system can. Then it grows as it is written.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
@@ -223,56 +238,6 @@ fn bodies_of<'a>(sets: &'a [WriteSet], moves: &'a Moves) -> impl Iterator<Item =
         _ => None,
     });
     put.chain(moves.iter().map(|(_, body)| body))
-}
-
-/// Writes what is in `buffer` and behind it all bodies, at `offset`, to the end of a page.
-fn write_record<'a>(
-    file: &File,
-    offset: u64,
-    buffer: &mut Vec<u8>,
-    bodies: impl Iterator<Item = &'a Bytes>,
-) -> io::Result<()> {
-    let mut borrowed: Vec<(usize, &Bytes)> = Vec::new();
-    for body in bodies {
-        if body.len() < BORROW_FROM {
-            buffer.extend_from_slice(body);
-        } else {
-            borrowed.push((buffer.len(), body));
-        }
-    }
-    let mut pieces = Vec::with_capacity(2 * borrowed.len() + 1);
-    let mut copied = 0;
-    for (until, body) in borrowed {
-        pieces.push(&buffer[copied..until]);
-        pieces.push(body);
-        copied = until;
-    }
-    pieces.push(&buffer[copied..]);
-    let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-    let end = offset + length as u64;
-    let rest = end.next_multiple_of(PAGE) - end;
-    pieces.push(&ZEROS[..usize::try_from(rest).unwrap_or(0)]);
-    pieces.retain(|piece| !piece.is_empty());
-    write_pieces(file, offset, &pieces)
-}
-
-fn write_pieces(file: &File, mut offset: u64, pieces: &[&[u8]]) -> io::Result<()> {
-    for pieces in pieces.chunks(PIECES) {
-        let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-        let mut slices = slices.as_mut_slice();
-        while !slices.is_empty() {
-            match rustix::io::pwritev(file, slices, offset) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    offset += written as u64;
-                    IoSlice::advance_slices(&mut slices, written);
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Puts places where the bodies were. All of them share one allocation.
