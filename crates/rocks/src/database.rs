@@ -195,6 +195,9 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
         "memtable_max_range_deletions={MEMTABLE_RANGE_DELETIONS}"
     ));
     family.set_compression_type(DBCompressionType::Lz4);
+    // What is flushed is soon compacted, or goes as a whole.
+    let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
+    family.set_compression_per_level(&[none, lz4, lz4, lz4, lz4, lz4, lz4]);
     family.set_block_based_table_factory(&table_options(name, cache));
     // Those that wait for a slow flush become one file, so they must not be large.
     family.set_max_write_buffer_number(4);
