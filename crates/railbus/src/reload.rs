@@ -22,8 +22,10 @@ use crate::settings::Settings;
 use crate::stamp::{self, Stamp};
 use crate::tls;
 
-/// How often files are looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often files are looked at, so that a broker at rest hardly ever wakes up.
+const LOOK: Duration = Duration::from_secs(5);
+/// The same while one of them is being written.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Why nothing is taken over.
 #[derive(Debug, thiserror::Error)]
@@ -82,10 +84,12 @@ impl Reloader {
     /// changes from one look to the next, and is left until it does not.
     pub async fn run(mut self, mut hang_up: Signal) {
         let mut before = self.stamps.clone();
+        let mut look = LOOK;
         loop {
-            let asked = tokio::time::timeout(LOOK, hang_up.recv()).await.is_ok();
+            let asked = tokio::time::timeout(look, hang_up.recv()).await.is_ok();
             let stamps = stamps(&self.running.files);
             let is_settled = std::mem::replace(&mut before, stamps.clone()) == stamps;
+            look = if is_settled { LOOK } else { LOOK_AGAIN };
             if !asked && (stamps == self.stamps || !is_settled) {
                 continue;
             }

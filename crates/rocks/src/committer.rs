@@ -30,6 +30,8 @@ const GROUP_BYTES: usize = 8 << 20;
 const GROUP_SETS: usize = 16_384;
 /// How often the witness is synced and the file system asked.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// The same when nothing has been committed since.
+const HOUSEKEEPING_AT_REST: Duration = Duration::from_secs(30);
 
 /// What is asked of the committer.
 pub(crate) enum Submission {
@@ -60,6 +62,8 @@ pub(crate) struct Committer {
     pub wake: Wake,
     /// How many groups there were when the log was last told.
     pub told: u64,
+    /// How many groups the store had had when the house was last looked after.
+    pub kept: Option<u64>,
 }
 
 /// What was taken from the queue.
@@ -123,7 +127,7 @@ impl Committer {
         let mut group = Group::default();
         let mut kept_at = Instant::now();
         loop {
-            match submissions.recv_timeout(HOUSEKEEPING) {
+            match submissions.recv_timeout(self.rest()) {
                 Ok(submission) => self.take(submission, &mut group, submissions)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -132,6 +136,15 @@ impl Committer {
                 self.keep_house()?;
                 kept_at = Instant::now();
             }
+        }
+    }
+
+    /// How long it waits for something to do before it looks after the house.
+    fn rest(&self) -> Duration {
+        if self.kept == Some(self.position) && !self.space.is_nearly_full() {
+            HOUSEKEEPING_AT_REST
+        } else {
+            HOUSEKEEPING
         }
     }
 
@@ -256,6 +269,7 @@ impl Committer {
             (self.wake)();
         }
         self.tell();
+        self.kept = Some(self.position);
         Ok(())
     }
 

@@ -106,6 +106,7 @@ impl RocksStore {
             statistics: statistics.clone(),
             wake,
             told: 0,
+            kept: None,
         };
         let threads = vec![
             start("committer", move || committer.run(&queue))?,
