@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use bytes::Bytes;
 use rustix::fs::Advice;
@@ -37,6 +37,8 @@ const SPARE: &str = "spare";
 pub(crate) struct Files {
     folder: PathBuf,
     access: Access,
+    /// That there is no direct access is said once.
+    cached: Once,
     open: Mutex<BTreeMap<u64, Arc<Handle>>>,
     /// Numbers of spare files.
     spare: Mutex<Vec<u64>>,
@@ -58,6 +60,7 @@ impl Files {
         Ok(Self {
             folder,
             access,
+            cached: Once::new(),
             open: Mutex::default(),
             spare: Mutex::new(spare),
         })
@@ -98,7 +101,8 @@ impl Files {
         options.create(true).truncate(false).read(true).write(true);
         let file = Handle::open(&path, &mut options, self.access)?;
         if file.access() != self.access {
-            tracing::info!(path = %path.display(), "no direct access to files here: the journal goes through the system's cache");
+            let folder = self.folder.display();
+            self.cached.call_once(|| tracing::info!(%folder, "files here have no direct access: the journal goes through the system's cache"));
         }
         let mut begin = Pages::new(PAGE);
         begin[..FIRST as usize].copy_from_slice(&segment_header(id));

@@ -32,20 +32,29 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Opens the file at `path`. If its file system knows no direct access, the system's cache is
-    /// used.
+    /// Opens the file at `path`. If its file system knows no direct access, or none in pages of this
+    /// size, the system's cache is used.
     pub fn open(path: &Path, options: &mut OpenOptions, access: Access) -> io::Result<Self> {
-        if access == Access::Direct {
-            let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
-            match options.clone().custom_flags(flags).open(path) {
-                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
-                opened => {
-                    let file = opened?;
-                    return Ok(Self { file, access });
-                }
+        let opened = match access {
+            Access::Direct => Self::open_direct(path, options),
+            Access::Cached => Err(ErrorKind::InvalidInput.into()),
+        };
+        match opened {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                let (file, access) = (options.open(path)?, Access::Cached);
+                Ok(Self { file, access })
             }
+            opened => opened,
         }
-        let (file, access) = (options.open(path)?, Access::Cached);
+    }
+
+    fn open_direct(path: &Path, options: &OpenOptions) -> io::Result<Self> {
+        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
+        let file = options.clone().custom_flags(flags).open(path)?;
+        // Some say no only when they are asked for something.
+        let mut page = Pages::new(PAGE);
+        file.read_at(&mut page, 0)?;
+        let access = Access::Direct;
         Ok(Self { file, access })
     }
 
