@@ -117,7 +117,8 @@ impl<S: Stream> Connection<S> {
         }
         self.count_told();
         if !self.is_gone {
-            self.linger().await;
+            // Allocated when it comes to that: an idle connection keeps no room for its end.
+            Box::pin(self.linger()).await;
         }
     }
 

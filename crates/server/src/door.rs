@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use broker::{Command, ConnectionId};
+use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
 use servicebus::{Client, Directory, Moment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -343,6 +344,26 @@ impl Visitor {
         if house.inbox.send(open).await.is_err() {
             return;
         }
+        if let Err(error) = self.start(id, stream, early, outputs, since).await {
+            tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
+        }
+        // The inbox is closed only when the shard has failed or stopped.
+        let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
+        drop(house.inbox.send(gone).await);
+        drop(house.inbox.send(Message::Close { connection: id }).await);
+    }
+
+    /// Starts the task. Not asynchronous, since whoever waits for the task would keep room for it
+    /// all the while.
+    fn start(
+        &self,
+        id: ConnectionId,
+        stream: impl Stream,
+        early: BytesMut,
+        outputs: mpsc::UnboundedReceiver<Vec<Output>>,
+        since: Moment,
+    ) -> JoinHandle<()> {
+        let house = &self.house;
         let mut directories = house.directories.clone();
         let directory = Arc::clone(&directories.borrow_and_update());
         let client = Client::new(id, house.settings(), directory, since);
@@ -356,13 +377,7 @@ impl Visitor {
             share,
             Arc::clone(house),
         );
-        if let Err(error) = tokio::spawn(connection.run()).await {
-            tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
-        }
-        // The inbox is closed only when the shard has failed or stopped.
-        let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
-        drop(house.inbox.send(gone).await);
-        drop(house.inbox.send(Message::Close { connection: id }).await);
+        tokio::spawn(connection.run())
     }
 }
 
