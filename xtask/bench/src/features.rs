@@ -9,8 +9,9 @@ use super::dress::Dress;
 use super::receiver::Receiver;
 use super::results::Results;
 use super::sender::{Plan, Sender};
-use super::site::{self, Site};
+use super::site::{self, Fresh, Site};
 use super::throughput::{self, IN_FLIGHT};
+use super::topics;
 use super::transactor::Transactor;
 
 /// Connections that each have a transaction, which together have about as much in flight.
@@ -48,8 +49,12 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         ("deferred", send(site::QUEUE, Dress::Plain), defer),
     ];
     for (name, sender, receiver) in rows {
-        feature(site, scale, name, vec![sender, receiver], results)?;
+        feature(site.fresh()?, scale, name, vec![sender, receiver], results)?;
     }
+    let subscription = format!("{}/Subscriptions/s0", topics::TOPIC);
+    let filtered = vec![send(topics::TOPIC, Dress::Key(1)), take(&subscription)];
+    let topic = site.fresh_with(&topics::sql(1))?;
+    feature(topic, scale, "SQL filter", filtered, results)?;
     // One transaction after the other would measure nothing but how long a sync takes.
     let mut work = vec![take(site::QUEUE)];
     for _ in 0..TRANSACTORS {
@@ -57,7 +62,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         plan.count /= TRANSACTORS;
         work.push(Work::Transact(Box::new(Transactor::new(plan))));
     }
-    feature(site, scale, "transactional", work, results)
+    feature(site.fresh()?, scale, "transactional", work, results)
 }
 
 /// What is sent for one feature.
@@ -73,13 +78,12 @@ fn part(queue: &str, dress: Dress, scale: Scale) -> Plan {
 }
 
 fn feature(
-    site: &Site,
+    fresh: Fresh,
     scale: Scale,
     name: &str,
     work: Vec<Work>,
     results: &mut Results,
 ) -> Result<()> {
-    let fresh = site.fresh()?;
     let run = throughput::execute(&fresh.place()?, work, scale, 0)?;
     let row = format!("send, receive, settle 1 KiB, {name}");
     throughput::record(results, &row, run.settled, &run);

@@ -109,7 +109,7 @@ pub enum Row {
     /// Fifty queues, each with a sender and a receiver
     Queues,
     /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a session, scheduled,
-    /// deferred, transactional
+    /// deferred, a topic with an SQL filter, transactional
     Features,
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000 correlation filters
     Topics,

@@ -22,7 +22,7 @@ use super::site::{self, Fresh, Site};
 use super::throughput::{self, IN_FLIGHT, Run};
 
 /// The topic of a row.
-const TOPIC: &str = "bench-topic";
+pub const TOPIC: &str = "bench-topic";
 /// Subscriptions that each get a copy.
 const FAN_OUTS: [u32; 4] = [1, 10, 100, 1_000];
 /// Subscriptions of the rows about filters, one of which selects a message.
@@ -39,7 +39,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         publish(fresh, scale, &row, 1, count, results)?;
     }
     let row = format!("publish 1 KiB, {SUBSCRIPTIONS} SQL filters, one matches");
-    let fresh = site.fresh_with(&sql())?;
+    let fresh = site.fresh_with(&sql(SUBSCRIPTIONS))?;
     publish(fresh, scale, &row, SUBSCRIPTIONS, 1, results)?;
     for count in CORRELATIONS {
         let row = format!("publish 1 KiB, {count} correlation filters, one matches");
@@ -173,9 +173,9 @@ fn subscription(number: u32, rules: &[Value]) -> Value {
     json!({"name": format!("s{number}"), "rules": rules})
 }
 
-/// A rule for each key, in SQL.
-fn sql() -> String {
-    let subscriptions = (0..SUBSCRIPTIONS).map(|number| {
+/// Subscriptions each with a rule in SQL, for a key each.
+pub fn sql(subscriptions: u32) -> String {
+    let subscriptions = (0..subscriptions).map(|number| {
         let text = format!("sys.Label LIKE 'order-%' AND region = 'eu' AND n = {number}");
         subscription(number, &[json!({"name": "sql", "filter": {"sql": text}})])
     });
