@@ -6,13 +6,15 @@
 
 use store::SequenceNumber;
 
+/// When there was nothing to read ahead, so many messages pass before the next look.
+const REST: u64 = 64;
+
 /// What has been read of a subqueue's bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// The last message whose body was asked for.
     until: u64,
-    /// The next ones are asked for when this message is handed out; not before the next one that has to be
-    /// waited for if there is none.
+    /// The next ones are asked for when this message is handed out, or one behind it.
     due_at: Option<SequenceNumber>,
     /// How many messages are worth asking for.
     count: usize,
@@ -42,15 +44,21 @@ impl Ahead {
         }
     }
 
-    /// Bodies were asked for ahead of their turn, or there are none to be asked for.
+    /// Bodies were asked for ahead of their turn.
     pub fn read_ahead(&mut self, numbers: &[SequenceNumber], most: usize) {
         self.count = self.count.saturating_mul(2).min(most);
         self.asked(numbers);
     }
 
+    /// There was nothing to ask for when `number` was handed out, or no room for it.
+    pub fn rest(&mut self, number: SequenceNumber) {
+        self.due_at = Some(SequenceNumber(number.0.saturating_add(REST)));
+    }
+
     fn asked(&mut self, numbers: &[SequenceNumber]) {
         self.due_at = numbers.get(numbers.len() / 2).copied();
-        self.until = numbers.last().map_or(self.until, |last| last.0);
+        let last = numbers.last().map_or(0, |last| last.0);
+        self.until = self.until.max(last);
     }
 }
 
@@ -76,10 +84,9 @@ mod tests {
         ahead.read_ahead(&numbers(21, 40), 30);
         assert_eq!(ahead.due(SequenceNumber(31)), Some(30));
         // What comes next is in memory.
-        ahead.read_ahead(&[], 30);
-        assert_eq!(ahead.due(SequenceNumber(60)), None);
-        ahead.waited_for(&numbers(80, 81));
-        assert_eq!(ahead.due(SequenceNumber(81)), Some(30));
+        ahead.rest(SequenceNumber(40));
+        assert_eq!(ahead.due(SequenceNumber(103)), None);
+        assert_eq!(ahead.due(SequenceNumber(104)), Some(30));
     }
 
     #[test]
@@ -88,7 +95,8 @@ mod tests {
         ahead.waited_for(&numbers(1, 4));
         ahead.waited_for(&numbers(3, 4));
         assert_eq!(ahead.due(SequenceNumber(4)), Some(2));
-        ahead.waited_for(&numbers(4, 4));
+        // Those behind it that have gone too count as well.
+        ahead.waited_for(&numbers(1, 1));
         ahead.waited_for(&numbers(2, 2));
         assert_eq!(ahead.due(SequenceNumber(2)), None);
         ahead.waited_for(&numbers(5, 6));

@@ -26,8 +26,8 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 pub(crate) enum Purpose {
     /// The window's next messages.
     Refill(Place),
-    /// Bodies of the window's first messages.
-    Fetch(Place, Vec<SequenceNumber>),
+    /// Bodies of the window's first messages, or of those behind them: so many bytes ahead of their turn.
+    Fetch(Place, Vec<SequenceNumber>, usize),
     /// Part of a block that is looked through for expired messages.
     Sweep(EntityId),
     /// Messages that can not be dead-lettered without knowing their patches.
@@ -62,7 +62,7 @@ impl Purpose {
     fn entity(&self) -> EntityId {
         match self {
             Self::Refill(place)
-            | Self::Fetch(place, _)
+            | Self::Fetch(place, ..)
             | Self::Select(place)
             | Self::Show(place, _)
             | Self::TransferLookup(place, _) => place.entity,
@@ -120,6 +120,9 @@ pub(crate) fn loaded(
     let Some(purpose) = cx.shared.take_read(read) else {
         return;
     };
+    if let Purpose::Fetch(_, _, ahead) = purpose {
+        cx.shared.ahead_bytes -= ahead;
+    }
     if let Purpose::TransferLookup(place, destination) = purpose {
         let known = found.and_then(Found::into_entries);
         let known = known.and_then(|entries| Known::of(&entries));
@@ -140,7 +143,9 @@ pub(crate) fn loaded(
     let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
     match purpose {
         Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows(found), cx),
-        Purpose::Fetch(place, numbers) => queue.fetched(place.subqueue, &numbers, rows(found), cx),
+        Purpose::Fetch(place, numbers, _) => {
+            queue.fetched(place.subqueue, &numbers, rows(found), cx);
+        }
         Purpose::Select(place) => {
             queue.selections_loaded(place.subqueue, read, rows(found), cx);
         }

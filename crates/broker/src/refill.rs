@@ -6,6 +6,7 @@
 
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
+use crate::ahead::Ahead;
 use crate::clients::Place;
 use crate::id::{ReadId, Subqueue};
 use crate::lock::Origin;
@@ -85,7 +86,7 @@ impl Queue {
         let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
         let numbers = numbers_of(first.take(most), cx);
         self.sub_mut(subqueue).ahead.waited_for(&numbers);
-        self.ask_for_bodies(subqueue, numbers, cx);
+        self.ask_for_bodies(subqueue, numbers, false, cx);
     }
 
     /// Asks for the bodies behind those that were asked for, if it is time when `handed_out` is.
@@ -100,26 +101,38 @@ impl Queue {
         let Some(most) = due.filter(|_| sub.can_fetch() && !sub.cautious) else {
             return;
         };
-        let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
+        let half = cx.shared.settings.body_bytes / 2;
+        let most = if cx.shared.ahead_bytes < half {
+            most
+        } else {
+            0
+        };
         let bodies = &cx.shared.bodies;
-        let missing = next
-            .take(most)
-            .take_while(|(_, entry)| !bodies.is_resident(entry.body));
+        let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
+        let missing = next.take(most).take_while(|(_, entry)| {
+            !bodies.is_resident(entry.body) && entry.row.size as usize <= half
+        });
         let numbers = numbers_of(missing, cx);
-        let sub = self.sub_mut(subqueue);
-        sub.ahead.read_ahead(&numbers, FETCH_MESSAGES);
-        if !numbers.is_empty() {
-            self.ask_for_bodies(subqueue, numbers, cx);
+        let ahead = &mut self.sub_mut(subqueue).ahead;
+        if numbers.is_empty() {
+            return ahead.rest(handed_out);
         }
+        ahead.read_ahead(&numbers, FETCH_MESSAGES);
+        self.ask_for_bodies(subqueue, numbers, true, cx);
     }
 
     fn ask_for_bodies(
         &mut self,
         subqueue: Subqueue,
         numbers: Vec<SequenceNumber>,
+        ahead: bool,
         cx: &mut Context<'_>,
     ) {
         let place = self.place(subqueue);
+        let window = &self.sub(subqueue).window;
+        let sizes = numbers.iter().filter_map(|number| window.get(*number));
+        let bytes = sizes.map(|entry| entry.row.size as usize).sum();
+        let ahead = if ahead { bytes } else { 0 };
         let query = Query::Points {
             entity: self.id,
             part: subqueue.part(),
@@ -127,7 +140,8 @@ impl Queue {
             bodies: true,
             max_bytes: usize::MAX,
         };
-        let read = cx.ask(query, Purpose::Fetch(place, numbers));
+        let read = cx.ask(query, Purpose::Fetch(place, numbers, ahead));
+        cx.shared.ahead_bytes += ahead;
         self.sub_mut(subqueue).fetch = Some(read);
     }
 
@@ -163,7 +177,10 @@ impl Queue {
                 sub.cautious = false;
                 self.take_bodies(subqueue, numbers, &rows, cx);
             }
-            Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => sub.cautious = true,
+            Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => {
+                sub.cautious = true;
+                sub.ahead = Ahead::default();
+            }
             Err(StoreError::Corrupt { .. }) => self.set_aside(subqueue, numbers, cx),
             Err(_) => sub.retry_at = Some(later(cx.now.mono)),
         }

@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
     last_read: u64,
+    /// Bytes of bodies that were asked for ahead of their turn and have not come back.
+    pub ahead_bytes: usize,
 }
 
 impl Shared {
@@ -65,6 +67,7 @@ impl Shared {
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
+            ahead_bytes: 0,
             settings,
         }
     }
