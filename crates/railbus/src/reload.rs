@@ -25,7 +25,7 @@ use crate::tls;
 /// How often files are looked at, so that a broker at rest hardly ever wakes up.
 const LOOK: Duration = Duration::from_secs(5);
 /// The same while one of them is being written.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why nothing is taken over.
 #[derive(Debug, thiserror::Error)]

@@ -31,7 +31,7 @@ const GROUP_SETS: usize = 16_384;
 /// How often the witness is synced and the file system asked.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// The same when nothing has been committed since.
-const HOUSEKEEPING_AT_REST: Duration = Duration::from_secs(30);
+const HOUSEKEEPING_AT_REST: Duration = Duration::from_secs(5);
 
 /// What is asked of the committer.
 pub(crate) enum Submission {

@@ -2,6 +2,8 @@
 
 use crate::journal::Access;
 
+const MIB: u64 = 1 << 20;
+
 /// When a write set counts as durable.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Durability {
@@ -73,9 +75,9 @@ impl Options {
         }
     }
 
-    /// How large a segment of the journal is.
+    /// How large a segment of the journal is: whole mebibytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
-        self.memory() / 3
+        self.memory() / 3 / MIB * MIB
     }
 
     /// Free space below which the store is nearly full.

@@ -25,8 +25,11 @@ use crate::value::damaged;
 const MOST_OPEN: usize = 64;
 /// How many unneeded files are kept.
 const MOST_SPARE: usize = 4;
-/// Bodies in one file with no more than this between them are read at once.
-const GAP: u64 = 4 << 10;
+/// Bodies in one file with no more than this between them are read at once: to read it too takes less
+/// than to ask the disk once more.
+const GAP: u64 = 32 << 10;
+/// A body that is read alone and is smaller is copied out of the pages it came in.
+const COPY_BELOW: usize = 64 << 10;
 /// What is read at once, unless one body is larger.
 const MOST_AT_ONCE: u64 = 256 << 10;
 
@@ -97,16 +100,18 @@ impl Files {
         if let Some(spare) = spare {
             fs::rename(self.spare_path(spare), &path)?;
         }
-        let mut options = File::options();
-        options.create(true).truncate(false).read(true).write(true);
-        let file = Handle::open(&path, &mut options, self.access)?;
+        let begun = match begin(&path, id, self.access) {
+            // Some file systems refuse only what is written.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                begin(&path, id, Access::Cached)
+            }
+            begun => begun,
+        };
+        let file = begun?;
         if file.access() != self.access {
             let folder = self.folder.display();
             self.cached.call_once(|| tracing::info!(%folder, "files here have no direct access: the journal goes through the system's cache"));
         }
-        let mut begin = Pages::new(PAGE);
-        begin[..FIRST as usize].copy_from_slice(&segment_header(id));
-        file.file().write_all_at(&begin, 0)?;
         sync_directory(&self.folder)?;
         let room = file.file().metadata()?.len() / PAGE as u64 * PAGE as u64;
         let file = Arc::new(file);
@@ -246,7 +251,7 @@ impl Files {
         Ok(())
     }
 
-    /// Reads a body that has no neighbours, without copying it.
+    /// Reads a body that has no neighbours, without copying it if it is large.
     fn read_one(
         &self,
         stretch: &[usize],
@@ -258,7 +263,11 @@ impl Files {
                 && let Some(body) = self.read_range(place, place.offset, place.end())?
             {
                 verify(pointer, place, &body)?;
-                bodies[*at] = Some(body);
+                bodies[*at] = Some(if body.len() < COPY_BELOW {
+                    Bytes::copy_from_slice(&body)
+                } else {
+                    body
+                });
             }
         }
         Ok(())
@@ -280,6 +289,17 @@ impl Files {
             Err(error) => Err(reading(error)),
         }
     }
+}
+
+/// Opens or makes a file and begins a segment in it.
+fn begin(path: &Path, id: u64, access: Access) -> io::Result<Handle> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    let file = Handle::open(path, &mut options, access)?;
+    let mut begin = Pages::new(PAGE);
+    begin[..FIRST as usize].copy_from_slice(&segment_header(id));
+    file.file().write_all_at(&begin, 0)?;
+    Ok(file)
 }
 
 fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {

@@ -51,11 +51,15 @@ impl Handle {
     fn open_direct(path: &Path, options: &OpenOptions) -> io::Result<Self> {
         let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
         let file = options.clone().custom_flags(flags).open(path)?;
-        // Some say no only when they are asked for something.
+        // Some say no only when they are asked for something. Any other trouble is whoever's who reads.
         let mut page = Pages::new(PAGE);
-        file.read_at(&mut page, 0)?;
-        let access = Access::Direct;
-        Ok(Self { file, access })
+        match file.read_at(&mut page, 0) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Err(error),
+            _ => Ok(Self {
+                file,
+                access: Access::Direct,
+            }),
+        }
     }
 
     pub fn file(&self) -> &File {
@@ -94,12 +98,14 @@ impl Handle {
         let mut read = 0;
         while read < wanted.end {
             match self.file.read_at(&mut pages[read..], first + read as u64) {
-                // Within a page only at the end of the file.
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(more) if !more.is_multiple_of(PAGE) && read + more < wanted.end => {
+                // Within a page only at the end of the file, or what is left of it is read again.
+                Ok(more) if read + more >= wanted.end => read += more,
+                Ok(more) if first + (read + more) as u64 >= self.file.metadata()?.len() => {
                     return Err(ErrorKind::UnexpectedEof.into());
                 }
-                Ok(more) => read += more,
+                Ok(more) if more < PAGE => return Err(ErrorKind::Interrupted.into()),
+                Ok(more) => read += more / PAGE * PAGE,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

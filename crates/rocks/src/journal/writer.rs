@@ -13,7 +13,7 @@ use store::{BodyPointer, Write, WriteSet};
 use super::Moves;
 use super::codec::Encoder;
 use super::files::Files;
-use super::handle::Handle;
+use super::handle::{Access, Handle};
 use super::output::Output;
 use super::pages::PAGE;
 use super::place::Place;
@@ -194,7 +194,8 @@ impl Active {
         if end <= self.room {
             return Ok(());
         }
-        if length <= SMALL && self.fill_room()? {
+        let is_direct = self.file.access() == Access::Direct;
+        if is_direct && length <= SMALL && self.fill_room()? {
             return Ok(());
         }
         let more = GROW_BY.max(self.room / 2).max(end - self.room);
@@ -217,6 +218,7 @@ impl Active {
     }
 
     fn take_room(&mut self, more: u64) -> rustix::io::Result<()> {
+        let more = more.next_multiple_of(PAGE as u64);
         let flags = rustix::fs::FallocateFlags::empty();
         let allocate = || rustix::fs::fallocate(self.file.file(), flags, self.room, more);
         match rustix::io::retry_on_intr(allocate) {
@@ -280,4 +282,41 @@ fn too_long() -> io::Error {
         io::ErrorKind::InvalidInput,
         "a group is too long for a record",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(number: u64, len: usize) -> WriteSet {
+        let (home, number) = (store::EntityId(1), store::SequenceNumber(number));
+        let pointer = BodyPointer { home, number };
+        let body = Bytes::from(vec![7; len]);
+        let mut set = WriteSet::default();
+        set.push(Write::PutBody { pointer, body });
+        set
+    }
+
+    #[test]
+    fn a_new_file_grows_by_whole_pages_whatever_is_written_to_it() {
+        for large in [20_000, 300_001, 1_000_003, 3_200_000] {
+            for access in [Access::Direct, Access::Cached] {
+                let here = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+                let files = Files::open(here.path().join("journal"), access).expect("opened");
+                let mut writer = Writer::new(Arc::new(files), 32 << 20, 1);
+                let mut sizes = vec![large; (30 << 20) / large];
+                // Each time a small one comes first where the room ends.
+                for at in 0..sizes.len() * 2 {
+                    sizes.insert(at, 100 + at * 8 % 16_000);
+                }
+                for (position, size) in (1..).zip(sizes) {
+                    let written =
+                        writer.append(position, &mut [set(position, size)], &mut Moves::new());
+                    written.expect("written");
+                    let active = writer.active.as_ref().expect("a segment");
+                    assert_eq!(active.room % PAGE as u64, 0, "{large} {access:?}");
+                }
+            }
+        }
+    }
 }
