@@ -203,7 +203,8 @@ impl Files {
             .filter(|at| wanted[*at].is_some())
             .collect();
         let place = |at: usize| wanted[at].map(|(_, place)| place);
-        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset)));
+        // An empty body begins where the next one does, and has to come before it.
+        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset, place.len)));
         let mut order = order.as_slice();
         while let Some(first) = order.first().and_then(|at| place(*at)) {
             let near = order.iter().scan(first, |last, at| {
@@ -414,5 +415,13 @@ mod tests {
         assert_eq!(read, expected);
         // Another's body is not taken for one's own.
         assert!(files.read(&[Some((pointer(1), place(2)))]).is_err());
+        let empty = Place {
+            len: 0,
+            checksum: place::checksum(pointer(4), &[]),
+            ..place(3)
+        };
+        let wanted = [Some((pointer(3), place(3))), Some((pointer(4), empty))];
+        let read = files.read(&wanted).expect("read");
+        assert_eq!(read, [Some(Bytes::from(body(3))), Some(Bytes::new())]);
     }
 }
