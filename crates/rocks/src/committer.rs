@@ -239,6 +239,7 @@ impl Committer {
             writes: group.writes,
             messages: group.messages,
             bytes: usize::try_from(appended.bytes).unwrap_or(usize::MAX),
+            sync: appended.sync,
         };
         self.statistics.count_group(counts, started.elapsed());
         let without_bodies = appended.bytes.saturating_sub(group.bytes as u64);

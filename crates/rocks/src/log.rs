@@ -6,6 +6,7 @@
 use std::io;
 #[cfg(test)]
 use std::sync::Arc;
+use std::time::Instant;
 
 use store::{StoreError, WriteSet};
 
@@ -47,9 +48,11 @@ impl CommitLog {
         sync: Sync,
     ) -> Result<Appended, StoreError> {
         self.attempt(sync, |journal| {
-            let appended = journal.append(position, sets, moves)?;
+            let mut appended = journal.append(position, sets, moves)?;
             if sync == Sync::Now {
+                let began = Instant::now();
                 journal.sync()?;
+                appended.sync = began.elapsed();
             }
             Ok(appended)
         })

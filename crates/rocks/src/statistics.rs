@@ -18,6 +18,7 @@ pub struct Statistics {
     messages: AtomicU64,
     bytes: AtomicU64,
     commit_us_sum: AtomicU64,
+    sync_us_sum: AtomicU64,
     commit_us: [AtomicU64; BUCKETS],
     group_sets: [AtomicU64; BUCKETS],
 }
@@ -29,6 +30,7 @@ pub(crate) struct Counts {
     pub writes: usize,
     pub messages: usize,
     pub bytes: usize,
+    pub sync: Duration,
 }
 
 impl Statistics {
@@ -43,6 +45,7 @@ impl Statistics {
             messages: load(&self.messages),
             bytes: load(&self.bytes),
             commit_us_sum: load(&self.commit_us_sum),
+            sync_us_sum: load(&self.sync_us_sum),
             commit_us: std::array::from_fn(|bucket| load(&self.commit_us[bucket])),
             group_sets: std::array::from_fn(|bucket| load(&self.group_sets[bucket])),
         }
@@ -55,7 +58,9 @@ impl Statistics {
         add(&self.writes, counts.writes as u64);
         add(&self.messages, counts.messages as u64);
         add(&self.bytes, counts.bytes as u64);
-        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        add(&self.sync_us_sum, micros(counts.sync));
+        let us = micros(took);
         add(&self.commit_us_sum, us);
         add(&self.commit_us[bucket(us)], 1);
         add(&self.group_sets[bucket(counts.sets as u64)], 1);

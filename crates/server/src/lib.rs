@@ -15,6 +15,7 @@ mod counts;
 mod desk;
 mod door;
 pub mod duration;
+mod effort;
 pub mod entities;
 mod entrance;
 mod http;

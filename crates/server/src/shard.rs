@@ -16,6 +16,7 @@ use store::{Reader, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::broker_clock::BrokerClock;
+use crate::effort::Effort;
 use crate::virtual_clock::{Answer, Progress, Request};
 
 /// Batches that wait for the shard before connections have to.
@@ -72,6 +73,8 @@ pub struct Report {
     pub reads: usize,
     /// Batches of commands that wait to be decided.
     pub undecided: usize,
+    /// What the task has done since it began.
+    pub effort: Effort,
     pub commits: store::Statistics,
     pub nearly_full: bool,
 }
@@ -96,6 +99,7 @@ pub struct ShardTask {
     reads: Vec<ReadRequest>,
     /// How many have not come back.
     reads_under_way: usize,
+    effort: Effort,
 }
 
 impl ShardTask {
@@ -121,6 +125,7 @@ impl ShardTask {
             said: Vec::new(),
             reads: Vec::new(),
             reads_under_way: 0,
+            effort: Effort::default(),
         };
         (task, own_inbox)
     }
@@ -146,10 +151,12 @@ impl ShardTask {
         let mut stopping = false;
         while !stopping {
             self.wait(&mut arrived).await;
+            let round = self.effort.begin();
             for message in arrived.drain(..) {
                 stopping |= self.take(message);
             }
             self.turn()?;
+            self.effort.end(&round);
         }
         Ok(())
     }
@@ -214,12 +221,14 @@ impl ShardTask {
             connections: self.listeners.len(),
             reads: self.reads_under_way,
             undecided: self.inbox.len(),
+            effort: self.effort,
             commits: store.statistics(),
             nearly_full: store.is_nearly_full(),
         }
     }
 
     fn turn(&mut self) -> Result<(), StoreError> {
+        self.effort.commands += self.commands.len() as u64;
         self.shard.turn(
             self.clock.now(),
             &mut self.commands,

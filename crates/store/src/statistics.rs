@@ -18,6 +18,8 @@ pub struct Statistics {
     pub bytes: u64,
     /// Microseconds that all commits took together.
     pub commit_us_sum: u64,
+    /// Microseconds of those that went by in waiting for the disk.
+    pub sync_us_sum: u64,
     /// How many commits took less than 2^n microseconds and not less than half of that, by n.
     pub commit_us: [u64; BUCKETS],
     /// How many groups had less than 2^n sets and not less than half of that, by n.

@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -61,6 +62,8 @@ pub(crate) struct Appended {
     pub sealed: Option<Sealed>,
     /// Where it is.
     pub file: Arc<Handle>,
+    /// How long its sync took, if there was one.
+    pub sync: Duration,
 }
 
 impl Writer {
@@ -114,6 +117,7 @@ impl Writer {
             bytes: length,
             sealed,
             file: active.file.clone(),
+            sync: Duration::ZERO,
         })
     }
 

@@ -9,6 +9,7 @@ mod entities;
 mod page;
 mod powers;
 mod rim;
+mod shard;
 mod store;
 
 use std::fmt;
@@ -44,6 +45,7 @@ pub async fn respond(method: &Method, house: &House) -> Response {
 fn encode(report: &Report, house: &House) -> Result<String, fmt::Error> {
     let mut page = Page::new();
     entities::add(&mut page, report);
+    shard::add(&mut page, report);
     store::add(&mut page, report);
     rim::add(&mut page, report, house);
     page.into_text()

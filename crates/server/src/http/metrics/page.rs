@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeGaugeValue, EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -36,6 +37,13 @@ impl Page {
         let counter = Counter::<u64>::default();
         counter.inc_by(value);
         self.metric(name, help, unit, counter);
+    }
+
+    /// A counter of seconds; its name ends with `_seconds_total` on the page.
+    pub fn seconds(&mut self, name: &str, help: &str, value: Duration) {
+        let counter = Counter::<f64, AtomicU64>::default();
+        counter.inc_by(value.as_secs_f64());
+        self.metric(name, help, Some(Unit::Seconds), counter);
     }
 
     /// A metric for each of several labels.

@@ -76,12 +76,6 @@ fn add_connections(page: &mut Page, report: &Report, house: &House) {
         None,
         listeners,
     );
-    page.gauge(
-        "undecided_batches",
-        "Batches of commands that wait for the core",
-        None,
-        report.undecided as u64,
-    );
     page.counters(
         "connections_opened",
         "Connections by what they spoke; AMQP within WebSocket within TLS counts in each",

@@ -1,5 +1,7 @@
 //! What the store is doing: how long commits take, how large their groups are, whether there is room.
 
+use std::time::Duration;
+
 use prometheus_client::registry::Unit;
 
 use super::page::{Page, measure};
@@ -31,6 +33,11 @@ pub fn add(page: &mut Page, report: &Report) {
             greatest: 15,
             bound: |power| power - 1.0,
         },
+    );
+    page.seconds(
+        "commit_sync",
+        "How long commits waited for the disk",
+        Duration::from_micros(commits.sync_us_sum),
     );
     let bytes = Some(Unit::Bytes);
     page.counter("commit_size", "Written to the log", bytes, commits.bytes);

@@ -1,0 +1,31 @@
+//! What the core is doing: how busy the one task is that decides everything.
+
+use super::page::Page;
+use crate::shard::Report;
+
+pub fn add(page: &mut Page, report: &Report) {
+    let effort = &report.effort;
+    page.seconds(
+        "shard_busy",
+        "How long the core was at work; as much as has passed, and it is the bottleneck",
+        effort.busy,
+    );
+    page.seconds(
+        "shard_processor",
+        "Processor time of the core",
+        effort.processor,
+    );
+    page.counter("shard_rounds", "Rounds of the core", None, effort.rounds);
+    page.counter(
+        "shard_commands",
+        "Commands that the core has decided",
+        None,
+        effort.commands,
+    );
+    page.gauge(
+        "undecided_batches",
+        "Batches of commands that wait for the core",
+        None,
+        report.undecided as u64,
+    );
+}
