@@ -13,6 +13,7 @@ use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
 mod client;
+mod cores;
 mod crowd;
 mod deep;
 mod deferrer;
@@ -135,6 +136,8 @@ pub enum Row {
     Wide,
     /// A broker with 10,000 queues: start, memory, and sending and receiving on another queue
     Many,
+    /// What each stage of the broker costs, on one processor and on more, and what a model says for many
+    Cores,
     /// Context switches of a broker without connections
     Idle,
     /// Memory and start times: empty, with idle connections, with a large backlog
@@ -286,6 +289,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Limit => limit::measure(site, scale, results),
         Row::Buffered => throughput::buffered(site, scale, results),
         Row::Many => many::measure(site, scale, results),
+        Row::Cores => cores::measure(site, scale, results),
         Row::Idle => idle::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }

@@ -214,11 +214,16 @@ pub fn execute(place: &Place, work: Vec<Work>, scale: Scale, backlog: u64) -> Re
         .into_iter()
         .map(|work| Client::connect(place, work))
         .collect::<Result<Vec<_>>>()?;
-    drive::open(&mut clients)?;
+    go(&mut clients, place.pid, scale, backlog)
+}
+
+/// Has `clients` do their work at the broker `pid`, with a backlog of so many messages.
+pub fn go(clients: &mut [Client], pid: u32, scale: Scale, backlog: u64) -> Result<Run> {
+    drive::open(clients)?;
     let sending = Duration::from_secs(scale.seconds);
-    let meter = Meter::start(place.pid)?;
+    let meter = Meter::start(pid)?;
     let began = drive::work(
-        &mut clients,
+        clients,
         Limits {
             sending,
             all: sending + GRACE,
@@ -226,8 +231,8 @@ pub fn execute(place: &Place, work: Vec<Work>, scale: Scale, backlog: u64) -> Re
         backlog,
     )?;
     let usage = meter.read()?;
-    check_received(&clients, backlog)?;
-    summarise(&clients, began, usage)
+    check_received(clients, backlog)?;
+    summarise(clients, began, usage)
 }
 
 /// Nothing came twice, and nothing stayed away.

@@ -1,0 +1,225 @@
+//! Cores: what each stage of the broker costs a message, with the broker on one processor, on two, and
+//! on more if there are more; and what a model of these costs says for 4, 16 and 64.
+//!
+//! The load generator has a processor to itself as long as there is one left; on two, where the broker
+//! has both, they share. Last come two queues on one broker with two processors, beside a queue on each
+//! of two brokers with a processor each: the most that two shards on two stores can bring.
+
+mod model;
+mod pinned;
+mod stages;
+
+use anyhow::Result;
+
+use super::client::{Client, Work};
+use super::place::Place;
+use super::receiver::Receiver;
+use super::results::{Results, Unit};
+use super::site::{self, Site};
+use super::throughput::{self, IN_FLIGHT, Run, sender};
+use super::{Scale, disk, drive};
+use model::{Build, Costs};
+use pinned::Processors;
+use stages::Reading;
+
+/// What is done: bytes of a message, queues, messages in flight over all of them, and whether messages
+/// are received and settled too.
+#[derive(Clone, Copy)]
+struct Load {
+    name: &'static str,
+    size: usize,
+    queues: usize,
+    in_flight: u64,
+    settles: bool,
+}
+
+const LOADS: [Load; 5] = [
+    Load {
+        name: "send 1 KiB",
+        size: 1_024,
+        queues: 1,
+        in_flight: IN_FLIGHT,
+        settles: false,
+    },
+    Load {
+        name: "at once, 1 KiB",
+        size: 1_024,
+        queues: 1,
+        in_flight: IN_FLIGHT,
+        settles: true,
+    },
+    Load {
+        name: "at once, 1 KiB, 50 queues",
+        size: 1_024,
+        queues: site::QUEUES,
+        in_flight: IN_FLIGHT,
+        settles: true,
+    },
+    Load {
+        name: "at once, 1 KiB, 10 queues, 5,000 in flight",
+        size: 1_024,
+        queues: 10,
+        in_flight: 10 * IN_FLIGHT,
+        settles: true,
+    },
+    Load {
+        name: "at once, 64 B",
+        size: 64,
+        queues: 1,
+        in_flight: IN_FLIGHT,
+        settles: true,
+    },
+];
+
+/// Messages in flight where the model looks ahead, so that it is no few connections that wait.
+const MANY_IN_FLIGHT: f64 = 10_000.0;
+/// Messages of 1 KiB that the disk gets at once when it is asked how many bytes it takes.
+const LARGE_GROUP: u64 = 4_096;
+
+/// What the model looks at: processors, shards, stores.
+const AHEAD: [(u32, u32, u32); 8] = [
+    (4, 1, 1),
+    (4, 2, 2),
+    (16, 1, 1),
+    (16, 4, 1),
+    (16, 4, 4),
+    (64, 1, 1),
+    (64, 16, 4),
+    (64, 16, 16),
+];
+
+/// Measures every load on as many processors as there are, doubling, and looks ahead.
+pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    let processors = Processors::of_this_machine()?;
+    let bandwidth = disk::rate(site, LARGE_GROUP)? * 1_024.0 / 1e6;
+    let unit = Unit::MegabytesPerSecond;
+    results.add("disk", "in groups of 4 MiB", unit, bandwidth);
+    for load in LOADS {
+        let mut before: Option<Costs> = None;
+        for count in processors.counts() {
+            let row = on(load.name, count);
+            let (run, stages) = load.run(site, scale, &processors, count)?;
+            let messages = load.messages(&run);
+            let costs = stages.record(results, &row, messages, &run);
+            let costs = costs.on_disk(load.size, bandwidth);
+            if let Some(before) = before {
+                let expected = before.waiting_as(&costs);
+                let build = Build::of_today(count, load.in_flight);
+                let most = expected.most_here(build, processors.are_shared(count));
+                let unit = Unit::PerSecond;
+                results.add(&row, "the model: at least", unit, expected.least());
+                results.add(&row, "the model: at most", unit, most);
+            }
+            before = Some(costs);
+        }
+        if let Some(costs) = before {
+            look_ahead(results, load.name, &costs);
+        }
+    }
+    pair(site, scale, &processors, results)
+}
+
+fn on(name: &str, count: usize) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{name}, broker on {count} processor{s}")
+}
+
+impl Load {
+    fn run(
+        self,
+        site: &Site,
+        scale: Scale,
+        processors: &Processors,
+        count: usize,
+    ) -> Result<(Run, stages::Stages)> {
+        let fresh = processors.start(site, 0, count)?;
+        let place = fresh.place()?;
+        let mut clients = connect(&place, self.work(&place, scale)?)?;
+        drive::open(&mut clients)?;
+        let before = Reading::take(&place)?;
+        let run = throughput::go(&mut clients, place.pid, scale, 0)?;
+        let stages = Reading::take(&place)?.since(&before);
+        fresh.stop()?;
+        Ok((run, stages))
+    }
+
+    fn work(self, place: &Place, scale: Scale) -> Result<Vec<Work>> {
+        let queues = u64::try_from(self.queues)?;
+        let (count, in_flight) = (scale.messages / queues, self.in_flight / queues);
+        let names = (0..self.queues).map(|number| place.queue(&site::pair(number)));
+        let work = names.flat_map(|queue| {
+            let sender = sender(&queue, self.size, count, in_flight);
+            let receiver = self.settles.then(|| Work::Receive(Receiver::new(&queue)));
+            std::iter::once(sender).chain(receiver)
+        });
+        Ok(work.collect())
+    }
+
+    fn messages(self, run: &Run) -> u64 {
+        if self.settles { run.settled } else { run.sent }
+    }
+}
+
+fn connect(place: &Place, work: Vec<Work>) -> Result<Vec<Client>> {
+    work.into_iter()
+        .map(|work| Client::connect(place, work))
+        .collect()
+}
+
+/// Adds what one stage of each kind can do at most, and whole brokers on a disk with bytes to spare.
+fn look_ahead(results: &mut Results, name: &str, costs: &Costs) {
+    let row = format!("{name}, by the model");
+    for (limit, rate) in costs.limits(MANY_IN_FLIGHT) {
+        results.add(&row, limit, Unit::PerSecond, rate);
+    }
+    let costs = costs.without_bytes();
+    for (processors, shards, stores) in AHEAD {
+        let build = Build {
+            processors: processors.into(),
+            shards: shards.into(),
+            stores: stores.into(),
+            in_flight: MANY_IN_FLIGHT * f64::from(stores),
+        };
+        let metric = format!("{processors} processors, {shards} shards, {stores} stores");
+        results.add(&row, &metric, Unit::PerSecond, costs.most(build));
+    }
+}
+
+/// Two queues on one broker with two processors, and one on each of two brokers with one each.
+fn pair(site: &Site, scale: Scale, processors: &Processors, results: &mut Results) -> Result<()> {
+    if processors.count() < 2 {
+        return Ok(());
+    }
+    let load = Load {
+        name: "two queues at once, 1 KiB",
+        queues: 2,
+        in_flight: 2 * IN_FLIGHT,
+        ..LOADS[1]
+    };
+    let (together, _) = load.run(site, scale, processors, 2)?;
+    let row = format!("{}, one broker on two processors", load.name);
+    let one = together.rate(together.settled);
+    results.add(&row, "messages", Unit::PerSecond, one);
+
+    let brokers = [processors.start(site, 0, 1)?, processors.start(site, 1, 1)?];
+    let mut clients = Vec::new();
+    let alone = LOADS[1];
+    for broker in &brokers {
+        let place = broker.place()?;
+        let half = Scale {
+            messages: scale.messages / 2,
+            ..scale
+        };
+        clients.append(&mut connect(&place, alone.work(&place, half)?)?);
+    }
+    let run = throughput::go(&mut clients, brokers[0].broker.pid(), scale, 0)?;
+    drop(clients);
+    for broker in brokers {
+        broker.stop()?;
+    }
+    let row = format!("{}, two brokers on one each", load.name);
+    let two = run.rate(run.settled);
+    results.add(&row, "messages", Unit::PerSecond, two);
+    results.add(&row, "of one broker", Unit::Percent, 100.0 * two / one);
+    Ok(())
+}
