@@ -5,7 +5,8 @@
 //! read in the order in which it was written: so its first messages stay, which are wanted first, and
 //! those that were read back stay until they are handed out. If the oldest went, a receiver that is
 //! further behind than the budget reaches would find none of its messages here; and a queue that nobody
-//! reads gives up its place to the others bit by bit.
+//! reads gives up its place to the others bit by bit. A body that takes more than half of the budget goes
+//! before all others: many of them would have to go for it.
 //!
 //! Handles survive that: a handle whose body has gone resolves to nothing. Nothing goes before
 //! [`Bodies::trim`], so what a step brings in is there for all of that step.
@@ -22,6 +23,8 @@ use crate::topic::Distribution;
 /// Smaller payloads get their own allocation when they stay: a slice would pin the whole buffer
 /// that the socket was read into. (Architecture: a slice pins its buffer)
 const COPY_LIMIT: usize = 4 * 1024;
+/// A body that costs more than this part of the budget is a large one.
+const LARGE_PART: usize = 2;
 /// What a resident body costs besides its bytes.
 const OVERHEAD: usize = 128;
 const NIL: u32 = u32::MAX;
@@ -92,6 +95,8 @@ pub(crate) struct Bodies {
     limit: usize,
     /// Came in during this step and still share a read buffer.
     fresh: Vec<BodyRef>,
+    /// Large ones; some may be gone.
+    large: Vec<BodyRef>,
 }
 
 impl Bodies {
@@ -105,6 +110,7 @@ impl Bodies {
             bytes: 0,
             limit,
             fresh: Vec::new(),
+            large: Vec::new(),
         }
     }
 
@@ -131,7 +137,8 @@ impl Bodies {
 
     /// Takes in a body that has its own allocation.
     pub(crate) fn put(&mut self, body: Body) -> BodyRef {
-        self.bytes += cost(&body);
+        let cost = cost(&body);
+        self.bytes += cost;
         let slot = self.vacant.pop().unwrap_or_else(|| self.add_slot());
         let last = index_of(self.occupied.len());
         let place = &mut self.slots[slot as usize];
@@ -139,7 +146,11 @@ impl Bodies {
         place.place = last;
         let generation = place.generation;
         self.occupied.push(slot);
-        BodyRef { slot, generation }
+        let body = BodyRef { slot, generation };
+        if cost > self.limit / LARGE_PART {
+            self.large.push(body);
+        }
+        body
     }
 
     /// Whether the body is still in memory.
@@ -161,6 +172,12 @@ impl Bodies {
 
     /// The end of a step: copies what stays out of its read buffer and keeps the budget.
     pub(crate) fn trim(&mut self) {
+        self.large.retain(|large| is_in(&self.slots, *large));
+        while self.bytes > self.limit && !self.large.is_empty() {
+            let drawn = self.lots.draw(self.large.len());
+            let drawn = self.large.swap_remove(drawn);
+            drop(self.take(drawn));
+        }
         while self.bytes > self.limit && !self.occupied.is_empty() {
             let drawn = self.occupied[self.lots.draw(self.occupied.len())];
             let arrival = self.slots[drawn as usize].arrival;
@@ -189,9 +206,7 @@ impl Bodies {
     }
 
     fn slot_of(&self, body: BodyRef) -> Option<u32> {
-        let slot = self.slots.get(body.slot as usize)?;
-        let current = slot.generation == body.generation && slot.body.is_some();
-        current.then_some(body.slot)
+        is_in(&self.slots, body).then_some(body.slot)
     }
 
     /// Empties an occupied slot.
@@ -251,6 +266,11 @@ impl Lots {
     }
 }
 
+fn is_in(slots: &[Slot], body: BodyRef) -> bool {
+    let slot = slots.get(body.slot as usize);
+    slot.is_some_and(|slot| slot.generation == body.generation && slot.body.is_some())
+}
+
 fn index_of(count: usize) -> u32 {
     u32::try_from(count).expect("the byte budget bounds the slots")
 }
@@ -308,6 +328,19 @@ mod tests {
         }
         assert!(found * 3 > read, "{found} of {read}");
         assert!(resident(&bodies, &unread) < ROOM / 2);
+    }
+
+    #[test]
+    fn a_body_larger_than_the_budget_takes_no_other_along() {
+        let mut bodies = Bodies::new(100 * (100 + OVERHEAD));
+        let small: Vec<_> = (0..50)
+            .map(|_| bodies.put_received(EntityId(1), body(100)))
+            .collect();
+        let large = bodies.put_received(EntityId(2), body(1 << 20));
+        assert!(bodies.is_resident(large), "as long as the step");
+        bodies.trim();
+        assert_eq!(resident(&bodies, &small), 50);
+        assert!(!bodies.is_resident(large));
     }
 
     #[test]
