@@ -18,6 +18,10 @@ use crate::link::{End, Stage};
 use crate::receiver::{OVERHEAD, Partial, Receiver};
 use crate::session::{self, Session};
 
+/// A delivery of which so much has come is a large one.
+const LARGE: usize = 4 << 20;
+/// So many times what has come is set aside for a large delivery. It is memory only once it is used.
+const GROWTH: usize = 32;
 /// Frames that may still come for a link after our detach.
 const MAX_DROPPED: u32 = 65_536;
 
@@ -191,6 +195,11 @@ impl Arrival<'_> {
 
     /// Keeps a frame's payload until the delivery is whole.
     fn collect(&mut self, mut partial: Partial, payload: &[u8]) -> Result<(), Fault> {
+        make_room(
+            &mut partial.payload,
+            payload.len(),
+            self.receiver.max_message_size,
+        );
         partial.payload.extend_from_slice(payload);
         *self.partial_bytes += partial.cost();
         self.receiver.partial = Some(partial);
@@ -266,6 +275,18 @@ fn is_settled(session: &mut Session, partial: &Partial) -> bool {
         return true;
     }
     session.incoming.get(partial.delivery_id).is_none()
+}
+
+/// Makes room for `more` bytes of a delivery. One of some size gets at once what it may still need,
+/// though no more than is in proportion to what has come: each further step would copy all of it.
+fn make_room(collected: &mut BytesMut, more: usize, most: Option<u64>) {
+    let len = collected.len();
+    if len < LARGE || collected.capacity() - len >= more {
+        return;
+    }
+    let most = most.and_then(|most| usize::try_from(most).ok());
+    let room = most.unwrap_or(usize::MAX).min(len.saturating_mul(GROWTH));
+    collected.reserve(room.saturating_sub(len).max(more));
 }
 
 /// The whole message; not copied if it came in one frame.
