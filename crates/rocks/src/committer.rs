@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use store::{CommitId, StoreError, Write, WriteSet};
 
 use crate::backup;
@@ -154,7 +155,7 @@ impl Committer {
         self.unapplied.add(Durable {
             last: self.progress.durable(),
             position: self.position,
-            sealed: self.log.seal(),
+            sealed: self.log.seal().into_iter().collect(),
             ..Durable::default()
         });
         Ok(())
@@ -204,7 +205,7 @@ impl Committer {
         self.unapplied.add(Durable {
             last,
             position: self.position,
-            sealed: self.log.seal(),
+            sealed: self.log.seal().into_iter().collect(),
             ..Durable::default()
         });
         self.unapplied.want(last);
@@ -242,11 +243,13 @@ impl Committer {
             sync: appended.sync,
         };
         self.statistics.count_group(counts, started.elapsed());
-        let without_bodies = appended.bytes.saturating_sub(group.bytes as u64);
-        // Rows are in the journal now, in a table later.
-        let asked = self.space.spend(appended.bytes + without_bodies);
+        let without_bodies = appended.bytes.saturating_sub(appended.bodies);
+        // Staged bodies are on the disk already. Rows are in the journal now, in a table later.
+        let spent = appended.bytes.max(group.bytes as u64) + without_bodies;
+        let asked = self.space.spend(spent);
         self.publish_space(asked);
         (self.wake)();
+        let_go(appended.large);
         self.unapplied.add(Durable {
             sets: group.sets,
             moves: group.moves,
@@ -307,6 +310,15 @@ impl Committer {
             tracing::warn!(%error, "the file system does not say how much is free");
         }
         self.progress.set_nearly_full(self.space.is_nearly_full())
+    }
+}
+
+/// Gives the memory of large bodies back in another thread: for 100 MiB that can take 20 ms.
+fn let_go(large: Vec<Bytes>) {
+    if !large.is_empty() {
+        let thread = thread::Builder::new().name("letting go".into());
+        // Without a thread they go here.
+        drop(thread.spawn(move || drop(large)));
     }
 }
 

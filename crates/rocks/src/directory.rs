@@ -7,7 +7,7 @@
 //! reserve   space to let go of when the disk is full
 //! rescue/   the log files of an opening that has not been checked yet, of format 1
 //! staging/  a backup that is being made
-//! journal/  the log, and bodies
+//! journal/  the log, and bodies, large ones in files of their own
 //! db/       RocksDB
 //! ```
 

@@ -84,6 +84,7 @@ impl Indexer {
 
     fn work(&mut self) -> Result<(), StoreError> {
         while let Some(groups) = self.unapplied.take(self.retention.has_work()) {
+            self.retention.remove_abandoned();
             let is_idle = groups.is_empty();
             if !is_idle {
                 self.apply(groups)?;

@@ -7,7 +7,7 @@
 //!
 //! Records lie in numbered segments. A segment is kept until the index has made everything in it
 //! permanent and no body in it is wanted any more; then its file is written over by another, which
-//! costs less than a new one does.
+//! costs less than a new one does. A large body has a file of its own, written before its record.
 
 mod codec;
 mod files;
@@ -18,6 +18,7 @@ mod place;
 mod record;
 mod replay;
 mod segment;
+mod staged;
 mod writer;
 
 use bytes::Bytes;
@@ -28,6 +29,7 @@ pub(crate) use handle::{Access, Handle};
 pub(crate) use place::Place;
 pub(crate) use replay::{From, Recovered, replay};
 pub(crate) use segment::Sealed;
+pub(crate) use staged::{STAGED_FROM, is_staged};
 pub(crate) use writer::{Appended, Writer};
 
 /// Bodies that get a new place: first the body itself, then the place as a value of the index.

@@ -32,6 +32,7 @@ mod scan;
 mod settled;
 mod shares;
 mod space;
+mod stager;
 pub mod statistics;
 mod unapplied;
 mod value;

@@ -109,6 +109,7 @@ fn replay(
     (rescue, options): (Rescue, &Options),
 ) -> Result<Recovered, StoreError> {
     let mut known = known_segments(database)?;
+    files.staged.skip(known.keys().copied());
     let mut index = Index {
         database: database.clone(),
         merger: Merger::new(last_entity(database)?, has_large_bodies(database)?),
@@ -142,12 +143,15 @@ fn replay(
         keep_segments(layout, files, &found)?;
     }
     check_doubtful(&mut found, database, files, options)?;
+    know_staged(&mut known, &found.staged);
     forget_missing(&mut known, files, database, options)?;
-    for id in found.useless {
+    for id in found.useless.into_iter().chain(found.unnamed) {
         let removing = |error| io_error("removing", &files.path(id), &error);
         fs::remove_file(files.path(id)).map_err(removing)?;
     }
-    index.apply(&[], &Moves::new(), found.position, &found.sealed)?;
+    let staged = found.staged.keys().filter_map(|id| known.get(id)).cloned();
+    let new: Vec<_> = found.sealed.iter().cloned().chain(staged).collect();
+    index.apply(&[], &Moves::new(), found.position, &new)?;
     Ok(Recovered {
         position: found.position,
         index,
@@ -155,6 +159,14 @@ fn replay(
         sealed: known.into_values().chain(found.sealed).collect(),
         next_segment: found.next_id,
     })
+}
+
+/// Adds the files of staged bodies that records name, whose bodies may be gone by now.
+fn know_staged(known: &mut BTreeMap<u64, Sealed>, named: &BTreeMap<u64, Sealed>) {
+    for (id, file) in named {
+        let known = known.entry(*id).or_insert_with(|| file.clone());
+        known.homes.extend(&file.homes);
+    }
 }
 
 /// The segments that had ended, as the index knows them.
@@ -180,15 +192,17 @@ fn check_doubtful(
     options: &Options,
 ) -> Result<(), StoreError> {
     let useless = found.useless.iter().map(|id| (*id, 0));
-    let doubtful: BTreeMap<u64, u64> = found
+    let mut doubtful: BTreeMap<u64, u64> = found
         .doubtful
         .iter()
         .map(|(id, end)| (*id, *end))
         .chain(useless)
         .collect();
     if doubtful.is_empty() {
+        // Whatever the index knows stands in a record that was read, or in a segment that it knows.
         return Ok(());
     }
+    doubtful.extend(found.unnamed.iter().map(|id| (*id, 0)));
     let (from, until) = ([0], [u8::MAX; 21]);
     let mut scan = Scan::new(&database.db, database.families().body, from, until);
     while let Some((key, value)) = scan.next()? {
@@ -219,7 +233,8 @@ fn forget_missing(
     options: &Options,
 ) -> Result<(), StoreError> {
     let listing = |error| io_error("listing", &files.path(0), &error);
-    let there = files.segments().map_err(listing)?;
+    let mut there = files.segments().map_err(listing)?;
+    there.extend(files.staged().map_err(listing)?);
     let mut batch = WriteBatch::default();
     for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
         if is_needed(&sealed, database)? && !options.accept_data_loss {
@@ -282,6 +297,7 @@ fn keep_segments(
     let keep = || {
         fs::create_dir_all(&folder)?;
         ids.chain(found.useless.iter().copied())
+            .chain(found.unnamed.iter().copied())
             .try_for_each(|id| files.link(id, &folder))?;
         sync_directory(&folder)
     };

@@ -3,7 +3,8 @@
 //! A segment goes when the index finds no body in it any more, and when even what the index has
 //! made permanent knows none: whatever a crash takes away, nothing will ask for it. Bodies go
 //! mostly in the order in which they came, so what is remembered of a segment is the first body that
-//! was still there; one look at it usually tells that the segment stays.
+//! was still there; one look at it usually tells that the segment stays. So it is with the file of a
+//! staged body, but that never moves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -14,7 +15,7 @@ use store::{BodyPointer, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::journal::{Files, Moves, Place, Sealed};
+use crate::journal::{Files, Moves, Place, Sealed, is_staged};
 use crate::key;
 use crate::scan::Scan;
 use crate::value::damaged;
@@ -27,7 +28,9 @@ const FEW_BYTES: u64 = 4;
 
 /// So many segments that wait for nothing but a flush are worth one, however busy the store is: a
 /// backlog that is taken away writes little, and its space is wanted back.
-const WORTH_A_FLUSH: usize = 4;
+const WORTH_A_FLUSH: u64 = 4;
+/// What a segment counts then.
+const WEIGHT: u64 = 256;
 /// For so long files do not go because somebody reads.
 const HINDERED: Duration = Duration::from_secs(2);
 
@@ -94,6 +97,20 @@ impl Kept {
             sealed,
         }
     }
+
+    /// Whether it has one body and nothing else, which stays where it is.
+    fn is_staged(&self) -> bool {
+        is_staged(self.sealed.id)
+    }
+
+    /// What its space counts. A staged body counts as the part of a segment that it would take.
+    fn weight(&self, segment_bytes: u64) -> u64 {
+        if !self.is_staged() {
+            return WEIGHT;
+        }
+        let parts = self.sealed.bytes.saturating_mul(WEIGHT) / segment_bytes.max(1);
+        parts.max(1)
+    }
 }
 
 impl Retention {
@@ -128,10 +145,17 @@ impl Retention {
         }
     }
 
+    /// Removes the staged bodies that nobody put.
+    pub fn remove_abandoned(&self) {
+        if let Err(error) = self.files.remove_abandoned() {
+            tracing::warn!(%error, "a large body that was never put stays on the disk for now");
+        }
+    }
+
     /// Whether a segment could go even if nothing is applied any more.
     pub fn has_work(&self) -> bool {
         let waits = |kept: &Kept| kept.dead_at.is_some() || kept.judged_at < self.applied;
-        self.segments.values().any(waits)
+        self.segments.values().any(waits) || self.files.staged.has_unnamed()
     }
 
     /// Gives up what is not needed. Returns whether a flush is worth its while: then segments wait
@@ -147,12 +171,19 @@ impl Retention {
             if kept.dead_at.is_none() && !is_alive(kept, &self.database, MOST_ROWS)? {
                 kept.dead_at = Some(self.applied);
             }
+            if kept.is_staged() {
+                kept.judged_at = self.applied;
+            }
         }
         self.give_up(permanent)?;
-        let dead = self.segments.values().filter_map(|kept| kept.dead_at);
-        let (waiting, newest) =
-            dead.fold((0, 0), |(count, newest), at| (count + 1, at.max(newest)));
-        let is_worth_it = waiting >= WORTH_A_FLUSH || is_idle && waiting > 0;
+        let (mut waiting, mut newest) = (0, 0);
+        for kept in self.segments.values() {
+            if let Some(dead_at) = kept.dead_at {
+                waiting += kept.weight(self.segment_bytes);
+                newest = dead_at.max(newest);
+            }
+        }
+        let is_worth_it = waiting >= WORTH_A_FLUSH * WEIGHT || is_idle && waiting > 0;
         // The flush that was asked for last has to be over, and was not for all of them.
         let flush = is_worth_it && self.flushing <= permanent && self.flushing < newest;
         if flush {
@@ -168,7 +199,9 @@ impl Retention {
             return Ok(Moves::new());
         }
         let applied = self.applied;
-        let is_next = |kept: &&mut Kept| kept.dead_at.is_none() && kept.judged_at < applied;
+        let is_next = |kept: &&mut Kept| {
+            kept.dead_at.is_none() && kept.judged_at < applied && !kept.is_staged()
+        };
         let after = self
             .segments
             .range_mut(last + 1..)

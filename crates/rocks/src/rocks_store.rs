@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use store::{
     Backup, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader, Recovery,
-    Store, StoreError, WriteSet,
+    Stager, Store, StoreError, WriteSet,
 };
 
 use crate::audit;
@@ -27,6 +27,7 @@ use crate::reader::RocksReader;
 use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::space::Space;
+use crate::stager::RocksStager;
 use crate::statistics::Statistics;
 use crate::unapplied::Unapplied;
 use crate::value;
@@ -46,6 +47,8 @@ pub struct RocksStore {
     threads: Vec<JoinHandle<()>>,
     unapplied: Arc<Unapplied>,
     last: CommitId,
+    /// Free space below which the disk is nearly full.
+    reserve: u64,
     #[cfg(test)]
     hooks: Arc<crate::hooks::Hooks>,
 }
@@ -120,6 +123,7 @@ impl RocksStore {
             threads,
             unapplied,
             last: CommitId::default(),
+            reserve: options.reserve(),
             #[cfg(test)]
             hooks,
         })
@@ -195,6 +199,13 @@ impl Store for RocksStore {
             progress: self.progress.clone(),
             unapplied: self.unapplied.clone(),
         })
+    }
+
+    fn stager(&self) -> Option<Arc<dyn Stager>> {
+        Some(Arc::new(RocksStager {
+            opened: Arc::downgrade(&self.opened),
+            reserve: self.reserve,
+        }))
     }
 
     fn statistics(&self) -> store::Statistics {

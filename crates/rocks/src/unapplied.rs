@@ -33,8 +33,8 @@ pub(crate) struct Durable {
     pub bytes: u64,
     pub last: CommitId,
     pub position: u64,
-    /// The segment that ended before it.
-    pub sealed: Option<Sealed>,
+    /// The segment that ended before it, and the files of the staged bodies that it names.
+    pub sealed: Vec<Sealed>,
     /// What its record takes as a whole.
     pub journal_bytes: u64,
     /// What has to be synced before the index may have it, in a store that acknowledges sooner.

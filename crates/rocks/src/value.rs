@@ -12,8 +12,9 @@ use store::{
 
 use crate::key::{self, Kind};
 
-/// The version of the layout of the store: with 2 came the journal.
-pub(crate) const FORMAT: u32 = 2;
+/// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
+/// their own.
+pub(crate) const FORMAT: u32 = 3;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {

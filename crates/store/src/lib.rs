@@ -31,6 +31,8 @@ pub use write::{Write, WriteSet};
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 /// One shard's door to durable storage. A wake-up handed over at opening tells of progress.
 pub trait Store: Send {
     /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
@@ -47,6 +49,11 @@ pub trait Store: Send {
 
     /// For what was dropped from memory. Reading blocks, so it happens off the shard.
     fn reader(&self) -> Arc<dyn Reader>;
+
+    /// For large bodies, before they are put; none of a store to which their size means nothing.
+    fn stager(&self) -> Option<Arc<dyn Stager>> {
+        None
+    }
 
     /// How commits have been going; all zero where nobody counts.
     fn statistics(&self) -> Statistics {
@@ -79,4 +86,16 @@ pub trait Reader: Send + Sync {
     /// # Errors
     /// When the disk fails, a checksum does not match, or the store is poisoned.
     fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError>;
+}
+
+/// Makes large bodies durable ahead of the sets that put them, so that no other set waits for that.
+pub trait Stager: Send + Sync {
+    /// Bodies of fewer bytes are not worth it.
+    fn least(&self) -> usize;
+
+    /// Writes `body`, which blocks, and returns the same bytes. The store knows them when they are put, as
+    /// a whole and as they lie in memory; what is a copy or a part of them is put as any other body.
+    /// If nobody puts them, nothing of them stays once the last handle is gone. A body that can not
+    /// be staged comes back as it was.
+    fn stage(&self, body: Bytes) -> Bytes;
 }

@@ -1,7 +1,8 @@
 //! Codec: writes as bytes of a record, one after the other, each with a tag first.
 //!
 //! A body is not among them: its write tells its length and its checksum, and the bodies of a
-//! record lie behind all writes in the same order. Read back, a write has in the place of its
+//! record lie behind all writes in the same order. Of one that has a file of its own the write tells
+//! the place. Read back, a write has in the place of its
 //! body where that lies, which is how the index takes it.
 
 mod decode;
@@ -32,4 +33,5 @@ mod tag {
     pub const PUT_ENTRY: u8 = 16;
     pub const REMOVE_ENTRY: u8 = 17;
     pub const MOVE_BODY: u8 = 18;
+    pub const PUT_STAGED_BODY: u8 = 19;
 }

@@ -2,6 +2,9 @@
 //!
 //! Readers share the open ones. Files that are no longer needed are kept for the next segments, a
 //! few of them: writing over blocks that a file has already is cheaper to sync than growing one.
+//! Staged bodies lie in the same folder; a file of theirs is never used again.
+
+mod stage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,6 +21,7 @@ use super::handle::{Access, Handle};
 use super::pages::{PAGE, Pages};
 use super::place::{self, Place};
 use super::record::{FIRST, segment_header};
+use super::staged::{self, Staged, is_staged};
 use crate::directory::{io_error, sync_directory};
 use crate::value::damaged;
 
@@ -34,6 +38,7 @@ const COPY_BELOW: usize = 64 << 10;
 const MOST_AT_ONCE: u64 = 256 << 10;
 
 const EXTENSION: &str = "journal";
+const STAGED: &str = "body";
 const SPARE: &str = "spare";
 
 /// The folder of a store's journal.
@@ -45,6 +50,7 @@ pub(crate) struct Files {
     open: Mutex<BTreeMap<u64, Arc<Handle>>>,
     /// Numbers of spare files.
     spare: Mutex<Vec<u64>>,
+    pub staged: Arc<Staged>,
 }
 
 impl Files {
@@ -58,14 +64,18 @@ impl Files {
                 .map_or(Ok(()), sync_directory)
                 .map_err(making)?;
         }
-        let spare =
-            numbers(&folder, SPARE).map_err(|error| io_error("listing", &folder, &error))?;
+        let numbers = |extension| {
+            let listed = numbers(&folder, extension);
+            listed.map_err(|error| io_error("listing", &folder, &error))
+        };
+        let (spare, staged) = (numbers(SPARE)?, numbers(STAGED)?);
         Ok(Self {
             folder,
             access,
             cached: Once::new(),
             open: Mutex::default(),
             spare: Mutex::new(spare),
+            staged: Arc::new(Staged::after(staged.last().copied().unwrap_or(0))),
         })
     }
 
@@ -74,17 +84,28 @@ impl Files {
         numbers(&self.folder, EXTENSION)
     }
 
+    /// The ids of all files with a staged body, ascending.
+    pub fn staged(&self) -> io::Result<Vec<u64>> {
+        let numbers = numbers(&self.folder, STAGED)?;
+        Ok(numbers.into_iter().map(staged::flip).collect())
+    }
+
     /// An id that no segment has or had, as far as anything tells of it. What is left of an earlier
     /// use of a file must never be under the same id.
     pub fn next_id(&self, known: &BTreeSet<u64>) -> Result<u64, StoreError> {
         let listing = |error| io_error("listing", &self.folder, &error);
         let there = self.segments().map_err(listing)?;
         let spare = lock(&self.spare).iter().copied().max();
-        let greatest = there.last().copied().max(spare).max(known.last().copied());
+        let known = known.iter().copied().filter(|id| !is_staged(*id)).max();
+        let greatest = there.last().copied().max(spare).max(known);
         Ok(greatest.unwrap_or(0).saturating_add(1))
     }
 
     pub fn path(&self, id: u64) -> PathBuf {
+        if is_staged(id) {
+            let number = staged::flip(id);
+            return self.folder.join(format!("{number:016x}.{STAGED}"));
+        }
         self.folder.join(format!("{id:016x}.{EXTENSION}"))
     }
 
@@ -148,7 +169,8 @@ impl Files {
     }
 
     /// Gives up a segment in which nothing is needed, with at most `keep` bytes of it for another.
-    /// A file with a second name is in a backup and must not be written to.
+    /// A file with a second name is in a backup and must not be written to. One with a staged body is
+    /// removed.
     pub fn give_up(&self, id: u64, keep: u64) -> io::Result<()> {
         lock(&self.open).remove(&id);
         let path = self.path(id);
@@ -158,7 +180,7 @@ impl Files {
             found => found?.nlink(),
         };
         let mut spare = lock(&self.spare);
-        if spare.len() >= MOST_SPARE || names != 1 {
+        if spare.len() >= MOST_SPARE || names != 1 || is_staged(id) {
             return fs::remove_file(&path);
         }
         let file = File::options().write(true).open(&path)?;
@@ -175,9 +197,11 @@ impl Files {
         Ok(())
     }
 
-    /// Gives every segment a second name in `folder`.
+    /// Gives every segment and every staged body that a record names a second name in `folder`.
     pub fn link_into(&self, folder: &Path) -> io::Result<()> {
-        for id in self.segments()? {
+        let staged = self.staged()?.into_iter();
+        let named = staged.filter(|id| self.staged.is_named(*id));
+        for id in self.segments()?.into_iter().chain(named) {
             self.link(id, folder)?;
         }
         sync_directory(folder)

@@ -47,3 +47,8 @@ impl Place {
 pub(crate) fn checksum(pointer: BodyPointer, body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&key::body(pointer, 0)), body)
 }
+
+/// The same of `len` bytes whose CRC32C is known.
+pub(crate) fn checksum_of(pointer: BodyPointer, crc: u32, len: usize) -> u32 {
+    crc32c::crc32c_combine(crc32c::crc32c(&key::body(pointer, 0)), crc, len)
+}

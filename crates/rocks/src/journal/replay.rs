@@ -28,6 +28,10 @@ pub(crate) struct Recovered {
     pub sealed: Vec<Sealed>,
     /// Those without a record that counts.
     pub useless: Vec<u64>,
+    /// The files of staged bodies that the records name which were read.
+    pub staged: BTreeMap<u64, Sealed>,
+    /// The files of staged bodies that no record names and the index does not know.
+    pub unnamed: Vec<u64>,
     /// Segments that could have had more in them than was found, by where that would begin: they end
     /// before what the index has for good, and no other goes on there.
     pub doubtful: BTreeMap<u64, u64>,
@@ -39,12 +43,23 @@ impl Recovered {
     /// Keeps a segment that could not be read to its end for a body that should be in it.
     pub fn keep_for(&mut self, segment: u64, pointer: BodyPointer) {
         self.useless.retain(|id| *id != segment);
+        self.unnamed.retain(|id| *id != segment);
         let known = self.sealed.iter().position(|sealed| sealed.id == segment);
         let known = known.unwrap_or_else(|| {
             self.sealed.push(Sealed::empty(segment));
             self.sealed.len() - 1
         });
         self.sealed[known].homes.add(pointer);
+    }
+
+    /// A staged body is durable before the record that names it, so nothing is verified here.
+    fn name_staged(&mut self, position: u64, told: &Told) {
+        let Told { pointer, place } = told;
+        let file = self.staged.entry(place.segment);
+        let file = file.or_insert_with(|| Sealed::empty(place.segment));
+        file.position = position;
+        file.bytes = place.end();
+        file.homes.add(*pointer);
     }
 }
 
@@ -91,6 +106,9 @@ pub(crate) fn replay(
                 recovered.position = record.position;
                 apply(record.position, record.said.set, record.said.moves)?;
             }
+            for told in &record.said.staged {
+                recovered.name_staged(record.position, told);
+            }
             first.get_or_insert(record.position);
             segment.sealed.position = record.position;
             segment.sealed.bytes = segment.offset;
@@ -117,6 +135,9 @@ pub(crate) fn replay(
     {
         recovered.doubtful.insert(id, offset);
     }
+    recovered.unnamed = files.staged().map_err(listing)?;
+    let is_named = |id: &u64| from.known.contains(id) || recovered.staged.contains_key(id);
+    recovered.unnamed.retain(|id| !is_named(id));
     Ok(recovered)
 }
 

@@ -19,6 +19,14 @@ impl Homes {
         *span = (span.0.min(number), span.1.max(number));
     }
 
+    /// Adds all that `other` has.
+    pub fn extend(&mut self, other: &Self) {
+        for (first, last) in other.spans() {
+            self.add(first);
+            self.add(last);
+        }
+    }
+
     /// The first and the last body each home may have here.
     pub fn spans(&self) -> impl Iterator<Item = (BodyPointer, BodyPointer)> {
         let pointer = |home, number| BodyPointer {
@@ -31,11 +39,11 @@ impl Homes {
     }
 }
 
-/// A segment that gets no more records.
+/// A segment that gets no more records, or the file of a staged body.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Sealed {
     pub id: u64,
-    /// Of its last record.
+    /// Of its last record, or of the one that names it.
     pub position: u64,
     pub bytes: u64,
     pub homes: Homes,

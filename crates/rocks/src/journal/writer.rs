@@ -3,6 +3,7 @@
 //! A record's head, which is all but its bodies, is put together in one buffer first. How both get to
 //! the disk is the output's business.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use super::pages::PAGE;
 use super::place::Place;
 use super::record::{FIRST, HEADER, Header, segment_header};
 use super::segment::{Homes, Sealed};
+use super::staged::{Claim, Claims, STAGED_FROM};
 use crate::chunk;
 
 /// By how much a new file grows at least.
@@ -58,12 +60,16 @@ struct Active {
 /// What became of a record.
 pub(crate) struct Appended {
     pub bytes: u64,
-    /// The segment that ended before it.
-    pub sealed: Option<Sealed>,
+    /// Of them, those of bodies.
+    pub bodies: u64,
+    /// The segment that ended before it, and the files of the staged bodies that it names.
+    pub sealed: Vec<Sealed>,
     /// Where it is.
     pub file: Arc<Handle>,
     /// How long its sync took, if there was one.
     pub sync: Duration,
+    /// The large bodies that were put, perhaps the last handles to them.
+    pub large: Vec<Bytes>,
 }
 
 impl Writer {
@@ -90,9 +96,10 @@ impl Writer {
     ) -> io::Result<Appended> {
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
-        let (bodies, checksums) = self.encode(sets, moves)?;
+        let claims = Claims::of(&self.files.staged, put_bodies(sets));
+        let (bodies, checksums) = self.encode(sets, moves, &claims)?;
         let length = self.buffer.len() as u64 + bodies;
-        let sealed = self.seal_if_full(length);
+        let mut sealed: Vec<_> = self.seal_if_full(length).into_iter().collect();
         let active = match self.active.take() {
             Some(active) => active,
             None => self.begin()?,
@@ -103,10 +110,12 @@ impl Writer {
         self.buffer[..HEADER].copy_from_slice(&header);
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
-        let bodies = bodies_of(sets, moves);
+        let bodies_in = bodies_of(sets, moves, &claims);
         self.output
-            .write(&active.file, active.end, &mut self.buffer, bodies)?;
-        place_bodies(active, first_body, &checksums, sets, moves);
+            .write(&active.file, active.end, &mut self.buffer, bodies_in)?;
+        let mut places = Places::new(active, first_body, checksums);
+        let large = places.put(sets, moves, &claims);
+        sealed.extend(places.staged(position));
         active.end += length;
         active.position = position;
         active.synced = false;
@@ -115,9 +124,11 @@ impl Writer {
         }
         Ok(Appended {
             bytes: length,
+            bodies,
             sealed,
             file: active.file.clone(),
             sync: Duration::ZERO,
+            large,
         })
     }
 
@@ -178,15 +189,21 @@ impl Writer {
 
     /// Puts all writes into the buffer, and returns how long the bodies are together and their
     /// checksums.
-    fn encode(&mut self, sets: &[WriteSet], moves: &Moves) -> io::Result<(u64, Vec<u32>)> {
-        let mut encoder = Encoder::new(&mut self.buffer);
+    fn encode(
+        &mut self,
+        sets: &[WriteSet],
+        moves: &Moves,
+        claims: &Claims,
+    ) -> io::Result<(u64, Vec<u32>)> {
+        let mut encoder = Encoder::new(&mut self.buffer, claims);
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             encoder.add(write).ok_or_else(too_long)?;
         }
         for (pointer, body) in moves {
             encoder.add_move(*pointer, body).ok_or_else(too_long)?;
         }
-        let bodies = bodies_of(sets, moves).map(|body| body.len() as u64).sum();
+        let bodies = bodies_of(sets, moves, claims);
+        let bodies = bodies.map(|body| body.len() as u64).sum();
         Ok((bodies, encoder.checksums))
     }
 }
@@ -237,39 +254,92 @@ impl Active {
 }
 
 /// All bodies of a record, in their order.
-fn bodies_of<'a>(sets: &'a [WriteSet], moves: &'a Moves) -> impl Iterator<Item = &'a Bytes> {
-    let put = sets.iter().flat_map(WriteSet::as_slice);
-    let put = put.filter_map(|write| match write {
-        Write::PutBody { body, .. } => Some(body),
-        _ => None,
-    });
+fn bodies_of<'a>(
+    sets: &'a [WriteSet],
+    moves: &'a Moves,
+    claims: &'a Claims,
+) -> impl Iterator<Item = &'a Bytes> {
+    let put = put_bodies(sets).filter(|body| claims.get(body).is_none());
     put.chain(moves.iter().map(|(_, body)| body))
 }
 
-/// Puts places where the bodies were. All of them share one allocation.
-fn place_bodies(
-    active: &mut Active,
-    first: u64,
-    checksums: &[u32],
-    sets: &mut [WriteSet],
-    moves: &mut Moves,
-) {
-    let mut values = Vec::with_capacity(chunk::PLACE * checksums.len());
-    let mut next = first;
-    for ((pointer, body), checksum) in bodies_mut(sets, moves).zip(checksums) {
-        let place = Place {
-            segment: active.id,
-            offset: next,
-            len: u32::try_from(body.len()).unwrap_or(u32::MAX),
-            checksum: *checksum,
-        };
-        next = place.end();
-        active.homes.add(pointer);
-        values.extend_from_slice(&chunk::encode_place(pointer, place));
+fn put_bodies(sets: &[WriteSet]) -> impl Iterator<Item = &Bytes> {
+    let put = sets.iter().flat_map(WriteSet::as_slice);
+    put.filter_map(|write| match write {
+        Write::PutBody { body, .. } => Some(body),
+        _ => None,
+    })
+}
+
+/// Where the bodies of a record are.
+struct Places<'a> {
+    active: &'a mut Active,
+    /// Where the next body of the record begins.
+    next: u64,
+    /// Of the bodies in the record that come.
+    checksums: std::vec::IntoIter<u32>,
+    /// Whose bodies are in files of their own.
+    staged: BTreeMap<u64, Sealed>,
+}
+
+impl<'a> Places<'a> {
+    fn new(active: &'a mut Active, first: u64, checksums: Vec<u32>) -> Self {
+        Self {
+            active,
+            next: first,
+            checksums: checksums.into_iter(),
+            staged: BTreeMap::new(),
+        }
     }
-    let mut values = Bytes::from(values);
-    for (_, body) in bodies_mut(sets, moves) {
-        *body = values.split_to(chunk::PLACE.min(values.len()));
+
+    /// Puts places where the bodies were, and returns the large ones of these. All places share one
+    /// allocation.
+    fn put(&mut self, sets: &mut [WriteSet], moves: &mut Moves, claims: &Claims) -> Vec<Bytes> {
+        let mut values = Vec::with_capacity(chunk::PLACE * self.checksums.len());
+        for (pointer, body) in bodies_mut(sets, moves) {
+            let place = match claims.get(body) {
+                Some(claim) => self.of_staged(pointer, claim),
+                None => self.of_next(pointer, body),
+            };
+            values.extend_from_slice(&chunk::encode_place(pointer, place));
+        }
+        let mut values = Bytes::from(values);
+        let mut large = Vec::new();
+        for (_, body) in bodies_mut(sets, moves) {
+            let place = values.split_to(chunk::PLACE.min(values.len()));
+            let body = std::mem::replace(body, place);
+            if body.len() >= STAGED_FROM {
+                large.push(body);
+            }
+        }
+        large
+    }
+
+    fn of_next(&mut self, pointer: BodyPointer, body: &Bytes) -> Place {
+        let place = Place {
+            segment: self.active.id,
+            offset: self.next,
+            len: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            checksum: self.checksums.next().unwrap_or_default(),
+        };
+        self.next = place.end();
+        self.active.homes.add(pointer);
+        place
+    }
+
+    fn of_staged(&mut self, pointer: BodyPointer, claim: Claim) -> Place {
+        let place = claim.place(pointer);
+        let file = self.staged.entry(place.segment);
+        let file = file.or_insert_with(|| Sealed::empty(place.segment));
+        file.bytes = place.end();
+        file.homes.add(pointer);
+        place
+    }
+
+    /// The files with staged bodies that the record `position` names.
+    fn staged(self, position: u64) -> impl Iterator<Item = Sealed> {
+        let files = self.staged.into_values();
+        files.map(move |file| Sealed { position, ..file })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::retention::Pace;
 mod backup;
 mod damage;
 mod shares;
+mod staged;
 
 const QUEUE: EntityId = EntityId(1);
 const MIB: usize = 1 << 20;

@@ -7,6 +7,7 @@ use super::tag;
 use crate::chunk;
 use crate::journal::Moves;
 use crate::journal::place::Place;
+use crate::journal::staged::is_staged;
 use crate::key::{self, Kind};
 use crate::value::{self, Fields};
 
@@ -25,6 +26,8 @@ pub(in crate::journal) struct Decoded {
     pub moves: Moves,
     /// Everything the record has, put or moved, in its order.
     pub bodies: Vec<Told>,
+    /// What was put and has a file of its own.
+    pub staged: Vec<Told>,
 }
 
 /// Reads what an [`Encoder`] wrote. `bodies_at` is where the record's bodies begin. Returns nothing
@@ -97,6 +100,10 @@ impl Decoder<'_> {
                 let body = self.place(pointer)?;
                 Write::PutBody { pointer, body }
             }
+            tag::PUT_STAGED_BODY => {
+                let body = self.staged_place(pointer)?;
+                Write::PutBody { pointer, body }
+            }
             tag::REMOVE_BODY => Write::RemoveBody { pointer },
             tag::SHARE_BODY => {
                 let copies = self.fields.u32()?;
@@ -130,6 +137,16 @@ impl Decoder<'_> {
         };
         self.next = place.end();
         self.decoded.bodies.push(Told { pointer, place });
+        Some(Bytes::copy_from_slice(&chunk::encode_place(pointer, place)))
+    }
+
+    /// The place of a body with a file of its own, as a value of the index.
+    fn staged_place(&mut self, pointer: BodyPointer) -> Option<Bytes> {
+        let place = Place::parse(&mut self.fields)?;
+        if !is_staged(place.segment) {
+            return None;
+        }
+        self.decoded.staged.push(Told { pointer, place });
         Some(Bytes::copy_from_slice(&chunk::encode_place(pointer, place)))
     }
 

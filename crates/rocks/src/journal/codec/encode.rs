@@ -1,23 +1,28 @@
 //! Encode: writes of a group, put behind each other.
 
+use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntityRow, EntryKey, Index, Part, SequenceNumber, Write};
 
 use super::tag;
 use crate::journal::place;
+use crate::journal::staged::Claims;
 use crate::value;
 
 /// Writes one after the other.
 pub(in crate::journal) struct Encoder<'a> {
     out: &'a mut Vec<u8>,
-    /// Of the bodies, in their order.
+    /// The bodies that are elsewhere already.
+    staged: &'a Claims,
+    /// Of the other bodies, in their order.
     pub checksums: Vec<u32>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Encoder<'a> {
-    pub fn new(out: &'a mut Vec<u8>) -> Self {
+    pub fn new(out: &'a mut Vec<u8>, staged: &'a Claims) -> Self {
         Self {
             out,
+            staged,
             checksums: Vec::new(),
             scratch: Vec::new(),
         }
@@ -48,7 +53,7 @@ impl<'a> Encoder<'a> {
                 part,
                 number,
             } => self.message(tag::REMOVE_MESSAGE, *entity, *part, *number),
-            Write::PutBody { pointer, body } => self.with_body(tag::PUT_BODY, *pointer, body)?,
+            Write::PutBody { pointer, body } => self.put_body(*pointer, body)?,
             Write::RemoveBody { pointer } => self.body(tag::REMOVE_BODY, *pointer),
             Write::ShareBody { pointer, copies } => {
                 self.body(tag::SHARE_BODY, *pointer);
@@ -110,6 +115,15 @@ impl<'a> Encoder<'a> {
     /// Adds that a body is here now, if it is still there at all.
     pub fn add_move(&mut self, pointer: BodyPointer, body: &[u8]) -> Option<()> {
         self.with_body(tag::MOVE_BODY, pointer, body)
+    }
+
+    fn put_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Option<()> {
+        let Some(claim) = self.staged.get(body) else {
+            return self.with_body(tag::PUT_BODY, pointer, body);
+        };
+        self.body(tag::PUT_STAGED_BODY, pointer);
+        self.out.extend_from_slice(&claim.place(pointer).encode());
+        Some(())
     }
 
     fn with_body(&mut self, tag: u8, pointer: BodyPointer, body: &[u8]) -> Option<()> {

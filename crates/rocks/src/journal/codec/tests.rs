@@ -1,5 +1,7 @@
 //! What is written comes back, and what is not ours is refused.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use store::{
@@ -10,6 +12,7 @@ use store::{
 use super::*;
 use crate::chunk;
 use crate::journal::place::{self, Place};
+use crate::journal::staged::{Claims, STAGED_FROM, Staged};
 
 const ENTITY: EntityId = EntityId(3);
 const NUMBER: SequenceNumber = SequenceNumber(4);
@@ -95,7 +98,8 @@ fn every_write() -> Vec<Write> {
 
 fn encoded(writes: &[Write], moved: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut encoder = Encoder::new(&mut out);
+    let none = Claims::default();
+    let mut encoder = Encoder::new(&mut out, &none);
     for write in writes {
         encoder.add(write).expect("it is short");
     }
@@ -140,6 +144,34 @@ fn bodies_come_back_as_places_one_behind_the_other() {
     };
     assert_eq!(decoded.set.into_vec(), [put]);
     assert_eq!(decoded.moves, [(POINTER, value(places[1]))]);
+}
+
+#[test]
+fn a_staged_body_comes_back_as_a_place_in_its_own_file() {
+    let staged = Arc::new(Staged::after(8));
+    let body = Bytes::from(vec![1; STAGED_FROM]);
+    let crc = crc32c::crc32c(&body);
+    let body = staged.ready(staged.begin(), body, crc).expect("it is new");
+    let claims = Claims::of(&staged, [&body].into_iter());
+    let place = claims.get(&body).expect("it is staged").place(POINTER);
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out, &claims);
+    let put = |body| Write::PutBody {
+        pointer: POINTER,
+        body,
+    };
+    encoder.add(&put(body)).expect("it is short");
+    assert!(encoder.checksums.is_empty());
+    let decoded = decode(&out, 7, 1_000).expect("ours");
+    assert!(decoded.bodies.is_empty());
+    assert_eq!(decoded.staged.len(), 1);
+    assert_eq!(decoded.staged[0].place, place);
+    let value = Bytes::copy_from_slice(&chunk::encode_place(POINTER, place));
+    assert_eq!(decoded.set.into_vec(), [put(value)]);
+    // A segment that holds such a place is none of ours.
+    let marked = out.len() - Place::BYTES;
+    out[marked] ^= 0x80;
+    assert!(decode(&out, 7, 1_000).is_none());
 }
 
 proptest! {

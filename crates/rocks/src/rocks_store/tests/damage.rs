@@ -47,11 +47,11 @@ fn crashed_store() -> TempDir {
 #[test]
 fn a_newer_format_is_refused_before_the_database_is_touched() {
     let directory = crashed_store();
-    fs::write(directory.path().join("format"), "railbus-store 3\n").expect("written");
+    fs::write(directory.path().join("format"), "railbus-store 4\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();
     assert_eq!(
         refused,
-        Some(StoreError::NewerFormat { found: 3, known: 2 })
+        Some(StoreError::NewerFormat { found: 4, known: 3 })
     );
     fs::write(directory.path().join("format"), "something else\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();
@@ -59,7 +59,7 @@ fn a_newer_format_is_refused_before_the_database_is_touched() {
         matches!(refused, Some(StoreError::Corrupt { .. })),
         "{refused:?}"
     );
-    fs::write(directory.path().join("format"), "railbus-store 2\n").expect("written");
+    fs::write(directory.path().join("format"), "railbus-store 3\n").expect("written");
     assert_eq!(numbers_in(&open(directory.path())).len(), 100);
 }
 

@@ -1,0 +1,82 @@
+//! Stage: writing a large body to a file of its own.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::PoisonError;
+
+use bytes::Bytes;
+use rustix::io::Errno;
+
+use super::Files;
+use crate::directory::sync_directory;
+use crate::journal::staged::PIECE;
+
+impl Files {
+    /// Makes `body` durable in a file of its own, and returns the same bytes as those that are there.
+    /// Blocks. What it returns has to be put as it is; see [`staged`](crate::journal::staged).
+    pub fn stage(&self, body: &Bytes) -> io::Result<Bytes> {
+        if self.staged.knows(body) {
+            return Ok(body.clone());
+        }
+        let id = self.staged.begin();
+        let staged = self.write_staged(id, body).and_then(|crc| {
+            let ready = self.staged.ready(id, body.clone(), crc);
+            ready.ok_or_else(|| ErrorKind::AlreadyExists.into())
+        });
+        if staged.is_err() {
+            self.staged.abandon(id);
+        }
+        staged
+    }
+
+    /// Returns the checksum of the bytes.
+    fn write_staged(&self, id: u64, body: &[u8]) -> io::Result<u32> {
+        let file = File::create_new(self.path(id))?;
+        take_room(&file, body.len() as u64)?;
+        let (mut crc, mut offset) = (0, 0);
+        for piece in body.chunks(PIECE) {
+            crc = crc32c::crc32c_append(crc, piece);
+            let _disk = self
+                .staged
+                .disk
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            #[cfg(test)]
+            self.staged
+                .hooks
+                .pass(crate::log::Sync::Now)
+                .map_err(io::Error::other)?;
+            file.write_all_at(piece, offset)?;
+            file.sync_data()?;
+            offset += piece.len() as u64;
+        }
+        sync_directory(&self.folder)?;
+        Ok(crc)
+    }
+
+    /// Removes the staged files that no record will name.
+    pub fn remove_abandoned(&self) -> io::Result<()> {
+        let mut removed = Ok(());
+        for id in self.staged.take_abandoned() {
+            match fs::remove_file(self.path(id)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    self.staged.abandon(id);
+                    removed = Err(error);
+                }
+                _ => self.staged.forget(id),
+            }
+        }
+        removed
+    }
+}
+
+/// Takes the place for `len` bytes on the disk, so that there is room for all of them or none.
+fn take_room(file: &File, len: u64) -> io::Result<()> {
+    let flags = rustix::fs::FallocateFlags::empty();
+    match rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, len)) {
+        // Not every file system can. Then it grows as it is written.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

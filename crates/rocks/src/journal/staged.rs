@@ -1,0 +1,304 @@
+//! Staged: large bodies that are on the disk before the record that names them.
+//!
+//! In a record such a body would have every commit behind it wait until all of it is written. So
+//! whoever has one hands it over first, in a thread of its own. It goes to a file of its own, a piece
+//! at a time, and comes back as the same bytes in memory: when those are put, the record says where
+//! they are. They are known by where they lie in memory, which is theirs as long as a copy of the
+//! handle lives; a slice of them is not known, and is written as any body.
+//!
+//! Invariant: at most one record names a staged file, and only one that comes after all of the file
+//! is durable. When the last handle goes before that, so does the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use store::BodyPointer;
+
+use super::place::{self, Place};
+
+/// Bodies from this size on are worth a file: what that costs (about two syncs of a directory and
+/// an inode) is little beside writing them, and a commit with one that is smaller keeps those behind
+/// it waiting no longer than a group that is full.
+pub(crate) const STAGED_FROM: usize = 4 << 20;
+/// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
+/// this before it.
+pub(super) const PIECE: usize = 1 << 20;
+/// Set in the number of a staged file, so that it is never taken for a segment.
+const MARK: u64 = 1 << 63;
+
+/// Whether this is the id of a staged file.
+pub(crate) fn is_staged(id: u64) -> bool {
+    id & MARK != 0
+}
+
+/// The id of the staged file with this number, and the other way round.
+pub(super) fn flip(number: u64) -> u64 {
+    number ^ MARK
+}
+
+/// A body in a file of its own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Claim {
+    id: u64,
+    len: u32,
+    /// Of the bytes alone.
+    crc: u32,
+}
+
+impl Claim {
+    /// Where it is, as the body of a message.
+    pub fn place(&self, pointer: BodyPointer) -> Place {
+        Place {
+            segment: self.id,
+            offset: 0,
+            len: self.len,
+            checksum: place::checksum_of(pointer, self.crc, self.len as usize),
+        }
+    }
+}
+
+/// The staged bodies that no record names.
+#[derive(Default)]
+pub(crate) struct Staged {
+    state: Mutex<State>,
+    /// Held for each piece, so that there is one at a time.
+    pub(super) disk: Mutex<()>,
+    #[cfg(test)]
+    pub hooks: crate::hooks::Hooks,
+}
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    /// What can be put, by where it begins in memory.
+    ready: BTreeMap<usize, Claim>,
+    /// All of them, and those that are being written.
+    unnamed: BTreeSet<u64>,
+    /// Those of them that will never be put.
+    abandoned: Vec<u64>,
+}
+
+impl Staged {
+    /// None that was there had a greater number than `last`.
+    pub fn after(last: u64) -> Self {
+        let staged = Self::default();
+        staged.lock().last = last;
+        staged
+    }
+
+    /// These ids have been given to others.
+    pub fn skip(&self, ids: impl Iterator<Item = u64>) {
+        let greatest = ids.filter(|id| is_staged(*id)).map(flip).max();
+        let mut state = self.lock();
+        state.last = state.last.max(greatest.unwrap_or(0));
+    }
+
+    /// The id of a file that is about to be written.
+    pub(super) fn begin(&self) -> u64 {
+        let mut state = self.lock();
+        state.last = state.last.saturating_add(1);
+        let id = flip(state.last);
+        state.unnamed.insert(id);
+        id
+    }
+
+    /// The file is durable: a handle for its body.
+    pub(super) fn ready(self: &Arc<Self>, id: u64, body: Bytes, crc: u32) -> Option<Bytes> {
+        let len = u32::try_from(body.len()).ok()?;
+        let mut state = self.lock();
+        let at = address(&body);
+        if state.ready.contains_key(&at) {
+            // The same bytes were handed over twice at once.
+            return None;
+        }
+        state.ready.insert(at, Claim { id, len, crc });
+        drop(state);
+        Some(Bytes::from_owner(Handle {
+            body,
+            id,
+            staged: Arc::clone(self),
+        }))
+    }
+
+    /// Whether `body` is one already.
+    pub(super) fn knows(&self, body: &Bytes) -> bool {
+        self.lock().ready.contains_key(&address(body))
+    }
+
+    /// A record is about to say where `body` is, if it is one of them. No other record will.
+    fn claim(&self, body: &Bytes) -> Option<Claim> {
+        let mut state = self.lock();
+        let at = address(body);
+        let claim = *state.ready.get(&at)?;
+        if claim.len as usize != body.len() {
+            return None;
+        }
+        state.ready.remove(&at);
+        state.unnamed.remove(&claim.id);
+        Some(claim)
+    }
+
+    /// Nobody will put this one.
+    pub(super) fn abandon(&self, id: u64) {
+        self.lock().abandoned.push(id);
+    }
+
+    /// Those that nobody will put; each is told once.
+    pub(super) fn take_abandoned(&self) -> Vec<u64> {
+        std::mem::take(&mut self.lock().abandoned)
+    }
+
+    /// The file is gone.
+    pub(super) fn forget(&self, id: u64) {
+        self.lock().unnamed.remove(&id);
+    }
+
+    /// Whether a record may name the file, be it an old one.
+    pub(super) fn is_named(&self, id: u64) -> bool {
+        !self.lock().unnamed.contains(&id)
+    }
+
+    /// Whether there is any that may be abandoned.
+    pub fn has_unnamed(&self) -> bool {
+        !self.lock().unnamed.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The staged bodies that one record names.
+#[derive(Default)]
+pub(crate) struct Claims(BTreeMap<usize, Claim>);
+
+impl Claims {
+    /// Claims those of `bodies` that are staged.
+    pub fn of<'a>(staged: &Staged, bodies: impl Iterator<Item = &'a Bytes>) -> Self {
+        let mut claims = Self::default();
+        for body in bodies.filter(|body| body.len() >= STAGED_FROM) {
+            if claims.get(body).is_none()
+                && let Some(claim) = staged.claim(body)
+            {
+                claims.0.insert(address(body), claim);
+            }
+        }
+        claims
+    }
+
+    /// What was claimed for `body`.
+    pub fn get(&self, body: &Bytes) -> Option<Claim> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let claim = self.0.get(&address(body)).copied();
+        claim.filter(|claim| claim.len as usize == body.len())
+    }
+}
+
+fn address(body: &Bytes) -> usize {
+    body.as_ptr().addr()
+}
+
+/// Keeps the bytes where they are.
+struct Handle {
+    body: Bytes,
+    id: u64,
+    staged: Arc<Staged>,
+}
+
+impl AsRef<[u8]> for Handle {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut state = self.staged.lock();
+        let at = address(&self.body);
+        // Otherwise a record names it.
+        if state
+            .ready
+            .get(&at)
+            .is_some_and(|claim| claim.id == self.id)
+        {
+            state.ready.remove(&at);
+            state.abandoned.push(self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn large(byte: u8) -> Bytes {
+        Bytes::from(vec![byte; STAGED_FROM])
+    }
+
+    fn stage(staged: &Arc<Staged>, body: Bytes) -> Bytes {
+        let id = staged.begin();
+        let crc = crc32c::crc32c(&body);
+        staged.ready(id, body, crc).expect("it is new")
+    }
+
+    #[test]
+    fn a_body_is_known_as_a_whole_and_to_one_record_only() {
+        let staged = Arc::new(Staged::after(6));
+        let body = stage(&staged, large(1));
+        let other = large(1);
+        let part = body.slice(..STAGED_FROM - 1);
+        assert!(staged.claim(&other).is_none() && staged.claim(&part).is_none());
+        let copy = body.clone();
+        let claims = Claims::of(&staged, [&body, &copy, &other].into_iter());
+        let claim = claims.get(&copy).expect("it is staged");
+        assert_eq!((claim.id, claim.len as usize), (flip(7), STAGED_FROM));
+        assert!(claims.get(&other).is_none());
+        assert!(staged.claim(&body).is_none(), "it has its record");
+        drop((body, copy));
+        assert_eq!(staged.take_abandoned(), []);
+        assert!(!staged.has_unnamed());
+    }
+
+    #[test]
+    fn a_body_that_nobody_puts_is_abandoned_with_its_last_handle() {
+        let staged = Arc::new(Staged::after(0));
+        let body = stage(&staged, large(1));
+        let copy = body.clone();
+        drop(body);
+        assert_eq!(staged.take_abandoned(), []);
+        drop(copy);
+        assert!(staged.has_unnamed() && !staged.is_named(flip(1)));
+        assert_eq!(staged.take_abandoned(), [flip(1)]);
+        staged.forget(flip(1));
+        assert!(!staged.has_unnamed());
+    }
+
+    #[test]
+    fn bytes_that_are_handed_over_again_stay_those_they_are() {
+        let staged = Arc::new(Staged::after(0));
+        let body = stage(&staged, large(1));
+        assert!(staged.knows(&body));
+        let again = staged.begin();
+        assert_eq!(staged.ready(again, body.clone(), 0), None);
+        let claim = staged.claim(&body).expect("as it was");
+        assert_eq!(claim.id, flip(1));
+    }
+
+    #[test]
+    fn the_checksum_of_a_place_is_that_of_the_body_under_its_key() {
+        let staged = Arc::new(Staged::after(0));
+        let body = stage(&staged, large(3));
+        let pointer = BodyPointer {
+            home: store::EntityId(4),
+            number: store::SequenceNumber(5),
+        };
+        let claim = staged.claim(&body).expect("it is staged");
+        assert_eq!(
+            claim.place(pointer).checksum,
+            place::checksum(pointer, &body)
+        );
+    }
+}
