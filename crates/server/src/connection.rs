@@ -1,7 +1,8 @@
 //! Connection: one AMQP stream and its client of the dialect.
 //!
 //! Each round waits for something to happen, then hears what the broker says, reads what is there,
-//! sends the shard all commands as one batch and writes what can be written. Writing never waits,
+//! sends the shard all commands as one batch (large messages and what is said after them wait for
+//! the store, see [`staging`](crate::staging)) and writes what can be written. Writing never waits,
 //! so a peer that does not read still has its settlements taken in and its time-outs kept; what
 //! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
 
@@ -10,7 +11,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::Output;
+use broker::{Command, Output};
 use bytes::{Buf, BytesMut};
 use servicebus::Client;
 use tokio::io::Interest;
@@ -22,6 +23,7 @@ use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
 use crate::options::Limits;
 use crate::shard::{Directories, Message};
+use crate::staging::Staging;
 use crate::stream::Stream;
 
 /// Reads in one round; then it is somebody else's turn.
@@ -38,6 +40,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// What ended a wait.
 enum Cause {
     Heard(usize),
+    Staged(Vec<Command>),
     Entities,
     Socket,
     Alarm,
@@ -52,6 +55,7 @@ pub struct Connection<S> {
     heard: Vec<Vec<Output>>,
     directories: Directories,
     input: Input,
+    staging: Staging,
     share: Share,
     house: Arc<House>,
     /// Those that held when it came.
@@ -62,6 +66,8 @@ pub struct Connection<S> {
     unwritten: usize,
     /// Credentials of the peer that were refused and are counted.
     refused_credentials: u64,
+    /// There was something to read for all of the last round.
+    has_more: bool,
     /// The peer has sent its last byte.
     input_ended: bool,
     /// The socket is of no use any more.
@@ -87,6 +93,7 @@ impl<S: Stream> Connection<S> {
             heard: Vec::new(),
             directories,
             input: Input::new(early),
+            staging: Staging::new(house.stager.clone()),
             share,
             stopping: house.stopping.clone(),
             limits: house.limits(),
@@ -94,6 +101,7 @@ impl<S: Stream> Connection<S> {
             said_goodbye: false,
             unwritten: 0,
             refused_credentials: 0,
+            has_more: false,
             input_ended: false,
             is_gone: false,
         }
@@ -111,11 +119,12 @@ impl<S: Stream> Connection<S> {
             self.count_told();
             self.write();
             self.submit().await;
-            if self.client.is_slow() {
+            if self.client.is_slow() || self.has_more {
                 tokio::task::yield_now().await;
             }
         }
         self.count_told();
+        self.finish_staging().await;
         if !self.is_gone {
             // Allocated when it comes to that: an idle connection keeps no room for its end.
             Box::pin(self.linger()).await;
@@ -130,6 +139,7 @@ impl<S: Stream> Connection<S> {
             biased;
             count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
             Ok(()) = self.directories.changed() => Cause::Entities,
+            commands = self.staging.next() => Cause::Staged(commands),
             _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
             () = alarm.as_mut() => Cause::Alarm,
             _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
@@ -138,6 +148,7 @@ impl<S: Stream> Connection<S> {
             // The shard has ended, and with it everything.
             Cause::Heard(0) => self.is_gone = true,
             Cause::Heard(_) | Cause::Socket => {}
+            Cause::Staged(commands) => self.tell(commands).await,
             Cause::Entities => self.directories.mark_changed(),
             Cause::Alarm => self.handle_alarm(),
             Cause::Stop => self.say_goodbye(),
@@ -195,6 +206,7 @@ impl<S: Stream> Connection<S> {
         self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
+            && !self.staging.is_full()
     }
 
     /// Tells the client of entities that have changed, before it hears or reads anything that was
@@ -241,6 +253,7 @@ impl<S: Stream> Connection<S> {
 
     fn read(&mut self) {
         self.account();
+        let mut reads = 0;
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
             if !self.may_read() {
@@ -253,6 +266,7 @@ impl<S: Stream> Connection<S> {
             let most = if is_slow { SLOW_READ } else { usize::MAX };
             match self.input.read(&mut self.stream, most) {
                 Read::Some(count) => {
+                    reads += 1;
                     self.house.counts.received_bytes.add(count as u64);
                     let now = self.house.clock.moment();
                     self.client.handle_input(now, self.input.buffer());
@@ -269,6 +283,7 @@ impl<S: Stream> Connection<S> {
             self.account();
             self.shed(partial_before);
         }
+        self.has_more = reads == READS_PER_ROUND;
         self.input.rest();
     }
 
@@ -295,9 +310,26 @@ impl<S: Stream> Connection<S> {
         if commands.is_empty() {
             return;
         }
-        let batch = Message::Commands(std::mem::take(commands));
+        let commands = std::mem::take(commands);
+        let commands = self.staging.pass(commands);
+        self.tell(commands).await;
+    }
+
+    async fn tell(&mut self, commands: Vec<Command>) {
+        if commands.is_empty() {
+            return;
+        }
+        let batch = Message::Commands(commands);
         if self.house.inbox.send(batch).await.is_err() {
             self.is_gone = true;
+        }
+    }
+
+    /// Hands on what has arrived, for the peer may have said goodbye without waiting for answers.
+    async fn finish_staging(&mut self) {
+        while !self.staging.is_idle() {
+            let commands = self.staging.next().await;
+            self.tell(commands).await;
         }
     }
 

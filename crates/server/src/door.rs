@@ -16,6 +16,7 @@ use std::time::Duration;
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
 use servicebus::{Client, Directory, Moment};
+use store::Stager;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -56,6 +57,8 @@ pub struct House {
     pub plain: Plain,
     pub backups: Option<Backups>,
     pub inbox: Inbox,
+    /// For large messages.
+    pub stager: Option<Arc<dyn Stager>>,
     pub next_connection: AtomicU64,
     /// Whether the server stops.
     pub stopping: watch::Receiver<bool>,

@@ -28,6 +28,7 @@ pub mod rules;
 mod server;
 mod setup;
 mod shard;
+mod staging;
 mod stream;
 mod tls;
 mod told;

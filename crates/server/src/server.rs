@@ -82,6 +82,7 @@ impl Prepared {
         let shard = Shard::open(options.broker.clone(), store, clock.now())?;
         let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
         let directories = directory.subscribe();
+        let stager = shard.store().stager();
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
         let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
         let shard = tokio::spawn(task.run());
@@ -118,6 +119,7 @@ impl Prepared {
             plain: options.plain,
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             inbox: inbox.clone(),
+            stager,
             next_connection: AtomicU64::new(1),
             stopping,
             inside,

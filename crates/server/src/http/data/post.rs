@@ -17,6 +17,7 @@ use super::{Response, carry_through, closed, empty};
 use crate::budget::Share;
 use crate::desk::Desk;
 use crate::door::House;
+use crate::staging::staged;
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
 const ENVELOPE: u64 = 1 << 20;
@@ -96,6 +97,8 @@ async fn send(entity: &Entity, messages: Vec<Message>, house: &House) -> Result<
         entity: entity.id,
         messages,
     };
+    let command = staged(command, house.stager.as_ref()).await;
+    let command = command.ok_or_else(Error::unavailable)?;
     desk.tell(vec![command]).await.map_err(closed)?;
     let said = desk.hear().await.map_err(closed)?;
     desk.leave().await;
