@@ -24,7 +24,7 @@ use shop::{NAMESPACE, REQUEST, START, Shop, message};
 const HOUR: u64 = 3_600_000;
 /// Bodies from here on are kept in files of their own.
 const BLOB: usize = 17 << 10;
-/// Bodies from here on are kept in pieces.
+/// Bodies from here on are kept in pieces, or in files of their own again.
 const LARGE: usize = (1 << 20) + 1;
 
 fn stores() -> PathBuf {
@@ -63,10 +63,14 @@ fn incoming(subject: &str, body: &[u8]) -> Incoming {
 }
 
 fn send(shop: &mut Shop, path: &str, incoming: Incoming) -> SequenceNumber {
+    let payload = shop.stage(incoming.payload);
     let said = shop.tell(Command::Send {
         request: REQUEST,
         entity: shop.id(path),
-        messages: vec![incoming],
+        messages: vec![Incoming {
+            payload,
+            ..incoming
+        }],
     });
     let sent = said.iter().find_map(|output| match output {
         Output::Sent { result, .. } => result.clone().ok(),

@@ -148,7 +148,8 @@ impl Files {
         let path = self.path(id);
         let opened = Handle::open(&path, File::options().read(true), self.access);
         let file = unless_gone(opened)?.map(Arc::new);
-        if let Some(file) = &file {
+        // There is one body in a staged one.
+        if let Some(file) = file.as_ref().filter(|_| !is_staged(id)) {
             self.remember(id, file);
         }
         Ok(file)

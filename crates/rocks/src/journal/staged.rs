@@ -17,10 +17,9 @@ use store::BodyPointer;
 
 use super::place::{self, Place};
 
-/// Bodies from this size on are worth a file: what that costs (about two syncs of a directory and
-/// an inode) is little beside writing them, and a commit with one that is smaller keeps those behind
-/// it waiting no longer than a group that is full.
-pub(crate) const STAGED_FROM: usize = 4 << 20;
+/// Bodies from this size on have files of their own. That costs a few syncs more, which is little beside
+/// writing as much; and most queues take no messages that large at all.
+pub(crate) const STAGED_FROM: usize = 1 << 20;
 /// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
 /// this before it.
 pub(super) const PIECE: usize = 1 << 20;
@@ -114,7 +113,7 @@ impl Staged {
         }
         state.ready.insert(at, Claim { id, len, crc });
         drop(state);
-        Some(Bytes::from_owner(Handle {
+        Some(Bytes::from_owner(Keeper {
             body,
             id,
             staged: Arc::clone(self),
@@ -202,19 +201,19 @@ fn address(body: &Bytes) -> usize {
 }
 
 /// Keeps the bytes where they are.
-struct Handle {
+struct Keeper {
     body: Bytes,
     id: u64,
     staged: Arc<Staged>,
 }
 
-impl AsRef<[u8]> for Handle {
+impl AsRef<[u8]> for Keeper {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl Drop for Handle {
+impl Drop for Keeper {
     fn drop(&mut self) {
         let mut state = self.staged.lock();
         let at = address(&self.body);

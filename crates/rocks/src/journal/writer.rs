@@ -110,9 +110,9 @@ impl Writer {
         self.buffer[..HEADER].copy_from_slice(&header);
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
-        let bodies_in = bodies_of(sets, moves, &claims);
+        let written = bodies_of(sets, moves, &claims);
         self.output
-            .write(&active.file, active.end, &mut self.buffer, bodies_in)?;
+            .write(&active.file, active.end, &mut self.buffer, written)?;
         let mut places = Places::new(active, first_body, checksums);
         let large = places.put(sets, moves, &claims);
         sealed.extend(places.staged(position));
