@@ -295,7 +295,14 @@ fn join(collected: &mut BytesMut, last: Bytes) -> Bytes {
         return last;
     }
     collected.extend_from_slice(&last);
-    std::mem::take(collected).freeze()
+    let whole = std::mem::take(collected);
+    if whole.capacity() / 2 <= whole.len() {
+        return whole.freeze();
+    }
+    // It got more room than it has needed, and may be kept for long.
+    let mut whole = Vec::from(whole);
+    whole.shrink_to_fit();
+    Bytes::from(whole)
 }
 
 /// Keeps a delivery until the owner answers; returns what it costs.

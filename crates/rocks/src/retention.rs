@@ -31,6 +31,11 @@ const FEW_BYTES: u64 = 4;
 const WORTH_A_FLUSH: u64 = 4;
 /// What a segment counts then.
 const WEIGHT: u64 = 256;
+/// Large bodies that are looked at in one go, and the bytes and files of them that go in one go: readers
+/// wait meanwhile.
+const MOST_STAGED: usize = 1_024;
+const MOST_BYTES_GIVEN_UP: u64 = 64 << 20;
+const MOST_GIVEN_UP: usize = 64;
 /// For so long files do not go because somebody reads.
 const HINDERED: Duration = Duration::from_secs(2);
 
@@ -64,6 +69,8 @@ pub(crate) struct Retention {
     segments: BTreeMap<u64, Kept>,
     /// What was applied last.
     applied: u64,
+    /// The large body that was looked at last, unless all were.
+    staged_until: u64,
     /// The segment that was counted last, and when.
     counted: (u64, Instant),
     /// What had been applied when a flush was asked for; it becomes permanent.
@@ -127,6 +134,7 @@ impl Retention {
             segment_bytes,
             segments: BTreeMap::new(),
             applied,
+            staged_until: 0,
             counted: (0, Instant::now()),
             pace: Pace::default(),
             flushing: 0,
@@ -167,13 +175,27 @@ impl Retention {
         }
         self.looked_at = Instant::now();
         let permanent = self.database.permanent_position()?;
-        for kept in self.segments.values_mut() {
+        let mut staged = 0;
+        let looked_at = std::mem::take(&mut self.staged_until);
+        for (id, kept) in &mut self.segments {
+            if kept.is_staged() {
+                if *id <= looked_at {
+                    continue;
+                }
+                staged += 1;
+                if staged > MOST_STAGED {
+                    break;
+                }
+                self.staged_until = *id;
+                kept.judged_at = self.applied;
+            }
             if kept.dead_at.is_none() && !is_alive(kept, &self.database, MOST_ROWS)? {
                 kept.dead_at = Some(self.applied);
             }
-            if kept.is_staged() {
-                kept.judged_at = self.applied;
-            }
+        }
+        if staged <= MOST_STAGED {
+            // From the first again, the next time.
+            self.staged_until = 0;
         }
         self.give_up(permanent)?;
         let (mut waiting, mut newest) = (0, 0);
@@ -256,7 +278,16 @@ impl Retention {
         };
         self.hindered = None;
         let mut batch = WriteBatch::default();
-        for (id, _) in self.segments.extract_if(.., |_, kept| is_gone(kept)) {
+        let (mut bytes, mut count) = (0_u64, 0);
+        let may_go = |_: &u64, kept: &mut Kept| {
+            let goes = is_gone(kept) && bytes < MOST_BYTES_GIVEN_UP && count < MOST_GIVEN_UP;
+            if goes && kept.is_staged() {
+                bytes = bytes.saturating_add(kept.sealed.bytes);
+                count += 1;
+            }
+            goes
+        };
+        for (id, _) in self.segments.extract_if(.., may_go) {
             let given_up = self.files.give_up(id, self.segment_bytes);
             given_up.map_err(|error| StoreError::Io(format!("giving up segment {id}: {error}")))?;
             batch.delete_cf(self.database.families().state, key::segment(id));

@@ -157,6 +157,7 @@ impl RocksStore {
     }
 
     fn finish(&mut self) {
+        self.opened.files.staged.close();
         self.submissions = None;
         for thread in self.threads.drain(..) {
             // It reports a panic of its own as a failure.

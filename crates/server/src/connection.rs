@@ -93,7 +93,7 @@ impl<S: Stream> Connection<S> {
             heard: Vec::new(),
             directories,
             input: Input::new(early),
-            staging: Staging::new(house.stager.clone()),
+            staging: Staging::new(house.gate.clone()),
             share,
             stopping: house.stopping.clone(),
             limits: house.limits(),
@@ -137,9 +137,9 @@ impl<S: Stream> Connection<S> {
         let interest = self.interest();
         let cause = tokio::select! {
             biased;
+            commands = self.staging.next() => Cause::Staged(commands),
             count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
             Ok(()) = self.directories.changed() => Cause::Entities,
-            commands = self.staging.next() => Cause::Staged(commands),
             _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
             () = alarm.as_mut() => Cause::Alarm,
             _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,

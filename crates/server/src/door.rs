@@ -16,7 +16,6 @@ use std::time::Duration;
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
 use servicebus::{Client, Directory, Moment};
-use store::Stager;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -34,6 +33,7 @@ use crate::http::backups::Backups;
 use crate::http::{self, Upgraded, Way};
 use crate::options::{Certificate, Limits, Plain};
 use crate::shard::{Directories, Inbox, Message};
+use crate::staging::Gate;
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
@@ -58,7 +58,7 @@ pub struct House {
     pub backups: Option<Backups>,
     pub inbox: Inbox,
     /// For large messages.
-    pub stager: Option<Arc<dyn Stager>>,
+    pub gate: Option<Gate>,
     pub next_connection: AtomicU64,
     /// Whether the server stops.
     pub stopping: watch::Receiver<bool>,

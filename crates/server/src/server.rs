@@ -27,6 +27,7 @@ use crate::options::Options;
 use crate::plan::Refused;
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
+use crate::staging::Gate;
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +83,7 @@ impl Prepared {
         let shard = Shard::open(options.broker.clone(), store, clock.now())?;
         let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
         let directories = directory.subscribe();
-        let stager = shard.store().stager();
+        let gate = shard.store().stager().map(Gate::new);
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
         let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
         let shard = tokio::spawn(task.run());
@@ -119,7 +120,7 @@ impl Prepared {
             plain: options.plain,
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             inbox: inbox.clone(),
-            stager,
+            gate,
             next_connection: AtomicU64::new(1),
             stopping,
             inside,

@@ -9,25 +9,55 @@ use std::sync::Arc;
 
 use broker::{Command, Incoming, Operation};
 use store::Stager;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
 /// Commands that may wait before the peer is no longer read.
 const MOST_HELD: usize = 1_024;
 
+/// The way of large messages to the store: one command at a time, in the order in which they came, so
+/// that those that read always have threads, and what is free on the disk is not given twice.
+#[derive(Clone)]
+pub struct Gate {
+    stager: Arc<dyn Stager>,
+    turn: Arc<Semaphore>,
+}
+
+impl Gate {
+    /// To the store that `stager` belongs to.
+    pub fn new(stager: Arc<dyn Stager>) -> Self {
+        Self {
+            stager,
+            turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    fn has_to_pass(&self, command: &Command) -> bool {
+        is_large(command, self.stager.least())
+    }
+
+    async fn pass(self, command: Command) -> Result<Command, JoinError> {
+        // It is never closed.
+        let _turn = self.turn.acquire().await.ok();
+        let stager = self.stager;
+        tokio::task::spawn_blocking(move || stage(command, &*stager)).await
+    }
+}
+
 /// The commands of one connection on their way to the shard.
 pub struct Staging {
-    stager: Option<Arc<dyn Stager>>,
+    gate: Option<Gate>,
     /// The first one that waits.
-    under_way: Option<JoinHandle<Command>>,
+    under_way: Option<JoinHandle<Result<Command, JoinError>>>,
     /// Those behind it.
     held: Vec<Command>,
 }
 
 impl Staging {
     /// With nothing on its way.
-    pub fn new(stager: Option<Arc<dyn Stager>>) -> Self {
+    pub fn new(gate: Option<Gate>) -> Self {
         Self {
-            stager,
+            gate,
             under_way: None,
             held: Vec::new(),
         }
@@ -39,17 +69,16 @@ impl Staging {
             self.held.append(&mut commands);
             return Vec::new();
         }
-        let Some(stager) = &self.stager else {
+        let Some(gate) = &self.gate else {
             return commands;
         };
-        let least = stager.least();
-        let Some(first) = commands.iter().position(|command| is_large(command, least)) else {
+        let first = commands.iter().position(|it| gate.has_to_pass(it));
+        let Some(first) = first else {
             return commands;
         };
         self.held = commands.split_off(first + 1);
         if let Some(large) = commands.pop() {
-            let stager = Arc::clone(stager);
-            self.under_way = Some(tokio::task::spawn_blocking(move || stage(large, &*stager)));
+            self.under_way = Some(tokio::spawn(gate.clone().pass(large)));
         }
         commands
     }
@@ -62,7 +91,7 @@ impl Staging {
         };
         let staged = under_way.await;
         self.under_way = None;
-        let mut commands: Vec<_> = ended(staged).into_iter().collect();
+        let mut commands: Vec<_> = ended(staged.flatten()).into_iter().collect();
         let held = std::mem::take(&mut self.held);
         commands.append(&mut self.pass(held));
         commands
@@ -80,12 +109,11 @@ impl Staging {
 }
 
 /// A command that came alone, once the store has its large messages.
-pub async fn staged(command: Command, stager: Option<&Arc<dyn Stager>>) -> Option<Command> {
-    let Some(stager) = stager.filter(|stager| is_large(&command, stager.least())) else {
-        return Some(command);
-    };
-    let stager = Arc::clone(stager);
-    ended(tokio::task::spawn_blocking(move || stage(command, &*stager)).await)
+pub async fn staged(command: Command, gate: Option<&Gate>) -> Option<Command> {
+    match gate.filter(|gate| gate.has_to_pass(&command)) {
+        Some(gate) => ended(gate.clone().pass(command).await),
+        None => Some(command),
+    }
 }
 
 /// What a thread has come back with: nothing if the server has no threads any more, since it stops.

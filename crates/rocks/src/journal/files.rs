@@ -203,7 +203,11 @@ impl Files {
         let staged = self.staged()?.into_iter();
         let named = staged.filter(|id| self.staged.is_named(*id));
         for id in self.segments()?.into_iter().chain(named) {
-            self.link(id, folder)?;
+            match self.link(id, folder) {
+                // It was abandoned meanwhile.
+                Err(error) if is_staged(id) && error.kind() == ErrorKind::NotFound => {}
+                linked => linked?,
+            }
         }
         sync_directory(folder)
     }

@@ -19,7 +19,7 @@ use super::place::{self, Place};
 
 /// Bodies from this size on have files of their own. That costs a few syncs more, which is little beside
 /// writing as much; and most queues take no messages that large at all.
-pub(crate) const STAGED_FROM: usize = 1 << 20;
+pub(crate) const STAGED_FROM: usize = 4 << 20;
 /// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
 /// this before it.
 pub(super) const PIECE: usize = 1 << 20;
@@ -69,6 +69,8 @@ pub(crate) struct Staged {
 
 #[derive(Default)]
 struct State {
+    /// Nothing is written any more.
+    closing: bool,
     last: u64,
     /// What can be put, by where it begins in memory.
     ready: BTreeMap<usize, Claim>,
@@ -91,6 +93,16 @@ impl Staged {
         let greatest = ids.filter(|id| is_staged(*id)).map(flip).max();
         let mut state = self.lock();
         state.last = state.last.max(greatest.unwrap_or(0));
+    }
+
+    /// The store is about to be closed: what is being written need not be written to its end.
+    pub fn close(&self) {
+        self.lock().closing = true;
+    }
+
+    /// Whether the store is about to be closed.
+    pub(super) fn is_closing(&self) -> bool {
+        self.lock().closing
     }
 
     /// The id of a file that is about to be written.

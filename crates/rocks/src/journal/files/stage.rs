@@ -36,6 +36,9 @@ impl Files {
         take_room(&file, body.len() as u64)?;
         let (mut crc, mut offset) = (0, 0);
         for piece in body.chunks(PIECE) {
+            if self.staged.is_closing() {
+                return Err(io::Error::other("the store is being closed"));
+            }
             crc = crc32c::crc32c_append(crc, piece);
             let _disk = self
                 .staged

@@ -9,7 +9,7 @@ use store::{Query, Stager, StoredMessage, Write};
 use super::*;
 use crate::journal::STAGED_FROM;
 
-const LARGE: usize = 4 * STAGED_FROM + 1_000;
+const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 
 /// The files of staged bodies.
 fn staged_files(root: &Path) -> Vec<PathBuf> {

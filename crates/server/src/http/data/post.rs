@@ -97,7 +97,7 @@ async fn send(entity: &Entity, messages: Vec<Message>, house: &House) -> Result<
         entity: entity.id,
         messages,
     };
-    let command = staged(command, house.stager.as_ref()).await;
+    let command = staged(command, house.gate.as_ref()).await;
     let command = command.ok_or_else(Error::unavailable)?;
     desk.tell(vec![command]).await.map_err(closed)?;
     let said = desk.hear().await.map_err(closed)?;
