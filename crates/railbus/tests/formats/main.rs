@@ -24,7 +24,8 @@ use shop::{NAMESPACE, REQUEST, START, Shop, message};
 const HOUR: u64 = 3_600_000;
 /// Bodies from here on are kept in files of their own.
 const BLOB: usize = 17 << 10;
-/// Bodies from here on are kept in pieces, or in files of their own again.
+/// Bodies from here on are kept in pieces, or in files of their own again: format 3 began with these; now they
+/// are those of 4 MiB, so only the store that is kept has one.
 const LARGE: usize = (1 << 20) + 1;
 
 fn stores() -> PathBuf {
