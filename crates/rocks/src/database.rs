@@ -22,6 +22,9 @@ use crate::value;
 
 /// Flushed after so many range deletions, since reads of a memtable walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
+/// Seconds in which a table of the last level is not written again only because it could be simpler.
+/// Most are gone by then.
+const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
 /// Small enough that a settled stretch holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;
 /// Open tables at a time; the rest of the descriptors is for connections.
@@ -192,18 +195,26 @@ fn database_options(options: &Options) -> rocksdb::Options {
 
 fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Options {
     let mut family = parsed(&format!(
-        "memtable_max_range_deletions={MEMTABLE_RANGE_DELETIONS}"
+        "memtable_max_range_deletions={MEMTABLE_RANGE_DELETIONS};bottommost_file_compaction_delay={LAST_LEVEL_AS_IT_IS}"
     ));
-    family.set_compression_type(DBCompressionType::Lz4);
-    // What is flushed is soon compacted, or goes as a whole.
-    let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
-    family.set_compression_per_level(&[none, lz4, lz4, lz4, lz4, lz4, lz4]);
+    family.set_compression_per_level(&compressions(name));
     family.set_block_based_table_factory(&table_options(name, cache));
     // Those that wait for a slow flush become one file, so they must not be large.
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
     family.set_write_buffer_size(to_usize(options.memtables() / 8));
     family
+}
+
+/// How a family's tables are compressed, level by level. What is flushed is soon compacted, or goes as a
+/// whole. Rows and places of a backlog come in the order of their keys: in one compression for all levels
+/// a table is handed from level to level as it is, rather than written again.
+fn compressions(name: &str) -> [DBCompressionType; 7] {
+    let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
+    match name {
+        family::STATE => [none, lz4, lz4, lz4, lz4, lz4, lz4],
+        _ => [none; 7],
+    }
 }
 
 /// Default options but for one that has no setter.

@@ -7,6 +7,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
@@ -16,9 +17,13 @@ use crate::database::{Database, refused};
 use crate::journal::{Handle, Moves, Sealed};
 use crate::key;
 use crate::merge::{GiveBack, Merger};
+use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::retention::Retention;
 use crate::unapplied::{Durable, Unapplied};
+
+/// For so long tables are not dropped because somebody reads.
+pub(crate) const HINDERED: Duration = Duration::from_millis(250);
 
 /// The index, as it is written to.
 pub(crate) struct Index {
@@ -60,6 +65,8 @@ pub(crate) struct Indexer {
     pub submissions: Weak<Sender<Submission>>,
     /// Tables to be dropped, once the deletion up to this position is permanent.
     pub kept_back: Vec<(u64, GiveBack)>,
+    /// With those who read, before tables are dropped.
+    pub patience: Patience,
     /// Bytes of the journal that are flushed for.
     pub flush_after: u64,
     /// Bytes of the journal since the last flush began.
@@ -145,20 +152,23 @@ impl Indexer {
     }
 
     /// Drops tables of which a range deletion says that nothing in them is needed. It has to be
-    /// permanent: a start after a crash would not make it again. While somebody reads they wait for a
-    /// later time.
+    /// permanent: a start after a crash would not make it again. Those that stay are read and written
+    /// again by compactions, so readers can not keep them for long.
     fn give_back(&mut self) -> Result<(), StoreError> {
         if self.kept_back.is_empty() {
             return Ok(());
         }
         let database = &self.index.database;
         let permanent = database.permanent_position()?;
-        let is_permanent = |&mut (position, _): &mut (u64, GiveBack)| position <= permanent;
-        let Ok(_files) = database.files.try_write() else {
+        let may_go = |(position, _): &(u64, GiveBack)| *position <= permanent;
+        if !self.kept_back.iter().any(may_go) {
+            return Ok(());
+        }
+        let Some(_files) = self.patience.alone(&database.files) else {
             return Ok(());
         };
         let families = database.families();
-        for (_, range) in self.kept_back.extract_if(.., is_permanent) {
+        for (_, range) in self.kept_back.extract_if(.., |range| may_go(range)) {
             let (family, from, to) = match &range {
                 GiveBack::Rows(from, to) => (families.message, &from[..], &to[..]),
                 GiveBack::Bodies(from, to) => (families.body, &from[..], &to[..]),

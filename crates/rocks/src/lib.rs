@@ -21,6 +21,7 @@ mod log;
 mod merge;
 mod opened;
 mod options;
+mod patience;
 mod progress;
 mod reader;
 mod removal;

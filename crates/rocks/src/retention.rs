@@ -7,7 +7,7 @@
 //! staged body, but that never moves.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rocksdb::WriteBatch;
@@ -17,6 +17,7 @@ use crate::chunk::{self, Chunk};
 use crate::database::Database;
 use crate::journal::{Files, Moves, Place, Sealed, is_staged};
 use crate::key;
+use crate::patience::Patience;
 use crate::scan::Scan;
 use crate::value::damaged;
 
@@ -77,8 +78,7 @@ pub(crate) struct Retention {
     flushing: u64,
     /// When all segments were looked at.
     looked_at: Instant,
-    /// Since when readers have kept files from going.
-    hindered: Option<Instant>,
+    patience: Patience,
     pub pace: Pace,
 }
 
@@ -139,7 +139,7 @@ impl Retention {
             pace: Pace::default(),
             flushing: 0,
             looked_at: Instant::now(),
-            hindered: None,
+            patience: Patience::new(HINDERED),
         };
         retention.add(sealed, applied);
         retention
@@ -269,14 +269,9 @@ impl Retention {
         if !self.segments.values().any(is_gone) {
             return Ok(());
         }
-        let since = *self.hindered.get_or_insert_with(Instant::now);
-        let files = &self.database.files;
-        let _files = match files.try_write() {
-            Ok(files) => files,
-            Err(_) if since.elapsed() < HINDERED => return Ok(()),
-            Err(_) => files.write().unwrap_or_else(PoisonError::into_inner),
+        let Some(_files) = self.patience.alone(&self.database.files) else {
+            return Ok(());
         };
-        self.hindered = None;
         let mut batch = WriteBatch::default();
         let (mut bytes, mut count) = (0_u64, 0);
         let may_go = |_: &u64, kept: &mut Kept| {

@@ -16,12 +16,13 @@ use crate::committer::{Committer, Submission, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
 use crate::entries;
-use crate::indexer::Indexer;
+use crate::indexer::{self, Indexer};
 use crate::journal::Writer;
 use crate::key::{self, Kind};
 use crate::log::CommitLog;
 use crate::opened::{self, Opened};
 use crate::options::Options;
+use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::reader::RocksReader;
 use crate::retention::Retention;
@@ -89,6 +90,7 @@ impl RocksStore {
             wake: wake.clone(),
             submissions: Arc::downgrade(&submissions),
             kept_back: Vec::new(),
+            patience: Patience::new(indexer::HINDERED),
             flush_after: options.log_cap(),
             since_flush: 0,
         };
