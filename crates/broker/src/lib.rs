@@ -29,6 +29,7 @@ mod duplicates;
 mod eviction;
 mod expire;
 mod expiry;
+mod fetch;
 mod forward;
 mod grave;
 mod head;

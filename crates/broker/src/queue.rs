@@ -206,6 +206,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         self.journal.note(number);
+        self.sub_mut(subqueue).fetch.note(number);
         if subqueue == Subqueue::Main {
             self.note_deadline(number, entry.row.expires_ms, cx);
         }

@@ -4,6 +4,8 @@
 //! second; a message whose body is damaged is set aside for a lock's time, so that those behind
 //! it can be had.
 
+use std::collections::BTreeSet;
+
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::ahead::Ahead;
@@ -140,9 +142,9 @@ impl Queue {
             bodies: true,
             max_bytes: usize::MAX,
         };
-        let read = cx.ask(query, Purpose::Fetch(place, numbers, ahead));
+        cx.ask(query, Purpose::Fetch(place, numbers, ahead));
         cx.shared.ahead_bytes += ahead;
-        self.sub_mut(subqueue).fetch = Some(read);
+        self.sub_mut(subqueue).fetch.begin();
     }
 
     /// How many messages the takers would take, within bounds.
@@ -170,12 +172,12 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let sub = self.sub_mut(subqueue);
-        sub.fetch = None;
+        let returned = sub.fetch.finish();
         sub.stirred = true;
         match rows {
             Ok(rows) => {
                 sub.cautious = false;
-                self.take_bodies(subqueue, numbers, &rows, cx);
+                self.take_bodies(subqueue, numbers, &rows, &returned, cx);
             }
             Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => {
                 sub.cautious = true;
@@ -186,15 +188,17 @@ impl Queue {
         }
     }
 
+    /// Takes what came of the bodies of `numbers`, but not of those that have `returned` meanwhile.
     fn take_bodies(
         &mut self,
         subqueue: Subqueue,
         numbers: &[SequenceNumber],
         rows: &[StoredMessage],
+        returned: &BTreeSet<SequenceNumber>,
         cx: &mut Context<'_>,
     ) {
         let window = &mut self.sub_mut(subqueue).window;
-        for stored in rows {
+        for stored in rows.iter().filter(|row| !returned.contains(&row.number)) {
             if let Some(entry) = window.get_mut(stored.number)
                 && let Some(body) = body_of(stored)
             {
@@ -205,6 +209,7 @@ impl Queue {
         let missing: Vec<_> = numbers
             .iter()
             .copied()
+            .filter(|number| !returned.contains(number))
             .filter(|number| {
                 let entry = window.get(*number);
                 entry.is_some_and(|entry| !cx.shared.bodies.is_resident(entry.body))

@@ -7,8 +7,8 @@ use store::{PartHead, SequenceNumber};
 use crate::ahead::Ahead;
 use crate::browse::Browsers;
 use crate::clients::ReceiverSlot;
+use crate::fetch::Fetch;
 use crate::forward::Pump;
-use crate::id::ReadId;
 use crate::lock::Locks;
 use crate::selections::Selections;
 use crate::settings::BrokerSettings;
@@ -28,7 +28,7 @@ pub(crate) struct Sub {
     /// How many receivers there are.
     pub attached: usize,
     /// The bodies that are being read.
-    pub fetch: Option<ReadId>,
+    pub fetch: Fetch,
     pub ahead: Ahead,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
@@ -53,7 +53,7 @@ impl Sub {
             browsers: Browsers::default(),
             draining: Vec::new(),
             attached: 0,
-            fetch: None,
+            fetch: Fetch::default(),
             ahead: Ahead::default(),
             cautious: false,
             retry_at: None,
@@ -71,7 +71,7 @@ impl Sub {
 
     /// Whether bodies may be asked for.
     pub(crate) fn can_fetch(&self) -> bool {
-        self.fetch.is_none() && self.retry_at.is_none()
+        !self.fetch.is_under_way() && self.retry_at.is_none()
     }
 
     /// When it wants a tick; it may be too early.

@@ -11,6 +11,7 @@ use crate::attach;
 use crate::clients::{Place, ReceiverSlot};
 use crate::command::{ReceiveMode, SessionFilter};
 use crate::directory::Directory;
+use crate::fetch::Fetch;
 use crate::id::{ReceiverId, Subqueue};
 use crate::output::{Output, SessionError};
 use crate::queue::Queue;
@@ -143,7 +144,7 @@ impl Queue {
             last,
             floor: first,
             locked: std::collections::BTreeSet::new(),
-            fetch: None,
+            fetch: Fetch::default(),
             cautious: false,
             resting: false,
             states: std::collections::VecDeque::new(),

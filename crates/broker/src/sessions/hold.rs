@@ -11,7 +11,8 @@ use store::SequenceNumber;
 
 use crate::clients::ReceiverSlot;
 use crate::command::ReceiveMode;
-use crate::id::{ReadId, ReceiverId};
+use crate::fetch::Fetch;
+use crate::id::ReceiverId;
 use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
 use crate::time::Mono;
@@ -41,7 +42,7 @@ pub(crate) struct Hold {
     pub floor: SequenceNumber,
     pub locked: BTreeSet<SequenceNumber>,
     /// The bodies that are being read.
-    pub fetch: Option<ReadId>,
+    pub fetch: Fetch,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
     /// After a read that failed: not again before the others that failed.
@@ -74,6 +75,7 @@ impl Hold {
 
     /// A message that was lent is available again. Returns what does not stay in memory.
     pub(crate) fn returned(&mut self, number: SequenceNumber, entry: Entry) -> Option<Entry> {
+        self.fetch.note(number);
         let beyond = self.beyond();
         self.window.insert(number, entry, beyond)
     }

@@ -205,7 +205,7 @@ impl Queue {
         let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
             return;
         };
-        if hold.fetch.is_some() || hold.resting {
+        if hold.fetch.is_under_way() || hold.resting {
             return;
         }
         let credit = cx.shared.clients.get(hold.slot).map_or(1, |r| r.credit());
@@ -224,9 +224,9 @@ impl Queue {
             numbers.push(number);
         }
         let query = self.points(numbers.clone(), true, usize::MAX);
-        let read = self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
+        self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.fetch = Some(read);
+            hold.fetch.begin();
         }
     }
 
@@ -241,12 +241,13 @@ impl Queue {
         let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
             return;
         };
-        hold.fetch = None;
+        let returned = hold.fetch.finish();
         match found {
             Ok(rows) => {
                 hold.cautious = false;
                 let mut missing = numbers.to_vec();
-                for stored in &rows {
+                missing.retain(|number| !returned.contains(number));
+                for stored in rows.iter().filter(|row| !returned.contains(&row.number)) {
                     if let Some(body) = body_of(stored) {
                         missing.retain(|number| *number != stored.number);
                         if let Some(entry) = hold.window.get_mut(stored.number) {

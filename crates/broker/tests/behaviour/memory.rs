@@ -117,6 +117,43 @@ fn a_message_that_finds_a_waiting_receiver_is_not_read_back() {
 }
 
 #[test]
+fn a_message_that_was_lent_while_its_body_was_read_is_read_again() {
+    check_with(
+        tiny(8, 0),
+        "
+        0s send a
+        0s send b encoded n=1
+        0s reads late
+        0s attach r1 delete
+        0s limit r1 2
+        0s asked
+        1s attach r2 where n = 1
+        1s limit r2 1
+        1s asked
+        2s answer last
+        3s abandon r2 #2 state=done
+        3s asked
+        4s answer first
+        4s asked
+        5s answer
+        5s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s asked for Active #1 #2
+            1s asked for Active #1 #2, Active #1 #2
+            2s r2 gets #2 b n=1 until 32s
+            2s r1 gets #1 a
+            3s abandon r2 #2 state=done: done
+            3s asked for Active #1 #2
+            4s asked for Active #2
+            5s r1 gets #2 b n=1 count 1 state="done"
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_that_returns_while_the_window_is_read_keeps_its_place() {
     check_with(
         tiny(2, 0),
