@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::Scale;
+use super::bare::{Bare, Store};
 use super::client::{Client, Work};
 use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::place::Place;
-use super::process::{Meter, as_f64};
+use super::process::{Meter, Usage, as_f64};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
 use super::site::{self, Site};
@@ -17,20 +18,53 @@ use super::site::{self, Site};
 /// Messages a second.
 const RATE: u32 = 2_000;
 
-/// Sends 1 KiB at a fixed rate over one connection and records what the waits were.
+/// What the row is called.
+const ROW: &str = "accepted at 2,000 a second";
+/// What is told of the waits.
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// What some broker did.
+struct Waited {
+    /// In milliseconds, as in [`QUANTILES`].
+    waits: [(&'static str, f64); 3],
+    usage: Usage,
+}
+
+/// Sends 1 KiB at a fixed rate over one connection and records what the waits were, also at a program
+/// that only appends and syncs.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     at(&fresh.place()?, scale, results)?;
-    fresh.stop()
+    fresh.stop()?;
+    let bare = Bare::start(site, Store::File)?;
+    let waited = wait(&bare.place(), scale)?;
+    bare.stop()?;
+    for (metric, ms) in waited.waits {
+        let metric = format!("program, {metric}");
+        results.add(ROW, &metric, Unit::Milliseconds, ms);
+    }
+    let cores = waited.usage.broker_cores();
+    results.add(ROW, "program", Unit::Cores, cores);
+    Ok(())
 }
 
 /// Does that at any broker.
 pub fn at(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
-    paced(place, scale, "accepted at 2,000 a second", results)
+    paced(place, scale, ROW, results)
 }
 
 /// Does that at a broker that may have other things to do.
 pub fn paced(place: &Place, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
+    let Waited { waits, usage } = wait(place, scale)?;
+    for (metric, ms) in waits {
+        results.add(row, metric, Unit::Milliseconds, ms);
+    }
+    results.add(row, "broker", Unit::Cores, usage.broker_cores());
+    results.add(row, "load generator", Unit::Cores, usage.generator_cores());
+    Ok(())
+}
+
+fn wait(place: &Place, scale: Scale) -> Result<Waited> {
     let plan = Plan {
         queue: place.queue(site::QUEUE),
         size: 1_024,
@@ -50,18 +84,16 @@ pub fn paced(place: &Place, scale: Scale, row: &str, results: &mut Results) -> R
     drive::work(&mut clients, Limits { sending: all, all }, 0)?;
     let usage = meter.read()?;
     let Work::Send(sender) = clients[0].work() else {
-        return Ok(());
+        bail!("the connection was to send");
     };
     ensure!(
         sender.refused() == 0,
         "the broker refused {} messages",
         sender.refused()
     );
-    for (metric, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+    let waits = QUANTILES.map(|(metric, quantile)| {
         let micros = sender.waits().value_at_quantile(quantile);
-        results.add(row, metric, Unit::Milliseconds, as_f64(micros) / 1e3);
-    }
-    results.add(row, "broker", Unit::Cores, usage.broker_cores());
-    results.add(row, "load generator", Unit::Cores, usage.generator_cores());
-    Ok(())
+        (metric, as_f64(micros) / 1e3)
+    });
+    Ok(Waited { waits, usage })
 }

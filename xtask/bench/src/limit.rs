@@ -1,24 +1,25 @@
-//! Limit: the broker's rate beside that of a program which only writes the same rows to the same
-//! store, in groups as large as the broker's and with the same sync.
+//! Limit: the broker beside a program that writes the same rows to RocksDB and does nothing else,
+//! which the same load generator drives with the same window.
 //!
-//! The program is `limit_bench` of `rocks`. It has the machine to itself, while the broker shares
-//! it with the load generator.
+//! Both make groups of whatever came while they synced. Beside them stands the broker's store alone,
+//! without protocol and generator, in groups as large as the broker's: that has the machine to itself.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::bare::{self, Bare, Store};
 use super::client::Work;
 use super::place::Place;
-use super::process::as_f64;
+use super::process::{as_count, as_f64};
 use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::site::{self, Site};
 use super::throughput::{self, IN_FLIGHT, Run};
 use super::{Scale, group};
 
-/// A row, and what its broker did.
+/// What is sent, and whether it is received.
 struct Case {
     row: &'static str,
     size: usize,
@@ -44,32 +45,55 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Measures the broker and then the program, for each case.
+/// Measures the broker, the program and the store, for each case.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let program = Program(site.limit());
     for case in &CASES {
-        let fresh = site.fresh()?;
-        let run = case.run(&fresh.place()?, scale)?;
-        let group = group::average(&fresh.log(), run.sent)?;
-        fresh.stop()?;
-        let limit = program.run(site, case, group, scale)?;
-        let rate = run.rate(run.sent);
-        let broker = run.usage.broker_per_million(run.sent);
-        let row = case.row;
-        results.add(row, "broker", Unit::PerSecond, rate);
-        results.add(row, "broker", Unit::SecondsPerMillion, broker);
-        results.add(row, "broker's average group", Unit::Messages, as_f64(group));
-        results.add(row, "program", Unit::PerSecond, limit.rate);
-        let cpu = limit.cpu_per_million;
-        results.add(row, "program", Unit::SecondsPerMillion, cpu);
-        results.add(row, "program's average group", Unit::Messages, limit.group);
-        let share = 100.0 * rate / limit.rate;
-        results.add(row, "broker of program", Unit::Percent, share);
+        let broker = case.at_broker(site, scale)?;
+        let program = case.at_program(site, scale)?;
+        let store = case.store_alone(site, broker.group, scale)?;
+        for (who, done) in [
+            ("broker", &broker),
+            ("program", &program),
+            ("store alone", &store),
+        ] {
+            results.add(case.row, who, Unit::PerSecond, done.rate);
+            results.add(case.row, who, Unit::SecondsPerMillion, done.cpu_per_million);
+            let metric = format!("{who}, average group");
+            results.add(case.row, &metric, Unit::Messages, done.group);
+        }
+        for (metric, of) in [
+            ("broker of program", &program),
+            ("broker of store alone", &store),
+        ] {
+            let share = 100.0 * broker.rate / of.rate;
+            results.add(case.row, metric, Unit::Percent, share);
+        }
     }
     Ok(())
 }
 
+/// What one of them did.
+struct Done {
+    rate: f64,
+    cpu_per_million: f64,
+    group: f64,
+}
+
 impl Case {
+    fn at_broker(&self, site: &Site, scale: Scale) -> Result<Done> {
+        let fresh = site.fresh()?;
+        let run = self.run(&fresh.place()?, scale)?;
+        let group = group::average(&fresh.log(), run.sent)?;
+        fresh.stop()?;
+        Ok(Done::of(&run, as_f64(group)))
+    }
+
+    fn at_program(&self, site: &Site, scale: Scale) -> Result<Done> {
+        let bare = Bare::start(site, Store::RocksDb)?;
+        let run = self.run(&bare.place(), scale)?;
+        Ok(Done::of(&run, bare.stop()?))
+    }
+
     fn run(&self, place: &Place, scale: Scale) -> Result<Run> {
         let messages = throughput::messages(scale, self.size);
         let queue = place.queue(site::QUEUE);
@@ -79,53 +103,44 @@ impl Case {
         }
         throughput::execute(place, work, scale, 0)
     }
-}
 
-struct Program(PathBuf);
-
-/// What the program did.
-struct Limit {
-    rate: f64,
-    cpu_per_million: f64,
-    group: f64,
-}
-
-impl Program {
-    fn run(&self, site: &Site, case: &Case, group: u64, scale: Scale) -> Result<Limit> {
+    /// The store of the broker, by `limit_bench` of `rocks`.
+    fn store_alone(&self, site: &Site, group: f64, scale: Scale) -> Result<Done> {
         let data = tempfile::tempdir_in(site.folder())?;
-        let backlog = if case.settles { 2 * IN_FLIGHT } else { 0 };
-        let mut command = Command::new(&self.0);
+        let backlog = if self.settles { 2 * IN_FLIGHT } else { 0 };
+        let program: PathBuf = site.example("limit_bench");
+        let mut command = Command::new(&program);
         command.arg(data.path());
-        let size = u64::try_from(case.size)?;
+        let (size, group) = (u64::try_from(self.size)?, as_count(group));
         for number in [scale.seconds, size, group, backlog] {
             command.arg(number.to_string());
         }
         let output = command
             .output()
-            .with_context(|| format!("starting {}", self.0.display()))?;
+            .with_context(|| format!("starting {}", program.display()))?;
         let said = String::from_utf8_lossy(&output.stdout);
-        ensure!(
-            output.status.success(),
-            "the program ended with {}",
-            output.status
-        );
-        Limit::parse(&said).with_context(|| format!("the program said: {said}"))
+        let status = output.status;
+        ensure!(status.success(), "the program ended with {status}");
+        Done::parse(&said).with_context(|| format!("the program said: {said}"))
     }
 }
 
-impl Limit {
+impl Done {
+    fn of(run: &Run, group: f64) -> Self {
+        Self {
+            rate: run.rate(run.sent),
+            cpu_per_million: run.usage.broker_per_million(run.sent),
+            group,
+        }
+    }
+
     fn parse(said: &str) -> Result<Self> {
-        let number = |key: &str| {
-            let mut words = said.split_whitespace();
-            let word = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-            let number = word.and_then(|word| word.parse::<u64>().ok());
-            number.with_context(|| format!("no {key}")).map(as_f64)
-        };
+        let number = |key| bare::parse::<u64>(said, key).map(as_f64);
         let (messages, elapsed) = (number("messages")?, number("elapsed_us")?);
         Ok(Self {
             rate: messages * 1e6 / elapsed,
             cpu_per_million: number("cpu_us")? / messages,
-            group: messages / number("groups")?,
+            group: bare::group(said)?,
         })
     }
 }
@@ -135,11 +150,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_s_line_gives_rate_processor_time_and_group() {
+    fn the_store_s_line_gives_rate_processor_time_and_group() {
         let said = "messages=400000 groups=2000 elapsed_us=4000000 cpu_us=1200000\n";
-        let limit = Limit::parse(said).expect("a line");
-        let figures = [limit.rate, limit.cpu_per_million, limit.group];
+        let done = Done::parse(said).expect("a line");
+        let figures = [done.rate, done.cpu_per_million, done.group];
         assert_eq!(figures.map(f64::round), [100_000.0, 3.0, 200.0]);
-        assert!(Limit::parse("messages=1").is_err());
+        assert!(Done::parse("messages=1").is_err());
     }
 }

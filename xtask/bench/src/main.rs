@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
+mod bare;
 mod client;
 mod cores;
 mod crowd;
@@ -114,16 +115,16 @@ pub enum Row {
     Features,
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000 correlation filters
     Topics,
-    /// Time to accepted at 2,000 messages a second
+    /// Time to accepted at 2,000 messages a second, beside a program that only appends to a file and syncs
     Latency,
-    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
+    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip, and beside that program
     Single,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
     Purge,
     /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
     Hostile,
     /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only writes the same
-    /// rows to the store
+    /// rows to RocksDB, for the same load generator; and beside the store alone
     Limit,
     /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly emptied, a
     /// connection that never reads, a purge, messages of 100 MiB

@@ -47,7 +47,7 @@ const TMPFS: u64 = 0x0102_1994;
 #[derive(Clone)]
 pub struct Site {
     program: PathBuf,
-    limit: PathBuf,
+    examples: PathBuf,
     folder: Rc<TempDir>,
 }
 
@@ -80,14 +80,14 @@ impl Site {
         std::fs::write(folder.path().join(BUFFERED), settings)?;
         Ok(Self {
             program: workspace.railbus(),
-            limit: workspace.target().join("release/examples/limit_bench"),
+            examples: workspace.target().join("release/examples"),
             folder: Rc::new(folder),
         })
     }
 
-    /// The program that only writes the rows of messages.
-    pub fn limit(&self) -> PathBuf {
-        self.limit.clone()
+    /// The program of an example.
+    pub fn example(&self, name: &str) -> PathBuf {
+        self.examples.join(name)
     }
 
     /// A folder for the disk's own measurement.
