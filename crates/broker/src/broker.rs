@@ -30,6 +30,8 @@ pub struct Effects {
     pub writes: WriteSet,
     pub outputs: Vec<Output>,
     pub reads: Vec<(ReadId, Query)>,
+    /// Whether there is a piece of a batch deletion: no other is begun before [`Command::Durable`].
+    pub deletes: bool,
 }
 
 /// The deterministic core.
@@ -80,6 +82,7 @@ impl Broker {
     pub fn step(&mut self, now: Now, command: Command, effects: &mut Effects) {
         let went_back = now.wall < self.now.wall;
         self.now = now;
+        self.shared.pace.note(&command);
         let directory = &mut self.directory;
         let shared = &mut self.shared;
         let cx = &mut Context {
@@ -101,6 +104,7 @@ impl Broker {
     /// Ends a turn: writes what belongs to a turn as a whole, and allows the next one its work.
     pub fn finish_turn(&mut self, effects: &mut Effects) {
         self.shared.allow_work();
+        effects.deletes |= self.shared.pace.end_piece();
         let touched = std::mem::take(&mut self.shared.touched);
         let cx = &mut Context {
             now: self.now,
@@ -122,8 +126,10 @@ impl Broker {
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
         let transaction = self.shared.transactions.deadline();
+        let at_once = self.shared.pace.is_due().then_some(self.now.mono);
+        let mono = [first.mono, transaction, at_once];
         let deadline = Deadline {
-            mono: first.mono.into_iter().chain(transaction).min(),
+            mono: mono.into_iter().flatten().min(),
             wall: first.wall,
         };
         (deadline != Deadline::default()).then_some(deadline)
@@ -135,7 +141,13 @@ impl Broker {
         let transaction = self.shared.transactions.deadline();
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
+            || self.shared.pace.is_due()
             || transaction.is_some_and(|at| at <= now.mono)
+    }
+
+    /// When the last step was.
+    pub(crate) fn now(&self) -> Now {
+        self.now
     }
 
     /// Every queue as it was in the last step, for the directory and for counters.
@@ -371,6 +383,7 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
         Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
         Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
+        Command::Durable => cx.shared.pace.go_on(),
         Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
         Command::Tick => expire::tick(directory, cx),

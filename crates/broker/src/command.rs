@@ -401,6 +401,8 @@ pub enum Command {
     Room {
         nearly_full: bool,
     },
+    /// All that came of the last turn with [`Effects::deletes`](crate::Effects) is durable.
+    Durable,
     /// Other limits hold from now on: a transaction's time for those that begin later, the rest at once.
     SetLimits(BrokerLimits),
     /// Time has passed.

@@ -4,8 +4,9 @@
 //! deletion takes from the window as a receiver would: what is on disk only comes to it by
 //! refills, which begin where the last one ended, so that it never walks over what was deleted
 //! before, and whose late answers are the window's business. A queue with sessions has no such
-//! window (`sessions/delete.rs`). A queue's deletions are done one after the other, each piece
-//! with a share of a turn's work; the answer tells how many went. (Entities contract 20)
+//! window (`sessions/delete.rs`), and waits for the answer to a read after each piece. A queue's
+//! deletions are done one after the other, at a pace that leaves room for others (`pace.rs`); the
+//! answer tells how many went. (Entities contract 20)
 
 use bytes::Bytes;
 use store::SequenceNumber;
@@ -19,9 +20,6 @@ use crate::sessions::SessionKey;
 use crate::shared::Context;
 use crate::time::Wall;
 use crate::window::Entry;
-
-/// A queue has this part of a turn's work before it is another's turn.
-const SHARE: usize = 4;
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]
@@ -50,8 +48,6 @@ pub(crate) struct Deletion {
     pub until: SequenceNumber,
     /// What it has asked for, in a queue with sessions.
     pub asked: Option<Asked>,
-    /// Whether it goes on when a read comes back, and not before.
-    pub waiting: bool,
 }
 
 /// A read of a queue with sessions, and the number up to which it looks.
@@ -65,8 +61,9 @@ pub(crate) struct Asked {
 /// Where a deletion stands after a piece.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// It goes on in the next turn.
+    /// It goes on when the queue's turn has come again.
     Interrupted,
+    /// It goes on when a read comes back.
     Waiting,
     Finished,
     /// There is nothing to be read.
@@ -89,6 +86,19 @@ pub(crate) fn delete(
             request,
             result: Err(error),
         });
+    }
+}
+
+/// Lets the queues in line delete as much as one turn may.
+pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
+    while cx.shared.work_left > 0
+        && let Some(entity) = cx.shared.pace.next()
+    {
+        if let Some(queue) = directory.get_mut(entity) {
+            queue.is_in_line = false;
+            queue.delete_share(cx);
+            queue.run_on(cx);
+        }
     }
 }
 
@@ -116,8 +126,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> Result<(), RequestError> {
         let subqueue = wanted.place.subqueue;
-        let has_sessions = subqueue == Subqueue::Main && self.sessions.is_some();
-        if wanted.session.is_some() && !has_sessions {
+        if wanted.session.is_some() && !self.is_by_session(subqueue) {
             // Without them it would take the messages of all.
             return Err(RequestError::SessionsNotSupported);
         }
@@ -131,20 +140,38 @@ impl Queue {
             cursor: SequenceNumber(0),
             until: self.head.next_number,
             asked: None,
-            waiting: false,
         });
         self.run(cx);
         Ok(())
     }
 
-    /// Deletes what can be deleted now, as far as the share of the turn's work goes.
+    /// Something has changed: deletes what can be deleted now, or lines up for it.
     pub(crate) fn go_on_deleting(&mut self, cx: &mut Context<'_>) {
-        let mut share = (cx.shared.settings.turn_work / SHARE).max(1);
+        match self.deletions.front() {
+            None => {}
+            Some(next) if self.is_by_session(next.subqueue) => self.delete_share(cx),
+            Some(_) => self.line_up(cx),
+        }
+    }
+
+    fn line_up(&mut self, cx: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.is_in_line, true) {
+            cx.shared.pace.line_up(self.id);
+        }
+    }
+
+    /// Deletes as much as is to be deleted before it is another queue's turn.
+    fn delete_share(&mut self, cx: &mut Context<'_>) {
+        let mut share = cx.shared.pace.share();
         while let Some(mut deletion) = self.deletions.pop_front() {
             let progress = self.delete_piece(&mut deletion, &mut share, cx);
-            if let Progress::Interrupted | Progress::Waiting = progress {
-                deletion.waiting = matches!(progress, Progress::Waiting);
-                return self.deletions.push_front(deletion);
+            match progress {
+                Progress::Interrupted => {
+                    self.deletions.push_front(deletion);
+                    return self.line_up(cx);
+                }
+                Progress::Waiting => return self.deletions.push_front(deletion),
+                Progress::Finished | Progress::Failed(_) => {}
             }
             cx.say(Output::Deleted {
                 request: deletion.request,
@@ -163,10 +190,9 @@ impl Queue {
         }
     }
 
-    /// When a deletion that was interrupted wants a tick.
-    pub(crate) fn deletion_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
-        let next = self.deletions.front();
-        next.filter(|next| !next.waiting).map(|_| cx.now.wall)
+    /// Whether a subqueue's messages are known by sessions, and not by a window.
+    fn is_by_session(&self, subqueue: Subqueue) -> bool {
+        subqueue == Subqueue::Main && self.sessions.is_some()
     }
 
     fn delete_piece(
@@ -175,7 +201,7 @@ impl Queue {
         share: &mut usize,
         cx: &mut Context<'_>,
     ) -> Progress {
-        if deletion.subqueue == Subqueue::Main && self.sessions.is_some() {
+        if self.is_by_session(deletion.subqueue) {
             return self.delete_of_sessions(deletion, cx);
         }
         let subqueue = deletion.subqueue;
@@ -186,10 +212,11 @@ impl Queue {
             if entry.row.enqueued_ms >= deletion.before.0 {
                 break;
             }
-            if *share == 0 || !cx.take_work() {
+            if *share == 0 || cx.shared.work_left == 0 || !cx.shared.pace.take() {
                 return Progress::Interrupted;
             }
             *share -= 1;
+            cx.take_work();
             deletion.cursor = number.next();
             self.delete_available(deletion, number, &entry, cx);
         }

@@ -5,6 +5,7 @@
 
 use store::SequenceNumber;
 
+use crate::delete;
 use crate::directory::Directory;
 use crate::grave::Grave;
 use crate::id::Subqueue;
@@ -20,6 +21,7 @@ use crate::window::Entry;
 /// Time has passed: every entity whose alarm is due does what is due, within the budget.
 pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     transaction::time_out_due(directory, cx);
+    delete::go_on(directory, cx);
     while cx.shared.work_left > 0
         && let Some(entity) = cx.shared.alarms.next_due(cx.now)
     {

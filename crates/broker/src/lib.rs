@@ -7,6 +7,7 @@
 pub mod command;
 pub mod id;
 pub mod output;
+mod pace;
 pub mod settings;
 pub mod shard;
 pub mod time;

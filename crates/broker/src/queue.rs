@@ -55,6 +55,8 @@ pub(crate) struct Queue {
     pub sweep: Option<Sweep>,
     /// In the order in which they were asked for.
     pub deletions: VecDeque<Deletion>,
+    /// Whether it waits for its turn to delete.
+    pub is_in_line: bool,
     pub journal: Journal,
     pub traffic: Traffic,
     /// Whether the head has to be written at the end of the turn.
@@ -115,6 +117,7 @@ impl Queue {
             sessions,
             sweep: None,
             deletions: VecDeque::new(),
+            is_in_line: false,
             journal: Journal::default(),
             traffic: Traffic::default(),
             touched: false,
@@ -344,6 +347,11 @@ impl Queue {
     /// The end of a step: delivers what can be delivered and sets the alarm.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
         self.go_on_deleting(cx);
+        self.run_on(cx);
+    }
+
+    /// The same, less what is deleted.
+    pub(crate) fn run_on(&mut self, cx: &mut Context<'_>) {
         // Ascending, for the main queue stirs the dead-letter queue and not the other way round.
         for subqueue in Subqueue::ALL {
             if std::mem::take(&mut self.sub_mut(subqueue).stirred) {
@@ -388,7 +396,6 @@ impl Queue {
             self.expiry_alarm(cx),
             self.history_alarm(),
             self.schedule_alarm(),
-            self.deletion_alarm(cx),
         ];
         alarms.into_iter().flatten().min()
     }

@@ -32,6 +32,8 @@ pub struct Shard {
     released: CommitId,
     outbox: Outbox,
     nearly_full: bool,
+    /// Of the last turn that deleted a batch, unless the broker knows that it is durable.
+    deletion: Option<CommitId>,
 }
 
 impl Shard {
@@ -52,6 +54,7 @@ impl Shard {
             store,
             outbox: Outbox::default(),
             nearly_full: false,
+            deletion: None,
         })
     }
 
@@ -67,6 +70,10 @@ impl Shard {
     ) {
         let mut effects = Effects::default();
         self.look_at_room(now, &mut effects);
+        if self.has_deleted() {
+            self.deletion = None;
+            self.broker.step(now, Command::Durable, &mut effects);
+        }
         for command in commands.drain(..) {
             self.broker.step(now, command, &mut effects);
         }
@@ -84,7 +91,20 @@ impl Shard {
     /// When a turn is wanted although nothing arrived.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
-        self.broker.deadline()
+        let deadline = self.broker.deadline();
+        if !self.has_deleted() {
+            return deadline;
+        }
+        Some(Deadline {
+            mono: Some(self.broker.now().mono),
+            ..deadline.unwrap_or_default()
+        })
+    }
+
+    /// Whether a deletion waits for a commit, or is to hear of it: that it goes on is not a matter of time.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        self.deletion.is_some()
     }
 
     /// The store, for its reader and its state.
@@ -119,6 +139,12 @@ impl Shard {
         self.store.close()
     }
 
+    /// Whether the last piece of a deletion is durable and the broker does not know yet.
+    fn has_deleted(&self) -> bool {
+        let durable = self.store.durable();
+        self.deletion.is_some_and(|deletion| deletion <= durable)
+    }
+
     fn look_at_room(&mut self, now: Now, effects: &mut Effects) {
         let nearly_full = self.store.is_nearly_full();
         if nearly_full != self.nearly_full {
@@ -133,6 +159,9 @@ impl Shard {
             self.submitted = self.store.submit(effects.writes);
         }
         let after = self.submitted;
+        if effects.deletes {
+            self.deletion = Some(after);
+        }
         let asked = effects.reads.into_iter();
         reads.extend(asked.map(|(read, query)| ReadRequest { read, after, query }));
         self.outbox.hold(after, effects.outputs);

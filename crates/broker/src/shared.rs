@@ -10,6 +10,7 @@ use crate::broker::Effects;
 use crate::clients::{Clients, Place};
 use crate::id::ReadId;
 use crate::output::Output;
+use crate::pace::Pace;
 use crate::read::Purpose;
 use crate::settings::BrokerSettings;
 use crate::time::{Mono, Now, Wall};
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     /// Messages that may still go on in this turn. Apart from other work, so that neither stops
     /// the other.
     pub pump_left: usize,
+    /// When messages are deleted in batches.
+    pub pace: Pace,
     /// Units of work that this turn may still do for selectors. Apart, for the same reason.
     pub judging_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
@@ -63,6 +66,7 @@ impl Shared {
             pumps: BTreeSet::new(),
             last_pump: None,
             pump_left: settings.turn_work / 2,
+            pace: Pace::new(settings.turn_work),
             judging_left: settings.turn_work,
             touched: Vec::new(),
             reads: BTreeMap::new(),

@@ -163,12 +163,12 @@ impl ShardTask {
 
     /// Waits until something arrived, the store made progress, or a deadline is reached.
     async fn wait(&mut self, arrived: &mut Vec<Message>) {
-        let deadline = self.shard.deadline();
+        let (deadline, under_way) = (self.shard.deadline(), self.under_way());
         tokio::select! {
             biased;
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
-            () = self.clock.sleep(deadline, self.reads_under_way) => {}
+            () = self.clock.sleep(deadline, under_way) => {}
         }
     }
 
@@ -243,11 +243,16 @@ impl ShardTask {
         self.hand_out();
         self.clock.proceed(Progress {
             deadline: self.shard.deadline(),
-            reads: self.reads_under_way,
+            reads: self.under_way(),
             submitted: self.shard.submitted(),
             released: self.shard.released(),
         });
         Ok(())
+    }
+
+    /// What has to come back before time may be moved on: reads, and a piece of a deletion.
+    fn under_way(&self) -> usize {
+        self.reads_under_way + usize::from(self.shard.is_deleting())
     }
 
     fn start_reads(&mut self) {

@@ -54,7 +54,7 @@ pub type Answer = oneshot::Sender<Result<Reading, Refusal>>;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Progress {
     pub deadline: Option<Deadline>,
-    /// Reads that have not come back.
+    /// Reads that have not come back, and deletions that wait for a commit.
     pub reads: usize,
     pub submitted: CommitId,
     /// The newest commit of which all was said that there was to say.

@@ -387,9 +387,84 @@ fn deleting_is_done_in_pieces_between_which_others_have_their_turn() {
         ",
         expect![[r#"
             0s sent from #1
-            0s delete 9: 4
             0s sent from #1
             0s sent from #5
+            0s delete 9: 4
+        "#]],
+    );
+}
+
+#[test]
+fn a_piece_is_begun_when_the_one_before_is_durable_and_a_large_one_when_nobody_else_wants_anything()
+{
+    check_with(
+        BrokerSettings {
+            turn_work: 8,
+            ..BrokerSettings::default()
+        },
+        "
+        0s send a b c d e f g h i j k l m n o p
+        0s queue name=other
+        0s sync manual
+        0s delete 15
+        0s counters
+        0s wait
+        0s send x in=other
+        0s counters
+        0s sync
+        0s counters
+        0s sync
+        0s counters
+        1s wait
+        1s counters
+        1s sync
+        1s counters
+        1s sync
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 14 dead 0 deferred 0 bytes 14
+            0s active 14 dead 0 deferred 0 bytes 14
+            0s sent from #1
+            0s active 12 dead 0 deferred 0 bytes 12
+            0s active 4 dead 0 deferred 0 bytes 4
+            1s active 4 dead 0 deferred 0 bytes 4
+            1s active 1 dead 0 deferred 0 bytes 1
+            1s delete 15: 15
+        "#]],
+    );
+}
+
+#[test]
+fn queues_delete_in_turns() {
+    check_with(
+        BrokerSettings {
+            turn_work: 4,
+            ..BrokerSettings::default()
+        },
+        "
+        0s send a b c
+        0s queue name=other
+        0s send u v w in=other
+        0s sync manual
+        0s delete 9
+        0s delete 2 in=other
+        0s counters
+        0s counters in=other
+        0s sync
+        0s counters
+        0s counters in=other
+        0s sync
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            0s active 2 dead 0 deferred 0 bytes 2
+            0s active 3 dead 0 deferred 0 bytes 3
+            0s active 0 dead 0 deferred 0 bytes 0
+            0s active 1 dead 0 deferred 0 bytes 1
+            0s delete 9: 3
+            0s delete 2 in=other: 2
         "#]],
     );
 }

@@ -270,6 +270,7 @@ impl Ledger {
             | Command::Credit { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }
+            | Command::Durable
             | Command::Room { .. }
             | Command::SetLimits(_)
             | Command::Tick => {}

@@ -1,0 +1,106 @@
+//! Pace: how fast messages are deleted in batches, so that others notice less of it.
+//!
+//! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
+//! only when the one before is durable, and no more than one is in a group. A piece is small when
+//! somebody has wanted something else since the last one, and otherwise as large as a turn allows,
+//! since nobody waits. Queues with deletions stand in line; each has its share and goes to the end.
+
+use std::collections::VecDeque;
+
+use store::EntityId;
+
+use crate::command::Command;
+
+/// A small piece, and a queue's share of a large one, are this part of a turn's work.
+const SHARE: usize = 4;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Messages of a large piece.
+    most: usize,
+    line: VecDeque<EntityId>,
+    /// How many of this turn's piece were looked at.
+    taken: usize,
+    /// Whether the last piece is not durable yet.
+    is_pending: bool,
+    /// Whether somebody has wanted something else since the last piece.
+    others_wait: bool,
+}
+
+impl Pace {
+    /// Pieces of at most so many messages.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            line: VecDeque::new(),
+            taken: 0,
+            is_pending: false,
+            others_wait: false,
+        }
+    }
+
+    /// How many messages of one queue are deleted before it is another's turn.
+    pub(crate) fn share(&self) -> usize {
+        (self.most / SHARE).max(1)
+    }
+
+    /// Hears what somebody wants.
+    pub(crate) fn note(&mut self, command: &Command) {
+        self.others_wait |= !matches!(
+            command,
+            Command::DeleteMessages { .. }
+                | Command::Durable
+                | Command::Loaded { .. }
+                | Command::Room { .. }
+                | Command::SetLimits(_)
+                | Command::Tick
+        );
+    }
+
+    /// Puts a queue, which is not in the line, at its end.
+    pub(crate) fn line_up(&mut self, entity: EntityId) {
+        self.line.push_back(entity);
+    }
+
+    /// The queue whose turn it is, if one may go on.
+    pub(crate) fn next(&mut self) -> Option<EntityId> {
+        self.is_due().then(|| self.line.pop_front()).flatten()
+    }
+
+    /// Whether a queue may go on.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.line.is_empty() && self.may_take()
+    }
+
+    /// Takes a message's place in this turn's piece, if there is one.
+    pub(crate) fn take(&mut self) -> bool {
+        let may = self.may_take();
+        self.taken += usize::from(may);
+        may
+    }
+
+    /// The end of a turn. Returns whether there was a piece in it.
+    pub(crate) fn end_piece(&mut self) -> bool {
+        let was_piece = std::mem::take(&mut self.taken) > 0;
+        if was_piece {
+            self.is_pending = true;
+            self.others_wait = false;
+        }
+        was_piece
+    }
+
+    /// The last piece is durable.
+    pub(crate) fn go_on(&mut self) {
+        self.is_pending = false;
+    }
+
+    fn may_take(&self) -> bool {
+        let most = if self.others_wait {
+            self.share()
+        } else {
+            self.most
+        };
+        !self.is_pending && self.taken < most
+    }
+}
