@@ -9,29 +9,39 @@ use store::SequenceNumber;
 
 /// At most one read of bodies.
 #[derive(Debug, Default)]
-pub(crate) struct Fetch {
-    /// What has come back since it was asked for; nothing while none is under way.
-    returned: Option<BTreeSet<SequenceNumber>>,
+pub(crate) struct Fetch(Option<UnderWay>);
+
+#[derive(Debug)]
+struct UnderWay {
+    /// Ascending.
+    asked: Vec<SequenceNumber>,
+    /// What of it has come back since it was asked for.
+    returned: BTreeSet<SequenceNumber>,
 }
 
 impl Fetch {
     pub(crate) fn is_under_way(&self) -> bool {
-        self.returned.is_some()
+        self.0.is_some()
     }
 
-    pub(crate) fn begin(&mut self) {
-        self.returned = Some(BTreeSet::new());
+    /// The bodies of `asked`, which ascend, are asked for.
+    pub(crate) fn begin(&mut self, asked: Vec<SequenceNumber>) {
+        let returned = BTreeSet::new();
+        self.0 = Some(UnderWay { asked, returned });
     }
 
     /// A message's lock has ended.
     pub(crate) fn note(&mut self, number: SequenceNumber) {
-        if let Some(returned) = &mut self.returned {
-            returned.insert(number);
+        if let Some(under_way) = &mut self.0
+            && under_way.asked.binary_search(&number).is_ok()
+        {
+            under_way.returned.insert(number);
         }
     }
 
     /// The answer is here. Returns what it does not know well.
     pub(crate) fn finish(&mut self) -> BTreeSet<SequenceNumber> {
-        self.returned.take().unwrap_or_default()
+        let under_way = self.0.take();
+        under_way.map_or_else(BTreeSet::new, |under_way| under_way.returned)
     }
 }

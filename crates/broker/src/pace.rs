@@ -2,7 +2,7 @@
 //!
 //! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
 //! only when the one before is durable, and no more than one is in a group. A piece is small when
-//! somebody has wanted something else since the last one, and otherwise as large as a turn allows,
+//! somebody has wanted something else since the last one, and otherwise most of what a turn may do,
 //! since nobody waits. Queues with deletions stand in line; each has its share and goes to the end.
 
 use std::collections::VecDeque;
@@ -11,12 +11,15 @@ use store::EntityId;
 
 use crate::command::Command;
 
-/// A small piece, and a queue's share of a large one, are this part of a turn's work.
+/// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one leaves
+/// as much to others.
 const SHARE: usize = 4;
 
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Pace {
+    /// Messages of a small piece, and of one queue before it is another's turn.
+    share: usize,
     /// Messages of a large piece.
     most: usize,
     line: VecDeque<EntityId>,
@@ -29,10 +32,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Pieces of at most so many messages.
-    pub(crate) fn new(most: usize) -> Self {
+    /// For turns of so much work, of which the largest piece leaves a share to what is due besides.
+    pub(crate) fn new(turn_work: usize) -> Self {
+        let share = (turn_work / SHARE).max(1);
         Self {
-            most,
+            share,
+            most: turn_work.saturating_sub(share).max(1),
             line: VecDeque::new(),
             taken: 0,
             is_pending: false,
@@ -42,7 +47,7 @@ impl Pace {
 
     /// How many messages of one queue are deleted before it is another's turn.
     pub(crate) fn share(&self) -> usize {
-        (self.most / SHARE).max(1)
+        self.share
     }
 
     /// Hears what somebody wants.
@@ -97,7 +102,7 @@ impl Pace {
 
     fn may_take(&self) -> bool {
         let most = if self.others_wait {
-            self.share()
+            self.share
         } else {
             self.most
         };

@@ -142,9 +142,9 @@ impl Queue {
             bodies: true,
             max_bytes: usize::MAX,
         };
-        cx.ask(query, Purpose::Fetch(place, numbers, ahead));
+        cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
         cx.shared.ahead_bytes += ahead;
-        self.sub_mut(subqueue).fetch.begin();
+        self.sub_mut(subqueue).fetch.begin(numbers);
     }
 
     /// How many messages the takers would take, within bounds.

@@ -6,8 +6,8 @@
 //! reading through [`Scan`](crate::scan::Scan) and point reads.
 
 use std::path::Path;
-use std::sync::RwLock;
 
+use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
@@ -22,8 +22,8 @@ use crate::value;
 
 /// Flushed after so many range deletions, since reads of a memtable walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
-/// Seconds in which a table of the last level is not written again only because it could be simpler.
-/// Most are gone by then.
+/// Seconds in which a table of the last level is not written again only because it could be simpler, or
+/// because rows in it that were deleted under a reader's eyes could go. Most are gone by then.
 const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
 /// Small enough that a settled stretch holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;

@@ -93,7 +93,9 @@ impl Indexer {
         while let Some(groups) = self.unapplied.take(self.retention.has_work()) {
             self.retention.remove_abandoned();
             let is_idle = groups.is_empty();
-            if !is_idle {
+            if is_idle {
+                self.give_back()?;
+            } else {
                 self.apply(groups)?;
             }
             if self.retention.collect(is_idle)? {

@@ -1,36 +1,42 @@
 //! Patience: how long whoever drops files lets readers go first.
 //!
 //! Readers hold the database's lock on files together and come one after the other, so on a busy
-//! store there is hardly a moment without one. Files go in such a moment if there is any, and after
-//! a while readers wait.
+//! store there is hardly a moment without one. Files go in such a moment if there is any. After a
+//! while readers who come wait, for an eighth of the time that this has gone on at most, so that one
+//! who reads for long does not keep all others waiting.
 
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
+
+use parking_lot::{RwLock, RwLockWriteGuard};
+
+/// Of the time that readers have been in the way they wait this part.
+const PART: u32 = 8;
 
 /// One who drops files.
 pub(crate) struct Patience {
     /// Since when readers have been in the way.
     since: Option<Instant>,
-    at_most: Duration,
+    at_least: Duration,
 }
 
 impl Patience {
     /// For somebody who lets readers go first for so long.
-    pub fn new(at_most: Duration) -> Self {
+    pub fn new(at_least: Duration) -> Self {
         let since = None;
-        Self { since, at_most }
+        Self { since, at_least }
     }
 
-    /// Has `files` alone, or nothing if there are readers and it can wait.
+    /// Has `files` alone, or nothing if readers are in the way.
     pub fn alone<'a>(&mut self, files: &'a RwLock<()>) -> Option<RwLockWriteGuard<'a, ()>> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let alone = match files.try_write() {
-            Ok(alone) => alone,
-            Err(_) if since.elapsed() < self.at_most => return None,
-            Err(_) => files.write().unwrap_or_else(PoisonError::into_inner),
-        };
-        self.since = None;
-        Some(alone)
+        let hindered = self.since.get_or_insert_with(Instant::now).elapsed();
+        let alone = files.try_write().or_else(|| {
+            let is_over = hindered >= self.at_least;
+            is_over.then(|| files.try_write_for(hindered / PART))?
+        });
+        if alone.is_some() {
+            self.since = None;
+        }
+        alone
     }
 }
 
@@ -43,7 +49,7 @@ mod tests {
         let files = RwLock::new(());
         let mut patience = Patience::new(Duration::MAX);
         assert!(patience.alone(&files).is_some());
-        let reader = files.read().expect("no panic");
+        let reader = files.read();
         assert!(patience.alone(&files).is_none());
         assert!(patience.since.is_some());
         drop(reader);
@@ -52,18 +58,32 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_always_has_a_follower_is_waited_for() {
+    fn readers_who_always_have_a_follower_make_way_in_the_end() {
         let files = RwLock::new(());
-        let reader = files.read().expect("no panic");
         let mut patience = Patience::new(Duration::ZERO);
+        let mut reader = files.read();
         std::thread::scope(|scope| {
-            let alone = scope.spawn(|| patience.alone(&files).is_some());
-            // From when it waits nobody new comes in.
-            while files.try_read().is_ok() {
-                std::thread::yield_now();
+            let dropping = scope.spawn(|| while patience.alone(&files).is_none() {});
+            while !dropping.is_finished() {
+                if let Some(next) = files.try_read() {
+                    reader = next;
+                } else {
+                    // It waits, and those who come now do too.
+                    drop(reader);
+                    reader = files.read();
+                }
             }
-            drop(reader);
-            assert!(alone.join().expect("no panic"));
         });
+    }
+
+    #[test]
+    fn a_reader_who_stays_is_left_alone() {
+        let files = RwLock::new(());
+        let _reader = files.read();
+        let mut patience = Patience::new(Duration::ZERO);
+        for _ in 0..100 {
+            assert!(patience.alone(&files).is_none());
+        }
+        assert!(files.try_read().is_some());
     }
 }

@@ -6,7 +6,7 @@
 mod bodies;
 mod view;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use store::{CommitId, EntityId, Found, Part, Query, Reader, StoreError};
 
@@ -31,10 +31,7 @@ impl Reader for RocksReader {
         }
         self.progress.wait_until_applied(after)?;
         let database = &self.opened.database;
-        let _files = database
-            .files
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _files = database.files.read();
         let db = &database.db;
         let families = database.families();
         let snapshot = &db.snapshot();

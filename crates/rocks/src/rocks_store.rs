@@ -1,8 +1,8 @@
 //! The store itself: one shard's door to the committer and to the readers.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use store::{
@@ -152,8 +152,7 @@ impl RocksStore {
     /// When something is damaged, or chunks and their index disagree.
     pub fn image(&self) -> Result<Image, StoreError> {
         self.wait_until_applied()?;
-        let files = self.opened.database.files.read();
-        let _files = files.unwrap_or_else(PoisonError::into_inner);
+        let _files = self.opened.database.files.read();
         let recovery = load_recovery(&self.opened.database)?;
         audit::image(&self.opened, recovery)
     }

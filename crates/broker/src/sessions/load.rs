@@ -224,9 +224,10 @@ impl Queue {
             numbers.push(number);
         }
         let query = self.points(numbers.clone(), true, usize::MAX);
+        let asked = numbers.clone();
         self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.fetch.begin();
+            hold.fetch.begin(asked);
         }
     }
 

@@ -427,8 +427,8 @@ fn a_piece_is_begun_when_the_one_before_is_durable_and_a_large_one_when_nobody_e
             0s active 14 dead 0 deferred 0 bytes 14
             0s sent from #1
             0s active 12 dead 0 deferred 0 bytes 12
-            0s active 4 dead 0 deferred 0 bytes 4
-            1s active 4 dead 0 deferred 0 bytes 4
+            0s active 6 dead 0 deferred 0 bytes 6
+            1s active 6 dead 0 deferred 0 bytes 6
             1s active 1 dead 0 deferred 0 bytes 1
             1s delete 15: 15
         "#]],
@@ -443,7 +443,7 @@ fn queues_delete_in_turns() {
             ..BrokerSettings::default()
         },
         "
-        0s send a b c
+        0s send a b c d e f g h
         0s queue name=other
         0s send u v w in=other
         0s sync manual
@@ -455,16 +455,18 @@ fn queues_delete_in_turns() {
         0s counters
         0s counters in=other
         0s sync
+        0s sync
+        0s sync
         ",
         expect![[r#"
             0s sent from #1
             0s sent from #1
-            0s active 2 dead 0 deferred 0 bytes 2
+            0s active 7 dead 0 deferred 0 bytes 7
             0s active 3 dead 0 deferred 0 bytes 3
-            0s active 0 dead 0 deferred 0 bytes 0
-            0s active 1 dead 0 deferred 0 bytes 1
-            0s delete 9: 3
+            0s active 5 dead 0 deferred 0 bytes 5
+            0s active 2 dead 0 deferred 0 bytes 2
             0s delete 2 in=other: 2
+            0s delete 9: 8
         "#]],
     );
 }

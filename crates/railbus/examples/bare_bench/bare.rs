@@ -93,6 +93,7 @@ impl Bare {
         self.deliver()?;
         for peer in self.peers.values_mut() {
             peer.poll_write(context, &self.queues);
+            again |= peer.may_go_on();
         }
         self.forget();
         if again {

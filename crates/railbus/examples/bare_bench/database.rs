@@ -1,7 +1,7 @@
 //! Database: messages in RocksDB, with its own log, synced once a group.
 //!
-//! Families, tables and the memory for them are like those of `rocks`; where another choice made this
-//! program faster, it has that. Half of the memory for memtables is for bodies, so that more are settled
+//! Families, tables and the memory for them are like those of `rocks`, and nothing is compressed; where
+//! another choice made this program faster, it has that. Half of the memory for memtables is for bodies, so that more are settled
 //! before they are in a table; a stretch of settled messages goes by one deletion; and logs are written over.
 
 use std::io;
@@ -162,10 +162,11 @@ fn database_options() -> Options {
 }
 
 fn family_options(name: &str, cache: &Cache) -> Options {
-    let mut family = Options::default();
-    let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
-    family.set_compression_type(lz4);
-    family.set_compression_per_level(&[none, lz4, lz4, lz4, lz4, lz4, lz4]);
+    // As in `rocks`: tables that overlap nothing are handed down as they are.
+    let parsed =
+        Options::default().get_options_from_string("bottommost_file_compaction_delay=86400");
+    let mut family = parsed.expect("RocksDB knows its own options");
+    family.set_compression_type(DBCompressionType::None);
     family.set_max_write_buffer_number(4);
     family.set_write_buffer_size(match name {
         BODY => MEMTABLE_OF_BODIES,

@@ -40,6 +40,8 @@ pub struct Peer {
     input: BytesMut,
     began: Instant,
     links: BTreeMap<LinkId, Link>,
+    /// Nothing was read of it for what it has not read.
+    held: bool,
     gone: bool,
 }
 
@@ -69,8 +71,14 @@ impl Peer {
             input: BytesMut::new(),
             began: Instant::now(),
             links: BTreeMap::new(),
+            held: false,
             gone: false,
         })
+    }
+
+    /// Whether it may be read again that was not in this round.
+    pub fn may_go_on(&self) -> bool {
+        self.held && self.engine.buffered() <= UNREAD
     }
 
     /// Whether nothing more comes of it.
@@ -85,7 +93,8 @@ impl Peer {
         queues: &mut Queues,
         set: &mut Set,
     ) -> Poll<()> {
-        if self.gone || self.engine.buffered() > UNREAD {
+        self.held = !self.gone && self.engine.buffered() > UNREAD;
+        if self.gone || self.held {
             return Poll::Pending;
         }
         if self.input.capacity() - self.input.len() < LEAST_ROOM {

@@ -99,7 +99,7 @@ fn copy_at_rest(store: &RocksStore, from: &Path, to: &Path) {
     let applied = store.progress.wait_until_applied(durable);
     applied.expect("the index is well");
     // No segment goes meanwhile.
-    let _files = store.opened.database.files.read().expect("no panic");
+    let _files = store.opened.database.files.read();
     let idle = store
         .opened
         .database
