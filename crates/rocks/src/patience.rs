@@ -2,15 +2,16 @@
 //!
 //! Readers hold the database's lock on files together and come one after the other, so on a busy
 //! store there is hardly a moment without one. Files go in such a moment if there is any. After a
-//! while readers who come wait, for an eighth of the time that this has gone on at most, so that one
-//! who reads for long does not keep all others waiting.
+//! while readers who come wait too, each time for an eighth of the time that this has gone on at most,
+//! so that one who reads for long does not keep all others waiting.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-/// Of the time that readers have been in the way they wait this part.
+/// Of the time that readers have been in the way they wait this part, and no longer than this.
 const PART: u32 = 8;
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// One who drops files.
 pub(crate) struct Patience {
@@ -31,7 +32,8 @@ impl Patience {
         let hindered = self.since.get_or_insert_with(Instant::now).elapsed();
         let alone = files.try_write().or_else(|| {
             let is_over = hindered >= self.at_least;
-            is_over.then(|| files.try_write_for(hindered / PART))?
+            let wait = (hindered / PART).min(LONGEST);
+            is_over.then(|| files.try_write_for(wait))?
         });
         if alone.is_some() {
             self.since = None;
@@ -81,7 +83,7 @@ mod tests {
         let files = RwLock::new(());
         let _reader = files.read();
         let mut patience = Patience::new(Duration::ZERO);
-        for _ in 0..100 {
+        for _ in 0..10 {
             assert!(patience.alone(&files).is_none());
         }
         assert!(files.try_read().is_some());
