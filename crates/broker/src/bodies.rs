@@ -6,16 +6,25 @@
 //! those that were read back stay until they are handed out. If the oldest went, a receiver that is
 //! further behind than the budget reaches would find none of its messages here; and a queue that nobody
 //! reads gives up its place to the others bit by bit. A body that takes more than half of the budget goes
-//! before all others: many of them would have to go for it.
+//! before all others: many of them would have to go for it. What is about to go on to another entity by
+//! itself is passed over a few times, since it would be read back at once.
+//!
+//! Copies of a topic's message for its subscriptions share one payload, which counts once.
 //!
 //! Handles survive that: a handle whose body has gone resolves to nothing. Nothing goes before
 //! [`Bodies::trim`], so what a step brings in is there for all of that step.
+
+mod lots;
+mod shares;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use store::EntityId;
+
+use lots::Lots;
+use shares::Shares;
 
 use crate::patch::Patch;
 use crate::topic::Distribution;
@@ -25,6 +34,8 @@ use crate::topic::Distribution;
 const COPY_LIMIT: usize = 4 * 1024;
 /// A body that costs more than this part of the budget is a large one.
 const LARGE_PART: usize = 2;
+/// How often another lot is drawn for a body that is about to go on.
+const CHANCES: usize = 8;
 /// What a resident body costs besides its bytes.
 const OVERHEAD: usize = 128;
 const NIL: u32 = u32::MAX;
@@ -33,17 +44,53 @@ const NIL: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub payload: Bytes,
+    pub memory: Memory,
     pub patch: Option<Box<Patch>>,
     /// What its topic's rules made of it when it was sent.
     pub distribution: Option<Arc<Distribution>>,
 }
 
+/// Whose the memory of a payload is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Memory {
+    /// It is part of what was read from a socket.
+    Received,
+    /// Its own.
+    Own,
+    /// Of all copies that a topic has made.
+    Shared,
+}
+
 impl Body {
+    /// A payload that has its own allocation.
     pub(crate) fn new(payload: Bytes, patch: Option<Box<Patch>>) -> Self {
         Self {
             payload,
+            memory: Memory::Own,
             patch,
             distribution: None,
+        }
+    }
+
+    /// As it comes from a socket.
+    pub(crate) fn received(payload: Bytes) -> Self {
+        Self {
+            memory: Memory::Received,
+            ..Self::new(payload, None)
+        }
+    }
+
+    /// Lets its clones be kept at the cost of one.
+    pub(crate) fn share(&mut self) {
+        self.own();
+        self.memory = Memory::Shared;
+    }
+
+    /// Leaves the buffer that it was read into, if it is small.
+    fn own(&mut self) {
+        if self.memory == Memory::Received && self.payload.len() <= COPY_LIMIT {
+            self.payload = Bytes::copy_from_slice(&self.payload);
+            self.memory = Memory::Own;
         }
     }
 }
@@ -71,6 +118,8 @@ struct Slot {
     place: u32,
     /// Where its body arrived, if it did and was not read back.
     arrival: Option<Arrival>,
+    /// Its body is about to go on by itself.
+    passing: bool,
     body: Option<Body>,
 }
 
@@ -90,6 +139,7 @@ pub(crate) struct Bodies {
     vacant: Vec<u32>,
     /// The newest arrival at each entity that has any.
     newest: HashMap<EntityId, u32>,
+    shares: Shares,
     lots: Lots,
     bytes: usize,
     limit: usize,
@@ -106,7 +156,8 @@ impl Bodies {
             occupied: Vec::new(),
             vacant: Vec::new(),
             newest: HashMap::new(),
-            lots: Lots(0),
+            shares: Shares::default(),
+            lots: Lots::default(),
             bytes: 0,
             limit,
             fresh: Vec::new(),
@@ -114,31 +165,33 @@ impl Bodies {
         }
     }
 
-    /// Takes in a body as `entity` has received it: its payload is copied if it is small and outlives
-    /// the step.
-    pub(crate) fn put_received(&mut self, entity: EntityId, body: Body) -> BodyRef {
-        let small = body.payload.len() <= COPY_LIMIT;
+    /// Takes in a body that has arrived at `entity`, and which may be `passing`: about to go on by
+    /// itself. A small payload leaves its read buffer when it outlives the step.
+    pub(crate) fn put_arrived(&mut self, entity: EntityId, body: Body, passing: bool) -> BodyRef {
+        let fresh = body.memory == Memory::Received;
         let body = self.put(body);
         let older = self.newest.insert(entity, body.slot).unwrap_or(NIL);
         if let Some(before) = self.arrival_mut(older) {
             before.newer = body.slot;
         }
         let newer = NIL;
-        self.slots[body.slot as usize].arrival = Some(Arrival {
+        let slot = &mut self.slots[body.slot as usize];
+        slot.passing = passing;
+        slot.arrival = Some(Arrival {
             entity,
             older,
             newer,
         });
-        if small {
+        if fresh {
             self.fresh.push(body);
         }
         body
     }
 
-    /// Takes in a body that has its own allocation.
+    /// Takes in a body that was read back.
     pub(crate) fn put(&mut self, body: Body) -> BodyRef {
         let cost = cost(&body);
-        self.bytes += cost;
+        self.bytes += self.shares.adds(&body, cost);
         let slot = self.vacant.pop().unwrap_or_else(|| self.add_slot());
         let last = index_of(self.occupied.len());
         let place = &mut self.slots[slot as usize];
@@ -179,7 +232,7 @@ impl Bodies {
             drop(self.take(drawn));
         }
         while self.bytes > self.limit && !self.occupied.is_empty() {
-            let drawn = self.occupied[self.lots.draw(self.occupied.len())];
+            let drawn = self.draw();
             let arrival = self.slots[drawn as usize].arrival;
             let newest = arrival.and_then(|arrival| self.newest.get(&arrival.entity));
             drop(self.vacate(newest.copied().unwrap_or(drawn)));
@@ -188,10 +241,26 @@ impl Bodies {
             if let Some(slot) = self.slot_of(self.fresh[index])
                 && let Some(body) = &mut self.slots[slot as usize].body
             {
-                body.payload = Bytes::copy_from_slice(&body.payload);
+                body.own();
             }
         }
         self.fresh.clear();
+    }
+
+    /// One of those that are here, and of those that stay for a while if there are any to speak of.
+    fn draw(&mut self) -> u32 {
+        let mut drawn = self.draw_any();
+        for _ in 0..CHANCES {
+            if !self.slots[drawn as usize].passing {
+                break;
+            }
+            drawn = self.draw_any();
+        }
+        drawn
+    }
+
+    fn draw_any(&mut self) -> u32 {
+        self.occupied[self.lots.draw(self.occupied.len())]
     }
 
     fn add_slot(&mut self) -> u32 {
@@ -200,6 +269,7 @@ impl Bodies {
             generation: 0,
             place: NIL,
             arrival: None,
+            passing: false,
             body: None,
         });
         slot
@@ -214,6 +284,7 @@ impl Bodies {
         let emptied = &mut self.slots[slot as usize];
         let body = emptied.body.take().expect("only occupied slots are listed");
         emptied.generation = emptied.generation.wrapping_add(1);
+        emptied.passing = false;
         let (place, arrival) = (emptied.place, emptied.arrival.take());
         self.occupied.swap_remove(place as usize);
         if let Some(moved) = self.occupied.get(place as usize) {
@@ -223,7 +294,7 @@ impl Bodies {
             self.unlink(arrival);
         }
         self.vacant.push(slot);
-        self.bytes -= cost(&body);
+        self.bytes -= self.shares.frees(&body, cost(&body));
         body
     }
 
@@ -248,21 +319,6 @@ impl Bodies {
 
     fn arrival_mut(&mut self, slot: u32) -> Option<&mut Arrival> {
         self.slots.get_mut(slot as usize)?.arrival.as_mut()
-    }
-}
-
-/// Draws lots, the same ones each time: nothing rests on them but how fast it goes.
-#[derive(Debug)]
-struct Lots(u64);
-
-impl Lots {
-    /// One of the first `count`, which is not 0. (Weyl sequence with a finaliser)
-    fn draw(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let high = (mixed >> 32) * count as u64;
-        // Below `count`, since the other factor is below 2^32.
-        (high >> 32) as usize
     }
 }
 
@@ -309,7 +365,7 @@ mod tests {
         const ROOM: usize = 1_000;
         let mut bodies = Bodies::new(ROOM * (100 + OVERHEAD));
         let arrive = |bodies: &mut Bodies, entity| {
-            let arrived = bodies.put_received(EntityId(entity), body(100));
+            let arrived = bodies.put_arrived(EntityId(entity), body(100), false);
             bodies.trim();
             arrived
         };
@@ -334,9 +390,9 @@ mod tests {
     fn a_body_larger_than_the_budget_takes_no_other_along() {
         let mut bodies = Bodies::new(100 * (100 + OVERHEAD));
         let small: Vec<_> = (0..50)
-            .map(|_| bodies.put_received(EntityId(1), body(100)))
+            .map(|_| bodies.put_arrived(EntityId(1), body(100), false))
             .collect();
-        let large = bodies.put_received(EntityId(2), body(1 << 20));
+        let large = bodies.put_arrived(EntityId(2), body(1 << 20), false);
         assert!(bodies.is_resident(large), "as long as the step");
         bodies.trim();
         assert_eq!(resident(&bodies, &small), 50);
@@ -347,11 +403,11 @@ mod tests {
     fn what_was_read_back_outlasts_what_has_just_arrived() {
         let mut bodies = Bodies::new(10 * (100 + OVERHEAD));
         let arrived: Vec<_> = (0..8)
-            .map(|_| bodies.put_received(EntityId(1), body(100)))
+            .map(|_| bodies.put_arrived(EntityId(1), body(100), false))
             .collect();
         let read: Vec<_> = (0..2).map(|_| bodies.put(body(100))).collect();
         for _ in 0..20 {
-            bodies.put_received(EntityId(1), body(100));
+            bodies.put_arrived(EntityId(1), body(100), false);
             bodies.trim();
         }
         assert!(resident(&bodies, &read) + resident(&bodies, &arrived) >= 8);
@@ -374,9 +430,12 @@ mod tests {
     fn a_small_payload_that_stays_no_longer_shares_its_read_buffer() {
         let buffer = Bytes::from(vec![1; 64 * 1024]);
         let mut bodies = Bodies::new(1 << 20);
-        let received = |payload| Body::new(payload, None);
-        let small = bodies.put_received(EntityId(1), received(buffer.slice(10..20)));
-        let large = bodies.put_received(EntityId(1), received(buffer.slice(0..COPY_LIMIT + 1)));
+        let small = bodies.put_arrived(EntityId(1), Body::received(buffer.slice(10..20)), false);
+        let large = bodies.put_arrived(
+            EntityId(1),
+            Body::received(buffer.slice(0..COPY_LIMIT + 1)),
+            false,
+        );
         bodies.trim();
         let own = bodies.take(small).unwrap().payload;
         assert_ne!(own.as_ptr(), buffer[10..].as_ptr());
@@ -388,10 +447,55 @@ mod tests {
     }
 
     #[test]
+    fn copies_that_share_a_payload_cost_little_more_than_one() {
+        let mut bodies = Bodies::new(1 << 20);
+        let mut shared = Body::received(vec![7; 1_000].into());
+        shared.share();
+        let copies: Vec<_> = (1..=10)
+            .map(|entity| bodies.put_arrived(EntityId(entity), shared.clone(), false))
+            .collect();
+        bodies.trim();
+        assert_eq!(bodies.bytes, 1_000 + 10 * OVERHEAD);
+        for copy in &copies[1..] {
+            assert!(bodies.take(*copy).is_some());
+        }
+        assert_eq!(bodies.bytes, 1_000 + OVERHEAD);
+        assert_eq!(
+            bodies.get(copies[0]).unwrap().payload.as_ptr(),
+            shared.payload.as_ptr()
+        );
+        assert!(bodies.take(copies[0]).is_some());
+        let again = bodies.put(shared);
+        assert_eq!(bodies.bytes, 1_000 + OVERHEAD);
+        assert!(bodies.take(again).is_some());
+        assert_eq!(bodies.bytes, 0);
+    }
+
+    #[test]
+    fn what_is_about_to_go_on_outlasts_what_waits_for_receivers() {
+        const ROOM: usize = 1_000;
+        let mut bodies = Bodies::new(ROOM * (100 + OVERHEAD));
+        let passing: Vec<_> = (0..ROOM / 4)
+            .map(|_| bodies.put_arrived(EntityId(1), body(100), true))
+            .collect();
+        for _ in 0..10 * ROOM {
+            bodies.put_arrived(EntityId(2), body(100), false);
+            bodies.trim();
+        }
+        assert_eq!(resident(&bodies, &passing), passing.len());
+        // But it does not fill the memory for good.
+        let all: Vec<_> = (0..2 * ROOM)
+            .map(|_| bodies.put_arrived(EntityId(1), body(100), true))
+            .collect();
+        bodies.trim();
+        assert!(resident(&bodies, &all) <= ROOM);
+    }
+
+    #[test]
     fn taking_one_leaves_the_others() {
         let mut bodies = Bodies::new(1 << 20);
         let refs: Vec<_> = (0..5)
-            .map(|len| bodies.put_received(EntityId(1), body(len)))
+            .map(|len| bodies.put_arrived(EntityId(1), body(len), false))
             .collect();
         for taken in [1, 4, 0] {
             assert_eq!(bodies.take(refs[taken]).unwrap().payload.len(), taken);

@@ -75,7 +75,10 @@ impl Queue {
         if let Some(patch) = &patch {
             self.put_patch(arriving, patch, cx);
         }
-        let body = Body::new(payload, patch.map(Box::new));
+        let body = Body {
+            patch: patch.map(Box::new),
+            ..Body::received(payload)
+        };
         self.settle_in(Subqueue::Main, session, arriving, row, body, cx);
         Ok(())
     }

@@ -180,7 +180,7 @@ impl Queue {
         let topic = matches!(self.kind, Kind::Topic(_));
         let body = Body {
             distribution: message.distribution.filter(|_| topic).map(Arc::from),
-            ..Body::new(message.payload, None)
+            ..Body::received(message.payload)
         };
         let session = message.session_id.as_ref();
         self.settle_in(Subqueue::Main, session, number, row, body, cx);
@@ -223,7 +223,8 @@ impl Queue {
             body: BodyRef::NONE,
         };
         if self.keeps_next(subqueue, session, cx) {
-            entry.body = cx.shared.bodies.put_received(self.id, body);
+            let passing = self.forwards(subqueue);
+            entry.body = cx.shared.bodies.put_arrived(self.id, body, passing);
         }
         match subqueue {
             Subqueue::Main => self.enter_active(session, number, entry, cx),

@@ -226,14 +226,14 @@ impl Queue {
         subqueue: Subqueue,
         from: Subqueue,
         source: &str,
-        transfer: Transfer,
+        mut transfer: Transfer,
         reason: Option<&str>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
         self.note_access(cx);
         let number = self.take_number();
         let enqueued = self.take_enqueued_time(cx);
-        let mut patch = transfer.body.patch.map(|patch| *patch);
+        let mut patch = transfer.body.patch.take().map(|patch| *patch);
         if from != Subqueue::Main {
             patch.get_or_insert_default().set_source(source);
         }
@@ -247,7 +247,11 @@ impl Queue {
         }
         let session = transfer.properties.session_id.as_ref();
         row.session_hash = self.session_hash(session);
-        let body = Body::new(transfer.body.payload, patch.map(Box::new));
+        let body = Body {
+            patch: patch.map(Box::new),
+            distribution: None,
+            ..transfer.body
+        };
         self.settle_in(subqueue, session, number, row, body, cx);
         number
     }

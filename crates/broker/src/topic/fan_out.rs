@@ -43,7 +43,7 @@ pub(crate) fn publish_one(
     let Some(source) = directory.get_mut(topic) else {
         return false;
     };
-    let Some(transfer) = source.next_transfer(Subqueue::Main, cx) else {
+    let Some(mut transfer) = source.next_transfer(Subqueue::Main, cx) else {
         source.run(cx);
         return false;
     };
@@ -54,6 +54,9 @@ pub(crate) fn publish_one(
     let sharing = copies.iter().filter(|(_, content)| content.is_as_sent());
     let sharing = u32::try_from(sharing.count()).unwrap_or(u32::MAX);
     cx.charge_pumps(copies.len().saturating_sub(1));
+    if sharing > 1 {
+        transfer.body.share();
+    }
     if let Some(source) = directory.get_mut(topic) {
         source.pass_on(&transfer, sharing, cx);
         source.run(cx);
