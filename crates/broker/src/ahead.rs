@@ -1,13 +1,16 @@
 //! Ahead: how far bodies of a subqueue are read before their turn.
 //!
-//! Whoever takes a backlog away would wait for each read otherwise. So when half of what was read is
-//! handed out the next ones are asked for: twice as many each time, as long as they are still in memory when
-//! their turn comes, and half as many when they are not, because others need the memory more.
+//! Whoever takes a backlog away would wait for each read otherwise. So when no more than two reads' messages
+//! lie ahead the next ones are asked for: twice as many each time, as long as they are still in memory when
+//! their turn comes, and half as many when they are not, because others need the memory more. A read takes
+//! longer than handing out what it brings, so two are on their way as a rule.
 
 use store::SequenceNumber;
 
 /// When there was nothing to read ahead, so many messages pass before the next look.
 const REST: u64 = 64;
+/// So many reads' messages lie ahead.
+const DISTANCE: u64 = 2;
 
 /// What has been read of a subqueue's bodies.
 #[derive(Debug, Default)]
@@ -15,7 +18,7 @@ pub(crate) struct Ahead {
     /// The last message whose body was asked for.
     until: u64,
     /// The next ones are asked for when this message is handed out, or one behind it.
-    due_at: Option<SequenceNumber>,
+    due_at: Option<u64>,
     /// How many messages are worth asking for.
     count: usize,
 }
@@ -23,7 +26,7 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// How many messages to ask for, if it is time when `number` is handed out.
     pub fn due(&self, number: SequenceNumber) -> Option<usize> {
-        let is_due = self.due_at.is_some_and(|due_at| number >= due_at);
+        let is_due = self.due_at.is_some_and(|due_at| number.0 >= due_at);
         (is_due && self.count > 0).then_some(self.count)
     }
 
@@ -52,13 +55,16 @@ impl Ahead {
 
     /// There was nothing to ask for when `number` was handed out, or no room for it.
     pub fn rest(&mut self, number: SequenceNumber) {
-        self.due_at = Some(SequenceNumber(number.0.saturating_add(REST)));
+        self.due_at = Some(number.0.saturating_add(REST));
     }
 
     fn asked(&mut self, numbers: &[SequenceNumber]) {
-        self.due_at = numbers.get(numbers.len() / 2).copied();
-        let last = numbers.last().map_or(0, |last| last.0);
-        self.until = self.until.max(last);
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
+            return;
+        };
+        self.until = self.until.max(last.0);
+        let distance = last.0.saturating_sub(first.0).saturating_mul(DISTANCE);
+        self.due_at = Some(self.until.saturating_sub(distance));
     }
 }
 
@@ -71,22 +77,24 @@ mod tests {
     }
 
     #[test]
-    fn more_is_read_ahead_each_time_half_of_the_last_is_gone() {
+    fn more_is_read_ahead_whenever_no_more_than_two_reads_are_left() {
         let mut ahead = Ahead::default();
         assert_eq!(ahead.due(SequenceNumber(5)), None);
         ahead.waited_for(&numbers(1, 10));
-        assert_eq!(ahead.due(SequenceNumber(5)), None);
-        assert_eq!(ahead.due(SequenceNumber(6)), Some(10));
+        assert_eq!(ahead.due(SequenceNumber(1)), Some(10));
         assert_eq!(ahead.next(), SequenceNumber(11));
         ahead.read_ahead(&numbers(11, 20), 30);
-        assert_eq!(ahead.due(SequenceNumber(15)), None);
-        assert_eq!(ahead.due(SequenceNumber(16)), Some(20));
+        assert_eq!(ahead.due(SequenceNumber(1)), None);
+        assert_eq!(ahead.due(SequenceNumber(2)), Some(20));
         ahead.read_ahead(&numbers(21, 40), 30);
-        assert_eq!(ahead.due(SequenceNumber(31)), Some(30));
+        assert_eq!(ahead.due(SequenceNumber(2)), Some(30));
+        ahead.read_ahead(&numbers(41, 70), 30);
+        assert_eq!(ahead.due(SequenceNumber(11)), None);
+        assert_eq!(ahead.due(SequenceNumber(12)), Some(30));
         // What comes next is in memory.
-        ahead.rest(SequenceNumber(40));
-        assert_eq!(ahead.due(SequenceNumber(103)), None);
-        assert_eq!(ahead.due(SequenceNumber(104)), Some(30));
+        ahead.rest(SequenceNumber(12));
+        assert_eq!(ahead.due(SequenceNumber(75)), None);
+        assert_eq!(ahead.due(SequenceNumber(76)), Some(30));
     }
 
     #[test]

@@ -7,12 +7,15 @@ use std::collections::BTreeSet;
 
 use store::SequenceNumber;
 
-/// At most one read of bodies.
+use crate::id::ReadId;
+
+/// Reads of bodies, a few of them.
 #[derive(Debug, Default)]
-pub(crate) struct Fetch(Option<UnderWay>);
+pub(crate) struct Fetch(Vec<UnderWay>);
 
 #[derive(Debug)]
 struct UnderWay {
+    read: ReadId,
     /// Ascending.
     asked: Vec<SequenceNumber>,
     /// What of it has come back since it was asked for.
@@ -20,28 +23,41 @@ struct UnderWay {
 }
 
 impl Fetch {
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.0.is_some()
+    /// How many reads are under way.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the message's body is on its way.
+    pub(crate) fn is_asked(&self, number: SequenceNumber) -> bool {
+        self.0.iter().any(|under_way| under_way.has(number))
     }
 
     /// The bodies of `asked`, which ascend, are asked for.
-    pub(crate) fn begin(&mut self, asked: Vec<SequenceNumber>) {
-        let returned = BTreeSet::new();
-        self.0 = Some(UnderWay { asked, returned });
+    pub(crate) fn begin(&mut self, read: ReadId, asked: Vec<SequenceNumber>) {
+        self.0.push(UnderWay {
+            read,
+            asked,
+            returned: BTreeSet::new(),
+        });
     }
 
     /// A message's lock has ended.
     pub(crate) fn note(&mut self, number: SequenceNumber) {
-        if let Some(under_way) = &mut self.0
-            && under_way.asked.binary_search(&number).is_ok()
-        {
+        for under_way in self.0.iter_mut().filter(|it| it.has(number)) {
             under_way.returned.insert(number);
         }
     }
 
     /// The answer is here. Returns what it does not know well.
-    pub(crate) fn finish(&mut self) -> BTreeSet<SequenceNumber> {
-        let under_way = self.0.take();
-        under_way.map_or_else(BTreeSet::new, |under_way| under_way.returned)
+    pub(crate) fn finish(&mut self, read: ReadId) -> BTreeSet<SequenceNumber> {
+        let at = self.0.iter().position(|under_way| under_way.read == read);
+        at.map_or_else(BTreeSet::new, |at| self.0.swap_remove(at).returned)
+    }
+}
+
+impl UnderWay {
+    fn has(&self, number: SequenceNumber) -> bool {
+        self.asked.binary_search(&number).is_ok()
     }
 }

@@ -144,7 +144,7 @@ pub(crate) fn loaded(
     match purpose {
         Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows(found), cx),
         Purpose::Fetch(place, numbers, _) => {
-            queue.fetched(place.subqueue, &numbers, rows(found), cx);
+            queue.fetched(place.subqueue, read, &numbers, rows(found), cx);
         }
         Purpose::Select(place) => {
             queue.selections_loaded(place.subqueue, read, rows(found), cx);

@@ -24,6 +24,8 @@ const FETCH_MESSAGES: usize = 1_024;
 /// Most bytes of bodies at once: this part of their budget, and not less than a mebibyte.
 const FETCH_SHARE: usize = 4;
 const FETCH_BYTES: usize = 1 << 20;
+/// The same ahead of their turn, when there may be a few such reads.
+const AHEAD_SHARE: usize = 8;
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;
 
@@ -85,8 +87,14 @@ impl Queue {
         } else {
             self.wanted(subqueue, cx)
         };
+        let is_asked = |number| sub.fetch.is_asked(number);
+        let first = sub.window.first();
+        if first.is_some_and(|(number, _)| is_asked(number)) {
+            return;
+        }
         let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
-        let numbers = numbers_of(first.take(most), cx);
+        let first = first.take(most).filter(|(number, _)| !is_asked(*number));
+        let numbers = numbers_of(first, most_bytes(FETCH_SHARE, cx));
         self.sub_mut(subqueue).ahead.waited_for(&numbers);
         self.ask_for_bodies(subqueue, numbers, false, cx);
     }
@@ -114,7 +122,7 @@ impl Queue {
         let missing = next.take(most).take_while(|(_, entry)| {
             !bodies.is_resident(entry.body) && entry.row.size as usize <= half
         });
-        let numbers = numbers_of(missing, cx);
+        let numbers = numbers_of(missing, most_bytes(AHEAD_SHARE, cx));
         let ahead = &mut self.sub_mut(subqueue).ahead;
         if numbers.is_empty() {
             return ahead.rest(handed_out);
@@ -142,9 +150,9 @@ impl Queue {
             bodies: true,
             max_bytes: usize::MAX,
         };
-        cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
+        let read = cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
         cx.shared.ahead_bytes += ahead;
-        self.sub_mut(subqueue).fetch.begin(numbers);
+        self.sub_mut(subqueue).fetch.begin(read, numbers);
     }
 
     /// How many messages the takers would take, within bounds.
@@ -167,12 +175,13 @@ impl Queue {
     pub(crate) fn fetched(
         &mut self,
         subqueue: Subqueue,
+        read: ReadId,
         numbers: &[SequenceNumber],
         rows: Rows,
         cx: &mut Context<'_>,
     ) {
         let sub = self.sub_mut(subqueue);
-        let returned = sub.fetch.finish();
+        let returned = sub.fetch.finish(read);
         sub.stirred = true;
         match rows {
             Ok(rows) => {
@@ -236,12 +245,16 @@ impl Queue {
     }
 }
 
-/// As many of them as are fetched at once.
+/// How many bytes are fetched at once: this part of what bodies may take.
+fn most_bytes(share: usize, cx: &Context<'_>) -> usize {
+    FETCH_BYTES.max(cx.shared.settings.body_bytes / share)
+}
+
+/// As many of them as there are within so many bytes, but one at least.
 fn numbers_of<'a>(
     entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
-    cx: &Context<'_>,
+    most_bytes: usize,
 ) -> Vec<SequenceNumber> {
-    let most_bytes = FETCH_BYTES.max(cx.shared.settings.body_bytes / FETCH_SHARE);
     let mut bytes = 0_usize;
     let mut numbers = Vec::new();
     for (number, entry) in entries {

@@ -15,6 +15,9 @@ use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::Window;
 
+/// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and what somebody waits for.
+const MOST_FETCHES: usize = 4;
+
 #[derive(Debug)]
 pub(crate) struct Sub {
     pub window: Window,
@@ -69,9 +72,9 @@ impl Sub {
             .is_full(settings.max_locked, settings.locked_bytes)
     }
 
-    /// Whether bodies may be asked for.
+    /// Whether more bodies may be asked for.
     pub(crate) fn can_fetch(&self) -> bool {
-        !self.fetch.is_under_way() && self.retry_at.is_none()
+        self.fetch.count() < MOST_FETCHES && self.retry_at.is_none()
     }
 
     /// When it wants a tick; it may be too early.

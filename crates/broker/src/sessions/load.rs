@@ -205,7 +205,7 @@ impl Queue {
         let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
             return;
         };
-        if hold.fetch.is_under_way() || hold.resting {
+        if hold.fetch.count() > 0 || hold.resting {
             return;
         }
         let credit = cx.shared.clients.get(hold.slot).map_or(1, |r| r.credit());
@@ -225,9 +225,9 @@ impl Queue {
         }
         let query = self.points(numbers.clone(), true, usize::MAX);
         let asked = numbers.clone();
-        self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
+        let read = self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.fetch.begin(asked);
+            hold.fetch.begin(read, asked);
         }
     }
 
@@ -235,6 +235,7 @@ impl Queue {
     pub(super) fn bodies_loaded(
         &mut self,
         id: HoldId,
+        read: ReadId,
         numbers: &[SequenceNumber],
         found: Rows,
         cx: &mut Context<'_>,
@@ -242,7 +243,7 @@ impl Queue {
         let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
             return;
         };
-        let returned = hold.fetch.finish();
+        let returned = hold.fetch.finish(read);
         match found {
             Ok(rows) => {
                 hold.cautious = false;

@@ -99,7 +99,7 @@ impl Queue {
                 bodies,
             } => self.rows_loaded(hold, asked, numbers, covered, bodies, rows(found), cx),
             SessionRead::Bodies { hold, numbers } => {
-                self.bodies_loaded(hold, &numbers, rows(found), cx);
+                self.bodies_loaded(hold, read, &numbers, rows(found), cx);
             }
             SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
             SessionRead::Doomed(doom) => self.doomed_found(doom, entries(found), cx),

@@ -177,8 +177,8 @@ fn a_message_that_returns_while_the_window_is_read_keeps_its_place() {
             0s r1 gets #2 b until 30s
             1s asked for Active #3 #4
             1s abandon r1 #2: done
-            2s asked for Active #2 #3
-            3s r1 gets #2 b count 1 until 33s
+            2s r1 gets #2 b count 1 until 32s
+            2s asked for Active #3
             3s r1 gets #3 c until 33s
             3s asked for 2 of Active #4..#7
         "#]],

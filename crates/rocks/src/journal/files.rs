@@ -4,6 +4,7 @@
 //! few of them: writing over blocks that a file has already is cheaper to sync than growing one.
 //! Staged bodies lie in the same folder; a file of theirs is never used again.
 
+mod reads;
 mod stage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,30 +14,19 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-use bytes::Bytes;
 use rustix::fs::Advice;
-use store::{BodyPointer, StoreError};
+use store::StoreError;
 
 use super::handle::{Access, Handle};
 use super::pages::{PAGE, Pages};
-use super::place::{self, Place};
 use super::record::{FIRST, segment_header};
 use super::staged::{self, Staged, is_staged};
 use crate::directory::{io_error, sync_directory};
-use crate::value::damaged;
 
 /// How many files readers keep open.
 const MOST_OPEN: usize = 64;
 /// How many unneeded files are kept.
 const MOST_SPARE: usize = 4;
-/// Bodies in one file with no more than this between them are read at once: to read it too takes less
-/// than to ask the disk once more.
-const GAP: u64 = 32 << 10;
-/// A body that is read alone and is smaller is copied out of the pages it came in.
-const COPY_BELOW: usize = 64 << 10;
-/// What is read at once, unless one body is larger.
-const MOST_AT_ONCE: u64 = 256 << 10;
-
 const EXTENSION: &str = "journal";
 const STAGED: &str = "body";
 const SPARE: &str = "spare";
@@ -221,104 +211,6 @@ impl Files {
             _ => Ok(()),
         }
     }
-
-    /// Reads bodies, in the order of `wanted`; those whose segment is gone are left out.
-    pub fn read(
-        &self,
-        wanted: &[Option<(BodyPointer, Place)>],
-    ) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let mut bodies = vec![None; wanted.len()];
-        let mut order: Vec<_> = (0..wanted.len())
-            .filter(|at| wanted[*at].is_some())
-            .collect();
-        let place = |at: usize| wanted[at].map(|(_, place)| place);
-        // An empty body begins where the next one does, and has to come before it.
-        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset, place.len)));
-        let mut order = order.as_slice();
-        while let Some(first) = order.first().and_then(|at| place(*at)) {
-            let near = order.iter().scan(first, |last, at| {
-                let next = place(*at)?;
-                let is_near = next.segment == first.segment
-                    && next.offset.saturating_sub(last.end()) <= GAP
-                    && (next.end().saturating_sub(first.offset) <= MOST_AT_ONCE || next == first);
-                *last = next;
-                is_near.then_some(())
-            });
-            let (stretch, rest) = order.split_at(near.count().max(1));
-            self.read_stretch(stretch, wanted, &mut bodies)?;
-            order = rest;
-        }
-        Ok(bodies)
-    }
-
-    /// Reads bodies that lie near each other, at once.
-    fn read_stretch(
-        &self,
-        stretch: &[usize],
-        wanted: &[Option<(BodyPointer, Place)>],
-        bodies: &mut [Option<Bytes>],
-    ) -> Result<(), StoreError> {
-        let mut places = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
-        let (Some((_, (_, first))), Some((_, (_, last)))) = (places.next(), places.next_back())
-        else {
-            return self.read_one(stretch, wanted, bodies);
-        };
-        let Some(bytes) = self.read_range(first, first.offset, last.end())? else {
-            return Ok(());
-        };
-        for at in stretch {
-            if let Some((pointer, place)) = wanted[*at] {
-                let from = usize::try_from(place.offset - first.offset).unwrap_or(usize::MAX);
-                let body = bytes
-                    .get(from..)
-                    .and_then(|rest| rest.get(..place.len as usize));
-                let body = body.ok_or_else(|| mistaken(pointer))?;
-                verify(pointer, place, body)?;
-                // A small slice would keep the whole stretch in memory.
-                bodies[*at] = Some(Bytes::copy_from_slice(body));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a body that has no neighbours, without copying it if it is large.
-    fn read_one(
-        &self,
-        stretch: &[usize],
-        wanted: &[Option<(BodyPointer, Place)>],
-        bodies: &mut [Option<Bytes>],
-    ) -> Result<(), StoreError> {
-        for at in stretch {
-            if let Some((pointer, place)) = wanted[*at]
-                && let Some(body) = self.read_range(place, place.offset, place.end())?
-            {
-                verify(pointer, place, &body)?;
-                bodies[*at] = Some(if body.len() < COPY_BELOW {
-                    Bytes::copy_from_slice(&body)
-                } else {
-                    body
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn read_range(&self, place: Place, from: u64, until: u64) -> Result<Option<Bytes>, StoreError> {
-        let reading = |error| io_error("reading", &self.path(place.segment), &error);
-        let Some(file) = self.get(place.segment).map_err(reading)? else {
-            return Ok(None);
-        };
-        // A place has a checksum of its own, and bodies that are longer are never accepted.
-        let len = usize::try_from(until.saturating_sub(from)).unwrap_or(usize::MAX);
-        match file.read(from, len) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                let detail = format!("{} ends early", self.path(place.segment).display());
-                Err(damaged("a body", detail))
-            }
-            Err(error) => Err(reading(error)),
-        }
-    }
 }
 
 /// Opens or makes a file and begins a segment in it.
@@ -337,20 +229,6 @@ fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
-}
-
-fn verify(pointer: BodyPointer, place: Place, body: &[u8]) -> Result<(), StoreError> {
-    if place::checksum(pointer, body) == place.checksum {
-        return Ok(());
-    }
-    Err(damaged("a body", format!("{pointer:?} fails its checksum")))
-}
-
-fn mistaken(pointer: BodyPointer) -> StoreError {
-    damaged(
-        "a body",
-        format!("{pointer:?} does not lie where it should"),
-    )
 }
 
 /// The numbers of the files with this extension, ascending.
@@ -404,53 +282,5 @@ mod tests {
         assert!(lock(&files.spare).is_empty());
         assert!(directory.path().join("0000000000000001.journal").exists());
         files.give_up(1, 1 << 20).expect("it is gone already");
-    }
-
-    #[test]
-    fn bodies_are_read_in_the_order_in_which_they_are_wanted() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let files = Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
-        let (file, _) = files.create(1).expect("made");
-        let body = |number: u64| vec![b'a' + u8::try_from(number).expect("small"); 300_000];
-        let pointer = |number| BodyPointer {
-            home: store::EntityId(1),
-            number: store::SequenceNumber(number),
-        };
-        let place = |number: u64| Place {
-            segment: 1,
-            offset: 100 + number * 310_000,
-            len: 300_000,
-            checksum: place::checksum(pointer(number), &body(number)),
-        };
-        for number in 0..4 {
-            file.file()
-                .write_all_at(&body(number), place(number).offset)
-                .expect("written");
-        }
-        let gone = Place {
-            segment: 2,
-            ..place(0)
-        };
-        let wanted = [
-            Some((pointer(2), place(2))),
-            None,
-            Some((pointer(0), place(0))),
-            Some((pointer(1), gone)),
-            Some((pointer(3), place(3))),
-        ];
-        let read = files.read(&wanted).expect("read");
-        let expected = [Some(2), None, Some(0), None, Some(3)];
-        let expected = expected.map(|number| number.map(|number| Bytes::from(body(number))));
-        assert_eq!(read, expected);
-        // Another's body is not taken for one's own.
-        assert!(files.read(&[Some((pointer(1), place(2)))]).is_err());
-        let empty = Place {
-            len: 0,
-            checksum: place::checksum(pointer(4), &[]),
-            ..place(3)
-        };
-        let wanted = [Some((pointer(3), place(3))), Some((pointer(4), empty))];
-        let read = files.read(&wanted).expect("read");
-        assert_eq!(read, [Some(Bytes::from(body(3))), Some(Bytes::new())]);
     }
 }

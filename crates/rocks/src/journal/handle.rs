@@ -7,10 +7,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use bytes::Bytes;
 use rustix::fs::OFlags;
 
 use super::pages::{PAGE, Pages};
@@ -81,23 +81,33 @@ impl Handle {
         self.file.write_all_at(&zeros, from)
     }
 
-    /// Reads `len` bytes at `from`.
+    /// Reads `len` bytes at `from` into `pages`, which grow if they have to, and returns where in them the
+    /// bytes are. What else is in them means nothing.
     ///
     /// # Errors
     /// `UnexpectedEof` if the file ends before.
-    pub fn read(&self, from: u64, len: usize) -> io::Result<Bytes> {
+    pub(super) fn read(
+        &self,
+        from: u64,
+        len: usize,
+        pages: &mut Pages,
+    ) -> io::Result<Range<usize>> {
         if self.access == Access::Cached {
-            let mut bytes = vec![0; len];
-            self.file.read_exact_at(&mut bytes, from)?;
-            return Ok(Bytes::from(bytes));
+            pages.make_room(len);
+            self.file.read_exact_at(&mut pages[..len], from)?;
+            return Ok(0..len);
         }
         let first = from / PAGE as u64 * PAGE as u64;
         let before = usize::try_from(from - first).unwrap_or_default();
-        let mut pages = Pages::new(before.saturating_add(len));
-        let wanted = before..before + len;
+        let wanted = before..before.saturating_add(len);
+        pages.make_room(wanted.end);
+        let whole = wanted.end.next_multiple_of(PAGE);
         let mut read = 0;
         while read < wanted.end {
-            match self.file.read_at(&mut pages[read..], first + read as u64) {
+            match self
+                .file
+                .read_at(&mut pages[read..whole], first + read as u64)
+            {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 // Within a page only at the end of the file, or what is left of it is read again.
                 Ok(more) if read + more >= wanted.end => read += more,
@@ -110,7 +120,7 @@ impl Handle {
                 Err(error) => return Err(error),
             }
         }
-        Ok(pages.into_bytes(wanted))
+        Ok(wanted)
     }
 }
 
@@ -131,18 +141,21 @@ mod tests {
         for access in [Access::Cached, Access::Direct] {
             let handle = Handle::open(file.path(), File::options().read(true), access);
             let handle = handle.expect("opened");
+            let mut pages = Pages::new(0);
             let ends = [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, content.len()];
             for (from, until) in ends
                 .iter()
                 .flat_map(|from| ends.map(|until| (*from, until)))
             {
                 if let Some(len) = until.checked_sub(from) {
-                    let read = handle.read(from as u64, len).expect("it is there");
-                    assert_eq!(read, content[from..until], "{access:?} {from}..{until}");
+                    let read = handle.read(from as u64, len, &mut pages);
+                    let read = &pages[read.expect("it is there")];
+                    assert_eq!(read, &content[from..until], "{access:?} {from}..{until}");
                 }
             }
             for (from, len) in [(content.len(), 1), (0, content.len() + 1), (5 * PAGE, 1)] {
-                let error = handle.read(from as u64, len).expect_err("it is not there");
+                let error = handle.read(from as u64, len, &mut pages);
+                let error = error.expect_err("it is not there");
                 assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{access:?}");
             }
         }

@@ -24,6 +24,13 @@ impl Pages {
         Self { memory, start, len }
     }
 
+    /// Makes room for `len` bytes at least, if they are fewer; what was in them is lost then.
+    pub fn make_room(&mut self, len: usize) {
+        if self.len < len {
+            *self = Self::new(len);
+        }
+    }
+
     /// A part of them, without a copy.
     pub fn into_bytes(self, part: Range<usize>) -> Bytes {
         let (from, until) = (self.start + part.start, self.start + part.end);

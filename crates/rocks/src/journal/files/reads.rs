@@ -1,0 +1,214 @@
+//! Reads: bodies by their places, those that lie near each other at once.
+//!
+//! A stretch of small bodies is read into memory that the thread keeps, and each is copied out of it: a
+//! slice would keep the whole stretch, and fresh pages for each read would cost the system more than the
+//! copies do. A large body that lies alone is read into memory of its own.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use store::{BodyPointer, StoreError};
+
+use super::Files;
+use crate::directory::io_error;
+use crate::journal::pages::{PAGE, Pages};
+use crate::journal::place::{self, Place};
+use crate::value::damaged;
+
+/// Bodies in one file with no more than this between them are read at once: to read it too takes less
+/// than to ask the disk once more.
+const GAP: u64 = 32 << 10;
+/// A body that is read alone and is smaller is copied out of the pages it came in.
+const COPY_BELOW: usize = 64 << 10;
+/// What is read at once, unless one body is larger.
+const MOST_AT_ONCE: u64 = 256 << 10;
+
+thread_local! {
+    /// Threads that read nothing for a while end, and it with them.
+    static ROOM: RefCell<Pages> = RefCell::new(Pages::new(MOST_AT_ONCE as usize + 2 * PAGE));
+}
+
+/// A body that is wanted, and where it lies.
+pub(crate) type Wanted = Option<(BodyPointer, Place)>;
+
+impl Files {
+    /// Reads bodies, in the order of `wanted`; those whose segment is gone are left out.
+    pub fn read(&self, wanted: &[Wanted]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut bodies = vec![None; wanted.len()];
+        let mut order: Vec<_> = (0..wanted.len())
+            .filter(|at| wanted[*at].is_some())
+            .collect();
+        let place = |at: usize| wanted[at].map(|(_, place)| place);
+        // An empty body begins where the next one does, and has to come before it.
+        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset, place.len)));
+        let mut order = order.as_slice();
+        while let Some(first) = order.first().and_then(|at| place(*at)) {
+            let near = order.iter().scan(first, |last, at| {
+                let next = place(*at)?;
+                let is_near = next.segment == first.segment
+                    && next.offset.saturating_sub(last.end()) <= GAP
+                    && (next.end().saturating_sub(first.offset) <= MOST_AT_ONCE || next == first);
+                *last = next;
+                is_near.then_some(())
+            });
+            let (stretch, rest) = order.split_at(near.count().max(1));
+            self.read_stretch(stretch, wanted, &mut bodies)?;
+            order = rest;
+        }
+        Ok(bodies)
+    }
+
+    /// Reads bodies that lie near each other, at once.
+    fn read_stretch(
+        &self,
+        stretch: &[usize],
+        wanted: &[Wanted],
+        bodies: &mut [Option<Bytes>],
+    ) -> Result<(), StoreError> {
+        let mut places = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
+        let Some((at, (pointer, first))) = places.next() else {
+            return Ok(());
+        };
+        let Some((_, (_, last))) = places.next_back() else {
+            bodies[at] = self.read_one(pointer, first)?;
+            return Ok(());
+        };
+        self.look(first, last.end(), |bytes| {
+            for at in stretch {
+                if let Some((pointer, place)) = wanted[*at] {
+                    let from = usize::try_from(place.offset - first.offset).unwrap_or(usize::MAX);
+                    let body = bytes
+                        .get(from..)
+                        .and_then(|rest| rest.get(..place.len as usize));
+                    let body = body.ok_or_else(|| mistaken(pointer))?;
+                    verify(pointer, place, body)?;
+                    bodies[*at] = Some(Bytes::copy_from_slice(body));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Reads a body that has no neighbours.
+    fn read_one(&self, pointer: BodyPointer, place: Place) -> Result<Option<Bytes>, StoreError> {
+        if (place.len as usize) < COPY_BELOW {
+            return self.look(place, place.end(), |body| {
+                verify(pointer, place, body)?;
+                Ok(Bytes::copy_from_slice(body))
+            });
+        }
+        let mut pages = Pages::new(0);
+        let body = self.fill(place, place.end(), &mut pages)?;
+        let body = body.map(|range| pages.into_bytes(range));
+        body.iter()
+            .try_for_each(|body| verify(pointer, place, body))?;
+        Ok(body)
+    }
+
+    /// Looks at what lies from the begin of `first` up to `until`, unless its segment is gone.
+    fn look<T>(
+        &self,
+        first: Place,
+        until: u64,
+        take: impl FnOnce(&[u8]) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        ROOM.with_borrow_mut(|room| {
+            let range = self.fill(first, until, room)?;
+            range.map(|range| take(&room[range])).transpose()
+        })
+    }
+
+    /// Reads what lies from the begin of `first` up to `until` into `pages`, and says where in them it is.
+    fn fill(
+        &self,
+        first: Place,
+        until: u64,
+        pages: &mut Pages,
+    ) -> Result<Option<std::ops::Range<usize>>, StoreError> {
+        let reading = |error| io_error("reading", &self.path(first.segment), &error);
+        let Some(file) = self.get(first.segment).map_err(reading)? else {
+            return Ok(None);
+        };
+        // A place has a checksum of its own, and bodies that are longer are never accepted.
+        let len = usize::try_from(until.saturating_sub(first.offset)).unwrap_or(usize::MAX);
+        match file.read(first.offset, len, pages) {
+            Ok(range) => Ok(Some(range)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                let detail = format!("{} ends early", self.path(first.segment).display());
+                Err(damaged("a body", detail))
+            }
+            Err(error) => Err(reading(error)),
+        }
+    }
+}
+
+fn verify(pointer: BodyPointer, place: Place, body: &[u8]) -> Result<(), StoreError> {
+    if place::checksum(pointer, body) == place.checksum {
+        return Ok(());
+    }
+    Err(damaged("a body", format!("{pointer:?} fails its checksum")))
+}
+
+fn mistaken(pointer: BodyPointer) -> StoreError {
+    damaged(
+        "a body",
+        format!("{pointer:?} does not lie where it should"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::journal::handle::Access;
+
+    #[test]
+    fn bodies_are_read_in_the_order_in_which_they_are_wanted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
+        let (file, _) = files.create(1).expect("made");
+        let body = |number: u64| vec![b'a' + u8::try_from(number).expect("small"); 300_000];
+        let pointer = |number| BodyPointer {
+            home: store::EntityId(1),
+            number: store::SequenceNumber(number),
+        };
+        let place = |number: u64| Place {
+            segment: 1,
+            offset: 100 + number * 310_000,
+            len: 300_000,
+            checksum: place::checksum(pointer(number), &body(number)),
+        };
+        for number in 0..4 {
+            file.file()
+                .write_all_at(&body(number), place(number).offset)
+                .expect("written");
+        }
+        let gone = Place {
+            segment: 2,
+            ..place(0)
+        };
+        let wanted = [
+            Some((pointer(2), place(2))),
+            None,
+            Some((pointer(0), place(0))),
+            Some((pointer(1), gone)),
+            Some((pointer(3), place(3))),
+        ];
+        let read = files.read(&wanted).expect("read");
+        let expected = [Some(2), None, Some(0), None, Some(3)];
+        let expected = expected.map(|number| number.map(|number| Bytes::from(body(number))));
+        assert_eq!(read, expected);
+        // Another's body is not taken for one's own.
+        assert!(files.read(&[Some((pointer(1), place(2)))]).is_err());
+        let empty = Place {
+            len: 0,
+            checksum: place::checksum(pointer(4), &[]),
+            ..place(3)
+        };
+        let wanted = [Some((pointer(3), place(3))), Some((pointer(4), empty))];
+        let read = files.read(&wanted).expect("read");
+        assert_eq!(read, [Some(Bytes::from(body(3))), Some(Bytes::new())]);
+    }
+}
