@@ -23,6 +23,15 @@ pub struct ReadRequest {
     pub query: Query,
 }
 
+/// How what a turn has decided becomes durable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Commit {
+    /// While the next turns go on.
+    Later,
+    /// At once if that does not take long, because nothing else is there to be done.
+    Soon,
+}
+
 /// A broker joined to its store.
 pub struct Shard {
     /// The decisions.
@@ -68,6 +77,18 @@ impl Shard {
         say: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
+        self.turn_with(now, commands, Commit::Later, say, reads);
+    }
+
+    /// As [`turn`](Self::turn), with a `commit` of its own kind. With [`Commit::Soon`] this may block.
+    pub fn turn_with(
+        &mut self,
+        now: Now,
+        commands: &mut Vec<Command>,
+        commit: Commit,
+        say: &mut Vec<Output>,
+        reads: &mut Vec<ReadRequest>,
+    ) {
         let mut effects = Effects::default();
         self.look_at_room(now, &mut effects);
         if self.has_deleted() {
@@ -81,7 +102,7 @@ impl Shard {
             self.broker.step(now, Command::Tick, &mut effects);
         }
         self.broker.finish_turn(&mut effects);
-        self.submit(effects, reads);
+        self.submit(effects, commit, reads);
         if self.store.failure().is_none() {
             self.released = self.store.durable();
             self.outbox.release(self.released, say);
@@ -154,9 +175,12 @@ impl Shard {
         }
     }
 
-    fn submit(&mut self, effects: Effects, reads: &mut Vec<ReadRequest>) {
+    fn submit(&mut self, effects: Effects, commit: Commit, reads: &mut Vec<ReadRequest>) {
         if !effects.writes.is_empty() {
-            self.submitted = self.store.submit(effects.writes);
+            self.submitted = match commit {
+                Commit::Later => self.store.submit(effects.writes),
+                Commit::Soon => self.store.commit(effects.writes),
+            };
         }
         let after = self.submitted;
         if effects.deletes {

@@ -1,17 +1,20 @@
 //! The embedded store: a journal, and RocksDB as its index.
 //!
 //! One [`RocksStore`] owns one data directory. Write sets go to one committer thread, which makes
-//! them durable in the journal in large groups, and from there to the indexer, which makes them
-//! readable; readers work on snapshots and disturb neither. Nothing that was
-//! acknowledged is ever lost silently: a log that ends too early is refused at opening.
+//! them durable in the journal in large groups (one that is alone may be committed by whoever has
+//! it), and from there to the indexer, which makes them readable; readers work on snapshots and
+//! disturb neither. Nothing that was acknowledged is ever lost silently: a log that ends too early
+//! is refused at opening.
 
 mod audit;
 mod backup;
 mod chunk;
+mod commits;
 mod committer;
 mod database;
 mod directory;
 mod entries;
+mod group;
 #[cfg(test)]
 mod hooks;
 mod indexer;
@@ -35,6 +38,7 @@ mod shares;
 mod space;
 mod stager;
 pub mod statistics;
+mod submitter;
 mod unapplied;
 mod value;
 mod verify;

@@ -52,7 +52,7 @@ impl CommitLog {
             if sync == Sync::Now {
                 let began = Instant::now();
                 journal.sync()?;
-                appended.sync = began.elapsed();
+                appended.sync = Some(began.elapsed());
             }
             Ok(appended)
         })

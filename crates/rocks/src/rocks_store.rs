@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use store::{
@@ -12,7 +12,8 @@ use store::{
 
 use crate::audit;
 use crate::backup::RocksBackup;
-use crate::committer::{Committer, Submission, Wake};
+use crate::commits::Commits;
+use crate::committer::{Committer, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
 use crate::entries;
@@ -30,6 +31,7 @@ use crate::scan::Scan;
 use crate::space::Space;
 use crate::stager::RocksStager;
 use crate::statistics::Statistics;
+use crate::submitter::{Submitter, Turnstile};
 use crate::unapplied::Unapplied;
 use crate::value;
 use crate::witness::Witness;
@@ -44,10 +46,9 @@ pub struct RocksStore {
     progress: Arc<Progress>,
     statistics: Arc<Statistics>,
     /// None once the store is being closed.
-    submissions: Option<Arc<Sender<Submission>>>,
+    submitter: Option<Submitter>,
     threads: Vec<JoinHandle<()>>,
     unapplied: Arc<Unapplied>,
-    last: CommitId,
     /// Free space below which the disk is nearly full.
     reserve: u64,
     #[cfg(test)]
@@ -98,7 +99,7 @@ impl RocksStore {
         let log = CommitLog::new(journal);
         #[cfg(test)]
         let hooks = log.hooks.clone();
-        let committer = Committer {
+        let turnstile = Arc::new(Turnstile::new(Commits {
             log,
             database,
             files,
@@ -109,9 +110,22 @@ impl RocksStore {
             position: recovered.position,
             progress: progress.clone(),
             statistics: statistics.clone(),
-            wake,
+            wake: wake.clone(),
+            sync: None,
             told: 0,
             kept: None,
+        }));
+        let committer = Committer {
+            turnstile: turnstile.clone(),
+            progress: progress.clone(),
+            unapplied: unapplied.clone(),
+            wake,
+        };
+        let submitter = Submitter {
+            turnstile,
+            submissions,
+            progress: progress.clone(),
+            last: CommitId::default(),
         };
         let threads = vec![
             start("committer", move || committer.run(&queue))?,
@@ -121,10 +135,9 @@ impl RocksStore {
             opened,
             progress,
             statistics,
-            submissions: Some(submissions),
+            submitter: Some(submitter),
             threads,
             unapplied,
-            last: CommitId::default(),
             reserve: options.reserve(),
             #[cfg(test)]
             hooks,
@@ -159,7 +172,7 @@ impl RocksStore {
 
     fn finish(&mut self) {
         self.opened.files.staged.close();
-        self.submissions = None;
+        self.submitter = None;
         for thread in self.threads.drain(..) {
             // It reports a panic of its own as a failure.
             drop(thread.join());
@@ -168,19 +181,27 @@ impl RocksStore {
 
     /// Waits until everything that was submitted can be read.
     fn wait_until_applied(&self) -> Result<(), StoreError> {
-        self.unapplied.want(self.last);
-        self.progress.wait_until_applied(self.last)
+        let last = self.last();
+        self.unapplied.want(last);
+        self.progress.wait_until_applied(last)
+    }
+
+    /// The newest set's.
+    fn last(&self) -> CommitId {
+        let last = self.submitter.as_ref().map(|submitter| submitter.last);
+        last.unwrap_or_default()
     }
 }
 
 impl Store for RocksStore {
     fn submit(&mut self, writes: WriteSet) -> CommitId {
-        self.last = self.last.next();
-        if let Some(submissions) = &self.submissions {
-            // Fails only when the committer panicked, which is reported as a failure.
-            drop(submissions.send(Submission::Writes(self.last, writes)));
-        }
-        self.last
+        let submitter = self.submitter.as_mut();
+        submitter.map_or_else(CommitId::default, |it| it.submit(writes))
+    }
+
+    fn commit(&mut self, writes: WriteSet) -> CommitId {
+        let submitter = self.submitter.as_mut();
+        submitter.map_or_else(CommitId::default, |it| it.commit(writes))
     }
 
     fn durable(&self) -> CommitId {
@@ -215,7 +236,7 @@ impl Store for RocksStore {
     }
 
     fn backup(&self) -> Option<Arc<dyn Backup>> {
-        let submissions = self.submissions.as_ref()?;
+        let submissions = &self.submitter.as_ref()?.submissions;
         let backup = RocksBackup::new(&self.opened, submissions, self.progress.clone());
         Some(Arc::new(backup))
     }

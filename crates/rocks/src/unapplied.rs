@@ -97,6 +97,11 @@ impl Unapplied {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Whether another group can be added without waiting.
+    pub fn has_room(&self) -> bool {
+        !self.lock().is_too_much()
+    }
+
     /// Has everything up to `id` applied soon.
     pub fn want(&self, id: CommitId) {
         let mut state = self.lock();

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
-use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use broker::{Command, Commit, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use servicebus::{AccessRules, Directory};
 use store::{Reader, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -23,6 +23,10 @@ use crate::virtual_clock::{Answer, Progress, Request};
 const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
+
+/// Who brings no more is likely to wait for the answer: so the task waits for the disk too, rather than
+/// for another thread that does.
+const FEW_COMMANDS: usize = 4;
 
 /// Entities that have metrics of their own, so that a scrape has an end.
 const MEASURED_ENTITIES: usize = 2_000;
@@ -229,9 +233,16 @@ impl ShardTask {
 
     fn turn(&mut self) -> Result<(), StoreError> {
         self.effort.commands += self.commands.len() as u64;
-        self.shard.turn(
+        let is_alone = self.commands.len() <= FEW_COMMANDS && self.inbox.is_empty();
+        let commit = if is_alone {
+            Commit::Soon
+        } else {
+            Commit::Later
+        };
+        self.shard.turn_with(
             self.clock.now(),
             &mut self.commands,
+            commit,
             &mut self.said,
             &mut self.reads,
         );

@@ -38,6 +38,12 @@ pub trait Store: Send {
     /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
+    /// As [`submit`](Self::submit), by somebody who has nothing else to do: it may return when `writes` are
+    /// durable, if that does not take long.
+    fn commit(&mut self, writes: WriteSet) -> CommitId {
+        self.submit(writes)
+    }
+
     /// The newest commit that would survive a crash now; so would all before it.
     fn durable(&self) -> CommitId;
 

@@ -67,7 +67,7 @@ pub(crate) struct Appended {
     /// Where it is.
     pub file: Arc<Handle>,
     /// How long its sync took, if there was one.
-    pub sync: Duration,
+    pub sync: Option<Duration>,
     /// The large bodies that were put, perhaps the last handles to them.
     pub large: Vec<Bytes>,
 }
@@ -127,7 +127,7 @@ impl Writer {
             bodies,
             sealed,
             file: active.file.clone(),
-            sync: Duration::ZERO,
+            sync: None,
             large,
         })
     }

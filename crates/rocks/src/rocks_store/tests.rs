@@ -12,10 +12,12 @@ use tempfile::TempDir;
 use super::*;
 use std::time::Duration;
 
+use crate::committer::Submission;
 use crate::log::Sync;
 use crate::options::Durability;
 use crate::retention::Pace;
 
+mod alone;
 mod backup;
 mod damage;
 mod shares;
@@ -147,7 +149,7 @@ fn settle(store: &mut RocksStore, numbers: impl IntoIterator<Item = u64>) -> Com
 fn numbers_in(store: &RocksStore) -> Vec<u64> {
     conformance::numbers(&read(
         store,
-        store.last,
+        store.last(),
         &range(QUEUE, Part::Active, 0, u64::MAX),
     ))
 }
@@ -275,7 +277,7 @@ fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
     for first in (1..=last).step_by(1_000) {
         send(&mut store, first..first + 1_000, 600);
     }
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     let mut set = WriteSet::default();
     let number = SequenceNumber(dead);
     let row = conformance::row_of(QUEUE, number, 600);
@@ -308,7 +310,7 @@ fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
     assert_eq!(numbers_in(&store), [held]);
     let found = read(
         &store,
-        store.last,
+        store.last(),
         &range(QUEUE, Part::DeadLetter, 0, u64::MAX),
     );
     assert_eq!(found[0].body, Some(body_of(row.body, 600)));
@@ -350,8 +352,11 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
     for _look in 0..20 {
         let moves = retention.stragglers().expect("counted");
         moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
-        let submissions = store.submissions.as_ref().expect("open");
-        submissions.send(Submission::Moves(moves)).expect("taken");
+        let submitter = store.submitter.as_ref().expect("open");
+        submitter
+            .submissions
+            .send(Submission::Moves(moves))
+            .expect("taken");
     }
     assert!(moved.contains(&7) && moved.contains(&70), "{moved:?}");
     // In the newest segment now; those that they were in go.
@@ -405,7 +410,7 @@ fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
 
 /// Sends a message, whose number is unlike all others, and settles it.
 fn feed_one(store: &mut RocksStore) -> CommitId {
-    let number = 1_000 + store.last.0;
+    let number = 1_000 + store.last().0;
     send(store, [number], 200_000);
     settle(store, [number])
 }

@@ -16,7 +16,7 @@ const LENGTH: usize = 700;
 
 /// Sends message after message, one a set, and removes each once ten more are there.
 fn feed(store: &mut RocksStore) -> CommitId {
-    let number = store.last.0 + 1;
+    let number = store.last().0 + 1;
     let mut set = WriteSet::default();
     put(&mut set, QUEUE, Part::Active, number, LENGTH);
     if number > BACKLOG {
@@ -42,7 +42,7 @@ fn fed(directory: &TempDir, durability: Durability) -> RocksStore {
     for _ in 0..20 {
         feed(&mut store);
     }
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     store
 }
 

@@ -186,7 +186,7 @@ fn what_was_not_written_to_its_end_never_comes_back() {
     let copy = new_directory();
     copy_at_rest(&store, directory.path(), copy.path());
     let store = open(copy.path());
-    let found = read(&store, store.last, &range(QUEUE, Part::Active, 0, 200));
+    let found = read(&store, store.last(), &range(QUEUE, Part::Active, 0, 200));
     assert_eq!(found.len(), 100);
     assert_eq!(found[99].row.size, 700, "the one that was acknowledged");
 }
@@ -199,10 +199,10 @@ fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
         let id = send(&mut store, [number], 500);
         store.progress.wait_for(id).expect("committed");
     }
-    store.unapplied.want(store.last);
+    store.unapplied.want(store.last());
     store
         .progress
-        .wait_until_applied(store.last)
+        .wait_until_applied(store.last())
         .expect("applied");
     store.opened.database.flush().expect("flushed");
     let whole = new_directory();

@@ -40,7 +40,7 @@ fn release_all(store: &mut RocksStore, entity: EntityId, numbers: impl IntoItera
 
 /// Submits a first message of its own and holds it, so that what follows becomes one group.
 fn hold_a_group(store: &mut RocksStore) {
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     store.hooks.hold(Sync::Now);
     send(store, [1], 10);
     store.hooks.wait_until_held();
@@ -123,7 +123,7 @@ fn counts_that_memory_has_no_room_for_are_read_again() {
     // One on each page of neighbours, and more than are kept in memory.
     let numbers = || (1..=18_000).map(|page| page * 64);
     publish_all(&mut store, numbers(), 10);
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     release_all(&mut store, ONE, numbers());
     assert_eq!(
         copies_left(&store),

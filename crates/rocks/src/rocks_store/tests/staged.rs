@@ -73,7 +73,7 @@ fn with_body(store: &RocksStore, number: u64) -> Result<Vec<StoredMessage>, Stor
         bodies: true,
         max_bytes: usize::MAX,
     };
-    let found = store.reader().read(store.last, &query)?;
+    let found = store.reader().read(store.last(), &query)?;
     found.into_messages()
 }
 
@@ -204,7 +204,7 @@ fn bytes_that_are_put_again_are_written_again_unless_in_the_same_group() {
     store.submit(set);
     store.submit(move_to(2, &body));
     store.hooks.release();
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     assert_eq!(staged_files(directory.path()).len(), 1);
     assert!(size_of_journal(directory.path()) < LARGE as u64);
     let bodies = |store: &RocksStore| {
@@ -223,7 +223,7 @@ fn bytes_that_are_put_again_are_written_again_unless_in_the_same_group() {
     let mut store = open(directory.path());
     assert_eq!(bodies(&store), [(2, true)]);
     store.submit(move_to(3, &body));
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     assert!(size_of_journal(directory.path()) > LARGE as u64);
     store.close().expect("closed");
     let store = collected(directory.path());
@@ -237,7 +237,7 @@ fn damage_of_a_staged_body_is_its_own_messages_alone() {
     let mut store = open(directory.path());
     send_staged(&mut store, 1);
     send(&mut store, [2], 10);
-    store.progress.wait_for(store.last).expect("committed");
+    store.progress.wait_for(store.last()).expect("committed");
     let directory = crash(store, &directory);
     let file = &staged_files(directory.path())[0];
     let mut content = fs::read(file).expect("read");

@@ -1,0 +1,211 @@
+//! Commits: what it takes to make groups durable, one after the other.
+//!
+//! A group is written to the journal as one record and synced, the witness gets to know, the watermark
+//! rises, and the rest is left to the indexer, which makes it readable. After the first failure nothing
+//! more is acknowledged. Whoever commits holds this for as long, be it the
+//! [committer](crate::committer) or a [submitter](crate::submitter) that is alone.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use store::StoreError;
+
+use crate::backup;
+use crate::committer::Wake;
+use crate::database::Database;
+use crate::group::Group;
+use crate::journal::Files;
+use crate::log::{CommitLog, Sync};
+use crate::options::Durability;
+use crate::progress::Progress;
+use crate::space::Space;
+use crate::statistics::{Counts, Statistics};
+use crate::unapplied::{Durable, Unapplied};
+use crate::witness::Witness;
+
+/// All that committing works on.
+pub(crate) struct Commits {
+    pub log: CommitLog,
+    pub database: Arc<Database>,
+    pub files: Arc<Files>,
+    pub unapplied: Arc<Unapplied>,
+    pub witness: Witness,
+    pub space: Space,
+    pub durability: Durability,
+    /// How many groups the store has had since it was made.
+    pub position: u64,
+    pub progress: Arc<Progress>,
+    pub statistics: Arc<Statistics>,
+    pub wake: Wake,
+    /// How long the last group waited for the disk, if it did.
+    pub sync: Option<Duration>,
+    /// How many groups there were when the log was last told.
+    pub told: u64,
+    /// How many groups the store had had when the house was last looked after.
+    pub kept: Option<u64>,
+}
+
+impl Commits {
+    /// Makes a group durable and says so. Whoever `wakes` others has somebody else waiting for it.
+    pub fn commit(&mut self, mut group: Group, wakes: bool) -> Result<(), StoreError> {
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        // Of moves alone nobody waits for an id.
+        group.last = group.last.max(self.progress.durable());
+        let started = Instant::now();
+        self.position += 1;
+        let sync = match self.durability {
+            Durability::Synced => Sync::Now,
+            Durability::Buffered => Sync::Later,
+        };
+        let appended = self
+            .log
+            .append(self.position, &mut group.sets, &mut group.moves, sync)?;
+        if sync == Sync::Now {
+            self.witness
+                .record(self.position)
+                .map_err(|error| witness_error(&error))?;
+        }
+        self.progress.advance(group.last);
+        self.sync = appended.sync;
+        let counts = Counts {
+            sets: group.sets.len(),
+            writes: group.writes,
+            messages: group.messages,
+            bytes: usize::try_from(appended.bytes).unwrap_or(usize::MAX),
+            sync: appended.sync.unwrap_or_default(),
+        };
+        self.statistics.count_group(counts, started.elapsed());
+        let without_bodies = appended.bytes.saturating_sub(appended.bodies);
+        // Staged bodies are on the disk already. Rows are in the journal now, in a table later.
+        let spent = appended.bytes.max(group.bytes as u64) + without_bodies;
+        let asked = self.space.spend(spent);
+        let is_news = self.publish_space(asked);
+        if wakes || is_news {
+            (self.wake)();
+        }
+        let_go(appended.large);
+        self.unapplied.add(Durable {
+            sets: group.sets,
+            moves: group.moves,
+            writes: group.writes,
+            bytes: without_bodies,
+            last: group.last,
+            position: self.position,
+            sealed: appended.sealed,
+            journal_bytes: appended.bytes,
+            unsynced: (sync == Sync::Later).then_some(appended.file),
+        });
+        Ok(())
+    }
+
+    /// Whether another group is likely to be durable within so much time, as far as one can know.
+    pub fn are_likely_within(&self, time: Duration) -> bool {
+        let quick = match self.durability {
+            Durability::Synced => self.sync.is_some_and(|sync| sync <= time),
+            Durability::Buffered => true,
+        };
+        quick && self.unapplied.has_room()
+    }
+
+    /// Whether there is nothing that the house would have to be looked after for.
+    pub fn are_at_rest(&self) -> bool {
+        self.kept == Some(self.position) && !self.space.is_nearly_full()
+    }
+
+    /// Makes all durable and ends the segment, of which the index is to know when it is opened.
+    pub fn end(&mut self) -> Result<(), StoreError> {
+        self.keep_house()?;
+        self.unapplied.add(Durable {
+            last: self.progress.durable(),
+            position: self.position,
+            sealed: self.log.seal().into_iter().collect(),
+            ..Durable::default()
+        });
+        Ok(())
+    }
+
+    /// Makes a copy. That it can not be made is for whoever asked; the store itself only has to be
+    /// durable as far as it is acknowledged.
+    pub fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
+        let started = Instant::now();
+        self.sync_all()?;
+        let last = self.progress.durable();
+        self.unapplied.add(Durable {
+            last,
+            position: self.position,
+            sealed: self.log.seal().into_iter().collect(),
+            ..Durable::default()
+        });
+        self.unapplied.want(last);
+        self.progress.wait_until_applied(last)?;
+        order.carry_out(self.position, &self.database, &self.files);
+        tracing::info!(waited = ?started.elapsed(), position = self.position, "commits waited for a backup");
+        Ok(())
+    }
+
+    /// About once a second, and at the end.
+    pub fn keep_house(&mut self) -> Result<(), StoreError> {
+        self.sync_all()?;
+        self.witness.sync().map_err(|error| witness_error(&error))?;
+        let asked = self.space.ask();
+        if self.publish_space(asked) {
+            (self.wake)();
+        }
+        self.tell();
+        self.kept = Some(self.position);
+        Ok(())
+    }
+
+    /// Makes durable what is buffered.
+    fn sync_all(&mut self) -> Result<(), StoreError> {
+        if self.witness.position() < self.position {
+            self.log.sync()?;
+            self.witness
+                .record(self.position)
+                .map_err(|error| witness_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Tells the log how large groups have been, if there was one since. `cargo xtask bench`
+    /// compares with a bare disk that gets groups as large.
+    fn tell(&mut self) {
+        let so_far = self.statistics.snapshot();
+        if so_far.groups != self.told {
+            self.told = so_far.groups;
+            tracing::debug!(
+                groups = so_far.groups,
+                messages = so_far.messages,
+                bytes = so_far.bytes,
+                "committed"
+            );
+        }
+    }
+
+    /// Tells whether the disk is nearly full, and returns whether that is news. A file system
+    /// that does not answer is no reason to stop: the last answer holds.
+    fn publish_space(&self, asked: io::Result<()>) -> bool {
+        if let Err(error) = asked {
+            tracing::warn!(%error, "the file system does not say how much is free");
+        }
+        self.progress.set_nearly_full(self.space.is_nearly_full())
+    }
+}
+
+/// Gives the memory of large bodies back in another thread: for 100 MiB that can take 20 ms.
+fn let_go(large: Vec<Bytes>) {
+    if !large.is_empty() {
+        let thread = thread::Builder::new().name("letting go".into());
+        // Without a thread they go here.
+        drop(thread.spawn(move || drop(large)));
+    }
+}
+
+fn witness_error(error: &io::Error) -> StoreError {
+    StoreError::Io(format!("writing the witness: {error}"))
+}

@@ -1,0 +1,131 @@
+//! Who commits alone waits for nobody, overtakes nobody, and is told of failures as all others are.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn set_of(numbers: &[u64], len: usize) -> WriteSet {
+    let mut set = WriteSet::default();
+    for number in numbers {
+        put(&mut set, QUEUE, Part::Active, *number, len);
+    }
+    set
+}
+
+/// A store that never has to ask how quick the disk is.
+fn buffered(path: &Path) -> RocksStore {
+    try_open(path, Durability::Buffered).expect("the store opens")
+}
+
+#[test]
+fn a_set_that_is_alone_is_durable_at_once_and_wakes_nobody() {
+    let directory = new_directory();
+    let (sender, woken) = mpsc::channel();
+    let wake: Wake = Arc::new(move || sender.send(()).unwrap_or_default());
+    let options = Options {
+        durability: Durability::Buffered,
+        ..Options::default()
+    };
+    let mut store = RocksStore::open(directory.path(), options, wake).expect("opened");
+    for number in 1..=3 {
+        let id = store.commit(set_of(&[number], 10));
+        assert_eq!((id, store.durable()), (CommitId(number), id));
+    }
+    assert_eq!(numbers_in(&store), [1, 2, 3]);
+    assert_eq!(woken.try_iter().count(), 0);
+    let statistics = store.statistics();
+    store.close().expect("closed");
+    assert_eq!(statistics.snapshot().groups, 3);
+    assert_eq!(numbers_in(&open(directory.path())), [1, 2, 3]);
+}
+
+#[test]
+fn it_overtakes_nothing_that_is_on_its_way() {
+    let directory = new_directory();
+    let mut store = buffered(directory.path());
+    store.hooks.hold(Sync::Later);
+    let first = send(&mut store, [1], 10);
+    store.hooks.wait_until_held();
+    // Would wait for ever if it did not leave this to the committer.
+    let second = store.commit(set_of(&[2], 10));
+    assert_eq!(store.durable(), CommitId(0));
+    store.hooks.release();
+    store.progress.wait_for(second).expect("committed");
+    assert!(first < second);
+    assert_eq!(numbers_in(&store), [1, 2]);
+}
+
+#[test]
+fn what_takes_long_is_left_to_the_committer() {
+    let directory = new_directory();
+    let mut store = buffered(directory.path());
+    store.hooks.hold(Sync::Later);
+    let large = store.commit(set_of(&[1], MIB));
+    store.hooks.wait_until_held();
+    let many: Vec<_> = (2..200).collect();
+    let many = store.commit(set_of(&many, 1));
+    assert!(large < many);
+    assert_eq!(store.durable(), CommitId(0));
+    store.hooks.release();
+    store.progress.wait_for(many).expect("committed");
+    // A disk of which nothing is known may be slow.
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    store.hooks.hold(Sync::Now);
+    let unknown = store.commit(set_of(&[1], 10));
+    store.hooks.wait_until_held();
+    assert_eq!(store.durable(), CommitId(0));
+    store.hooks.release();
+    store.progress.wait_for(unknown).expect("committed");
+}
+
+#[test]
+fn its_failure_poisons_the_store() {
+    let directory = new_directory();
+    let mut store = buffered(directory.path());
+    let first = store.commit(set_of(&[1], 10));
+    store.hooks.fail_next();
+    store.commit(set_of(&[2], 10));
+    let injected = StoreError::Io("injected fault".into());
+    assert_eq!(store.failure(), Some(injected.clone()));
+    let third = store.commit(set_of(&[3], 10));
+    assert!(store.progress.wait_for(third).is_err());
+    assert_eq!(store.durable(), first);
+    assert_eq!(store.close(), Err(injected));
+    assert_eq!(numbers_in(&open(directory.path())), [1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_any_mixture_all_is_kept_in_order(
+        words in prop::collection::vec(any::<u8>(), 1..200),
+        durability in prop_oneof![Just(Durability::Synced), Just(Durability::Buffered)],
+    ) {
+        let mut harness = Rocks::new(durability);
+        let mut store = harness.open();
+        let mut expected = BTreeSet::new();
+        let mut durable = CommitId(0);
+        for (number, word) in (1_u64..).zip(words) {
+            let mut set = WriteSet::default();
+            match expected.first().copied().filter(|_| word & 1 == 0) {
+                Some(oldest) => {
+                    expected.remove(&oldest);
+                    remove(&mut set, QUEUE, Part::Active, oldest);
+                }
+                None => {
+                    expected.insert(number);
+                    put(&mut set, QUEUE, Part::Active, number, usize::from(word));
+                }
+            }
+            let id = if word & 2 == 0 { store.submit(set) } else { store.commit(set) };
+            prop_assert_eq!(id, CommitId(number));
+            prop_assert!(durable <= store.durable() && store.durable() <= id);
+            durable = store.durable();
+        }
+        store.progress.wait_for(store.last()).expect("committed");
+        let store = harness.crash(store);
+        prop_assert_eq!(numbers_in(&store), expected.into_iter().collect::<Vec<_>>());
+    }
+}
