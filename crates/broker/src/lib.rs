@@ -87,7 +87,7 @@ pub use settings::{
     BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,
     Status, SubscriptionSettings, TransactionSettings,
 };
-pub use shard::{Commit, ReadRequest, Shard};
+pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};
 pub use topic::{Distribution, RuleRoom, RuleSnapshot};
 pub use traffic::Traffic;

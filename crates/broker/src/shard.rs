@@ -4,7 +4,7 @@
 //! when it was made and released when that commit is durable. A store that has failed releases
 //! nothing any more.
 
-use store::{CommitId, Query, Store, StoreError};
+use store::{Caller, CommitId, Query, Store, StoreError};
 
 use crate::broker::{Broker, Deadline, Effects};
 use crate::command::Command;
@@ -21,15 +21,6 @@ pub struct ReadRequest {
     pub read: ReadId,
     pub after: CommitId,
     pub query: Query,
-}
-
-/// How what a turn has decided becomes durable.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Commit {
-    /// While the next turns go on.
-    Later,
-    /// At once if that does not take long, because nothing else is there to be done.
-    Soon,
 }
 
 /// A broker joined to its store.
@@ -77,18 +68,25 @@ impl Shard {
         say: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
-        self.turn_with(now, commands, Commit::Later, say, reads);
+        let effects = self.decide(now, commands);
+        self.conclude(effects, None, say, reads);
     }
 
-    /// As [`turn`](Self::turn), with a `commit` of its own kind. With [`Commit::Soon`] this may block.
-    pub fn turn_with(
+    /// As [`turn`](Self::turn), but it may wait until what was decided is durable, if that does not take long
+    /// for a `caller` like this.
+    pub fn blocking_turn(
         &mut self,
         now: Now,
         commands: &mut Vec<Command>,
-        commit: Commit,
+        caller: Caller,
         say: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
+        let effects = self.decide(now, commands);
+        self.conclude(effects, Some(caller), say, reads);
+    }
+
+    fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
         let mut effects = Effects::default();
         self.look_at_room(now, &mut effects);
         if self.has_deleted() {
@@ -102,7 +100,17 @@ impl Shard {
             self.broker.step(now, Command::Tick, &mut effects);
         }
         self.broker.finish_turn(&mut effects);
-        self.submit(effects, commit, reads);
+        effects
+    }
+
+    fn conclude(
+        &mut self,
+        effects: Effects,
+        caller: Option<Caller>,
+        say: &mut Vec<Output>,
+        reads: &mut Vec<ReadRequest>,
+    ) {
+        self.submit(effects, caller, reads);
         if self.store.failure().is_none() {
             self.released = self.store.durable();
             self.outbox.release(self.released, say);
@@ -175,11 +183,11 @@ impl Shard {
         }
     }
 
-    fn submit(&mut self, effects: Effects, commit: Commit, reads: &mut Vec<ReadRequest>) {
+    fn submit(&mut self, effects: Effects, caller: Option<Caller>, reads: &mut Vec<ReadRequest>) {
         if !effects.writes.is_empty() {
-            self.submitted = match commit {
-                Commit::Later => self.store.submit(effects.writes),
-                Commit::Soon => self.store.commit(effects.writes),
+            self.submitted = match caller {
+                None => self.store.submit(effects.writes),
+                Some(caller) => self.store.commit(effects.writes, caller),
             };
         }
         let after = self.submitted;

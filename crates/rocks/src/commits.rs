@@ -26,6 +26,9 @@ use crate::statistics::{Counts, Statistics};
 use crate::unapplied::{Durable, Unapplied};
 use crate::witness::Witness;
 
+/// A disk that takes no longer is quick enough for a shard to wait for it.
+const QUICK: Duration = Duration::from_millis(1);
+
 /// All that committing works on.
 pub(crate) struct Commits {
     pub log: CommitLog,
@@ -103,13 +106,14 @@ impl Commits {
         Ok(())
     }
 
-    /// Whether another group is likely to be durable within so much time, as far as one can know.
-    pub fn are_likely_within(&self, time: Duration) -> bool {
-        let quick = match self.durability {
-            Durability::Synced => self.sync.is_some_and(|sync| sync <= time),
-            Durability::Buffered => true,
+    /// Whether a group takes hardly longer than to hand it to another thread, as far as one can know. Without
+    /// a sync it is no more than a copy into the system's cache.
+    pub fn take_at_once(&self, group: &Group) -> bool {
+        let takes = match self.durability {
+            Durability::Synced => group.is_small() && self.sync.is_some_and(|sync| sync <= QUICK),
+            Durability::Buffered => group.is_moderate(),
         };
-        quick && self.unapplied.has_room()
+        takes && self.unapplied.has_room()
     }
 
     /// Whether there is nothing that the house would have to be looked after for.

@@ -9,6 +9,8 @@ const GROUP_BYTES: usize = 8 << 20;
 /// A group of no more than this is a small one.
 const SMALL_BYTES: usize = 32 << 10;
 const SMALL_WRITES: usize = 64;
+/// A group of no more than this is a moderate one.
+const MODERATE_BYTES: usize = 1 << 20;
 /// A group ends at this many sets.
 const GROUP_SETS: usize = 16_384;
 
@@ -48,6 +50,11 @@ impl Group {
 
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty() && self.moves.is_empty()
+    }
+
+    /// Whether copying it takes hardly longer than waking a thread that does.
+    pub fn is_moderate(&self) -> bool {
+        self.bytes + self.others <= MODERATE_BYTES
     }
 
     /// Whether writing it takes hardly longer than syncing it.

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use store::{
-    Backup, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader, Recovery,
-    Stager, Store, StoreError, WriteSet,
+    Backup, Caller, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader,
+    Recovery, Stager, Store, StoreError, WriteSet,
 };
 
 use crate::audit;
@@ -125,6 +125,7 @@ impl RocksStore {
             turnstile,
             submissions,
             progress: progress.clone(),
+            durability: options.durability,
             last: CommitId::default(),
         };
         let threads = vec![
@@ -199,9 +200,9 @@ impl Store for RocksStore {
         submitter.map_or_else(CommitId::default, |it| it.submit(writes))
     }
 
-    fn commit(&mut self, writes: WriteSet) -> CommitId {
+    fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
         let submitter = self.submitter.as_mut();
-        submitter.map_or_else(CommitId::default, |it| it.commit(writes))
+        submitter.map_or_else(CommitId::default, |it| it.commit(writes, caller))
     }
 
     fn durable(&self) -> CommitId {

@@ -1,24 +1,22 @@
 //! Submitter: hands write sets to the committer, or commits one itself when nobody else does.
 //!
-//! To wake a thread and to be woken by it costs as much as a quarter of a sync. Where one message is
-//! sent after the other that is all in vain, so the shard may commit on its own thread: if nothing is
-//! on its way to the committer, nobody commits, and the disk was quick the last time. One mutex decides
-//! whose turn it is, and sets become durable in the order of their ids either way.
+//! To wake a thread and to be woken by it costs as much as a quarter of a sync, and as much as all of it
+//! where nothing is synced. Where one message is sent after the other that is all in vain, so the shard may
+//! commit on its own thread: if nothing is on its way to the committer, nobody commits, and the disk was
+//! quick the last time. One mutex decides whose turn it is, and sets become durable in the order of their
+//! ids either way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
-use store::{CommitId, StoreError, WriteSet};
+use store::{Caller, CommitId, StoreError, WriteSet};
 
 use crate::commits::Commits;
 use crate::committer::Submission;
 use crate::group::Group;
+use crate::options::Durability;
 use crate::progress::Progress;
-
-/// A disk that takes no longer is quick enough for a shard to wait for it.
-const QUICK: Duration = Duration::from_millis(1);
 
 /// Where one at a time commits.
 pub(crate) struct Turnstile {
@@ -48,11 +46,11 @@ impl Turnstile {
         self.on_their_way.fetch_sub(sets, Ordering::Relaxed);
     }
 
-    /// Enters if nobody waits and the next group is likely to be durable soon.
+    /// Enters if nobody is there and nothing is on its way.
     fn enter_alone(&self) -> Option<MutexGuard<'_, Commits>> {
         let commits = self.commits.try_lock().ok()?;
         let is_alone = self.on_their_way.load(Ordering::Relaxed) == 0;
-        (is_alone && commits.are_likely_within(QUICK)).then_some(commits)
+        is_alone.then_some(commits)
     }
 }
 
@@ -61,6 +59,7 @@ pub(crate) struct Submitter {
     pub turnstile: Arc<Turnstile>,
     pub submissions: Arc<Sender<Submission>>,
     pub progress: Arc<Progress>,
+    pub durability: Durability,
     /// The newest set's.
     pub last: CommitId,
 }
@@ -74,14 +73,17 @@ impl Submitter {
         self.last
     }
 
-    /// Makes `writes` durable before it returns, if that is likely not to take long.
-    pub fn commit(&mut self, writes: WriteSet) -> CommitId {
+    /// Makes `writes` durable before it returns, if that is worth it for such a `caller`.
+    pub fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
+        if caller == Caller::Busy && self.durability == Durability::Synced {
+            return self.submit(writes);
+        }
         let Some(mut commits) = self.turnstile.enter_alone() else {
             return self.submit(writes);
         };
         let mut group = Group::default();
         group.add(self.last.next(), writes);
-        if !group.is_small() {
+        if !commits.take_at_once(&group) {
             drop(commits);
             return self.submit(group.sets.pop().unwrap_or_default());
         }

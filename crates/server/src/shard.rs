@@ -10,9 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
-use broker::{Command, Commit, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use servicebus::{AccessRules, Directory};
-use store::{Reader, StoreError};
+use store::{Caller, Reader, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::broker_clock::BrokerClock;
@@ -234,15 +234,15 @@ impl ShardTask {
     fn turn(&mut self) -> Result<(), StoreError> {
         self.effort.commands += self.commands.len() as u64;
         let is_alone = self.commands.len() <= FEW_COMMANDS && self.inbox.is_empty();
-        let commit = if is_alone {
-            Commit::Soon
+        let caller = if is_alone {
+            Caller::Alone
         } else {
-            Commit::Later
+            Caller::Busy
         };
-        self.shard.turn_with(
+        self.shard.blocking_turn(
             self.clock.now(),
             &mut self.commands,
-            commit,
+            caller,
             &mut self.said,
             &mut self.reads,
         );

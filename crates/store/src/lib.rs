@@ -33,14 +33,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+/// Whether somebody who commits has something else to do meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Caller {
+    /// It has, or will have soon.
+    Busy,
+    /// It has not.
+    Alone,
+}
+
 /// One shard's door to durable storage. A wake-up handed over at opening tells of progress.
 pub trait Store: Send {
     /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
-    /// As [`submit`](Self::submit), by somebody who has nothing else to do: it may return when `writes` are
-    /// durable, if that does not take long.
-    fn commit(&mut self, writes: WriteSet) -> CommitId {
+    /// As [`submit`](Self::submit), but it may return when `writes` are durable, if that does not take
+    /// long: for a `caller` who is alone hardly longer than to be told of it, for others no longer than to
+    /// hand it over.
+    fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
+        let _ = caller;
         self.submit(writes)
     }
 
