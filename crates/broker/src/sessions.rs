@@ -105,6 +105,8 @@ pub(crate) struct Sessions {
     marks: delete::Marks,
     /// Listings that wait for the survey.
     listings: Vec<list::Listing>,
+    /// How much wider the windows of all holds are than to begin with.
+    extra: usize,
     /// Bytes of all sessions' states.
     pub state_bytes: u64,
 }

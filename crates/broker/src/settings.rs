@@ -144,6 +144,9 @@ pub struct BrokerSettings {
     pub forward_failures: ForwardFailures,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
+    /// The same of one held session to begin with. Who takes more of it gets more, while all sessions of a
+    /// queue have no more than `window` beyond this.
+    pub session_window: usize,
     /// Bytes of bodies kept in memory for those who come soon.
     pub body_bytes: usize,
     /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked for it.
@@ -216,6 +219,7 @@ impl Default for BrokerSettings {
             locks_on_disconnect: LocksOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,
             window: 65_536,
+            session_window: 256,
             body_bytes: 16 << 20,
             outlet_bytes: 8 << 20,
             turn_work: 1_024,

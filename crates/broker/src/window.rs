@@ -81,6 +81,16 @@ impl Window {
         }
     }
 
+    /// How many available messages it has room for.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// It has room for so many more.
+    pub(crate) fn widen(&mut self, more: usize) {
+        self.limit += more;
+    }
+
     /// How many messages it accounts for.
     pub(crate) fn len(&self) -> usize {
         self.available.len() + self.stragglers.len()

@@ -15,7 +15,6 @@ use crate::fetch::Fetch;
 use crate::id::{ReceiverId, Subqueue};
 use crate::output::{Output, SessionError};
 use crate::queue::Queue;
-use crate::sessions::hold::WINDOW;
 use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey, Sessions, Waiter, WaiterId};
 use crate::shared::Context;
 use crate::time::Mono;
@@ -112,7 +111,8 @@ impl Queue {
         let next_number = self.head.next_number;
         let duration = self.settings.lock_duration;
         let until = Mono(cx.now.mono.0.saturating_add(duration));
-        let limit = cx.shared.settings.window.min(WINDOW);
+        let settings = &cx.shared.settings;
+        let limit = settings.window.min(settings.session_window);
         let (Some(sessions), Some(client)) = (&mut self.sessions, cx.shared.clients.get_mut(slot))
         else {
             return;
@@ -144,6 +144,8 @@ impl Queue {
             last,
             floor: first,
             locked: std::collections::BTreeSet::new(),
+            has_asked: false,
+            extra: 0,
             fetch: Fetch::default(),
             cautious: false,
             resting: false,
@@ -224,6 +226,7 @@ impl Sessions {
     /// The session is held by nobody any more.
     pub(super) fn remove_hold(&mut self, id: HoldId) -> Option<Hold> {
         let hold = self.held.remove(&id)?;
+        self.extra -= hold.extra;
         self.note_change(hold.key.hash);
         self.deadlines.remove(&(hold.until, id));
         self.floors.remove(&(hold.floor, id));

@@ -2,7 +2,8 @@
 //!
 //! It has a window of its own: only who holds a session takes from it, so only held sessions
 //! have messages in memory. Messages are lent for as long as the session is. Memory per hold:
-//! about 300 bytes, 90 for each message of its window (at most [`WINDOW`]), and its locks.
+//! about 300 bytes, 90 for each message of its window, and its locks. The window is small to begin
+//! with, since there may be many holds; it grows as its holder takes messages.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,13 +14,14 @@ use crate::clients::ReceiverSlot;
 use crate::command::ReceiveMode;
 use crate::fetch::Fetch;
 use crate::id::ReceiverId;
+use crate::sessions::Sessions;
 use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
 use crate::time::Mono;
 use crate::window::{Entry, Window};
 
-/// Most messages of one session that are known in memory.
-pub(crate) const WINDOW: usize = 256;
+/// Most messages of one session that are known in memory, however many its holder takes.
+const WIDEST: usize = 8_192;
 /// A holder with so many unsettled messages is given no more, since they all end at once.
 pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
@@ -41,6 +43,10 @@ pub(crate) struct Hold {
     /// No available or locked message of the session has a smaller number.
     pub floor: SequenceNumber,
     pub locked: BTreeSet<SequenceNumber>,
+    /// Whether it has asked for messages, so that when it does again its holder has taken some.
+    pub has_asked: bool,
+    /// How much wider its window is than to begin with.
+    pub extra: usize,
     /// The bodies that are being read.
     pub fetch: Fetch,
     /// After a read that met a damaged body: one at a time, to find it.
@@ -102,5 +108,22 @@ impl Hold {
     /// Whether it has messages, available or lent, as far as is known now.
     pub(crate) fn has_messages(&self) -> bool {
         self.window.len() > 0 || !self.locked.is_empty() || self.beyond() > 0
+    }
+}
+
+impl Sessions {
+    /// Doubles a hold's window, as long as all windows of the queue are together no more than `most` wider
+    /// than to begin with.
+    pub(crate) fn widen(&mut self, id: HoldId, most: usize) {
+        let left = most.saturating_sub(self.extra);
+        let Some(hold) = self.held.get_mut(&id) else {
+            return;
+        };
+        let limit = hold.window.limit();
+        let widest = most.min(WIDEST).saturating_sub(limit);
+        let more = limit.min(widest).min(left);
+        hold.window.widen(more);
+        hold.extra += more;
+        self.extra += more;
     }
 }

@@ -15,6 +15,8 @@ use crate::sessions::{HoldId, id_of, key};
 use crate::shared::Context;
 use crate::window::Ask;
 
+/// Most messages that are read at once.
+const FETCH_MESSAGES: usize = 1_024;
 /// Most bytes of bodies that are read at once.
 const FETCH_BYTES: usize = 1 << 20;
 
@@ -32,9 +34,16 @@ impl Queue {
         let Some(hold) = sessions.hold(id).filter(|hold| !hold.resting) else {
             return;
         };
+        if hold.has_asked && hold.window.wants(hold.beyond(), until).is_some() {
+            sessions.widen(id, cx.shared.settings.window);
+        }
+        let Some(hold) = sessions.hold(id) else {
+            return;
+        };
         let Some(Ask::From(from, limit)) = hold.window.wants(hold.beyond(), until) else {
             return;
         };
+        let limit = limit.min(FETCH_MESSAGES);
         let query = Query::Entries {
             entity,
             index: Index::Session,
@@ -51,6 +60,7 @@ impl Queue {
         };
         let read = self.ask_of(query, read, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+            hold.has_asked = true;
             hold.window.asked(read, Ask::From(from, limit), until);
         }
     }

@@ -44,6 +44,7 @@ mod selecting_at_random;
 mod sending;
 mod sessions;
 mod sessions_age;
+mod sessions_window;
 mod status;
 mod topics;
 mod topics_at_random;
