@@ -18,7 +18,7 @@ use crate::value;
 /// Rows that are completed with one round of reads.
 const ROWS_PER_ROUND: usize = 1_024;
 /// The same when bodies are read too, and patches, whose sizes no row tells.
-const BODIES_PER_ROUND: usize = 256;
+const BODIES_PER_ROUND: usize = 512;
 
 /// One part of one entity at one moment.
 pub(super) struct View<'a> {

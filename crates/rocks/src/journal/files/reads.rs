@@ -21,7 +21,7 @@ const GAP: u64 = 32 << 10;
 /// A body that is read alone and is smaller is copied out of the pages it came in.
 const COPY_BELOW: usize = 64 << 10;
 /// What is read at once, unless one body is larger.
-const MOST_AT_ONCE: u64 = 256 << 10;
+const MOST_AT_ONCE: u64 = 512 << 10;
 
 thread_local! {
     /// Threads that read nothing for a while end, and it with them.
