@@ -34,7 +34,7 @@ use crate::topic::Distribution;
 const COPY_LIMIT: usize = 4 * 1024;
 /// A body that costs more than this part of the budget is a large one.
 const LARGE_PART: usize = 2;
-/// How often another lot is drawn for a body that is about to go on.
+/// How often another lot is drawn for a body that is about to go on, unless most of them are.
 const CHANCES: usize = 8;
 /// What a resident body costs besides its bytes.
 const OVERHEAD: usize = 128;
@@ -50,14 +50,14 @@ pub(crate) struct Body {
     pub distribution: Option<Arc<Distribution>>,
 }
 
-/// Whose the memory of a payload is.
+/// What shares the memory that a payload lies in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Memory {
-    /// It is part of what was read from a socket.
+    /// Whatever else was read from the socket with it.
     Received,
-    /// Its own.
+    /// Nothing.
     Own,
-    /// Of all copies that a topic has made.
+    /// The copies of the message that a topic has made.
     Shared,
 }
 
@@ -136,6 +136,8 @@ struct Arrival {
 pub(crate) struct Bodies {
     slots: Vec<Slot>,
     occupied: Vec<u32>,
+    /// How many of those are about to go on by themselves.
+    passing: usize,
     vacant: Vec<u32>,
     /// The newest arrival at each entity that has any.
     newest: HashMap<EntityId, u32>,
@@ -154,6 +156,7 @@ impl Bodies {
         Self {
             slots: Vec::new(),
             occupied: Vec::new(),
+            passing: 0,
             vacant: Vec::new(),
             newest: HashMap::new(),
             shares: Shares::default(),
@@ -177,6 +180,7 @@ impl Bodies {
         let newer = NIL;
         let slot = &mut self.slots[body.slot as usize];
         slot.passing = passing;
+        self.passing += usize::from(passing);
         slot.arrival = Some(Arrival {
             entity,
             older,
@@ -250,7 +254,12 @@ impl Bodies {
     /// One of those that are here, and of those that stay for a while if there are any to speak of.
     fn draw(&mut self) -> u32 {
         let mut drawn = self.draw_any();
-        for _ in 0..CHANCES {
+        let chances = if self.passing > self.occupied.len() / 2 {
+            0
+        } else {
+            CHANCES
+        };
+        for _ in 0..chances {
             if !self.slots[drawn as usize].passing {
                 break;
             }
@@ -284,7 +293,7 @@ impl Bodies {
         let emptied = &mut self.slots[slot as usize];
         let body = emptied.body.take().expect("only occupied slots are listed");
         emptied.generation = emptied.generation.wrapping_add(1);
-        emptied.passing = false;
+        self.passing -= usize::from(std::mem::take(&mut emptied.passing));
         let (place, arrival) = (emptied.place, emptied.arrival.take());
         self.occupied.swap_remove(place as usize);
         if let Some(moved) = self.occupied.get(place as usize) {

@@ -28,9 +28,10 @@ impl Fetch {
         self.0.len()
     }
 
-    /// Whether the message's body is on its way.
+    /// Whether the message's body is on its way, and will be taken.
     pub(crate) fn is_asked(&self, number: SequenceNumber) -> bool {
-        self.0.iter().any(|under_way| under_way.has(number))
+        let mut asked = self.0.iter().filter(|under_way| under_way.has(number));
+        asked.any(|under_way| !under_way.returned.contains(&number))
     }
 
     /// The bodies of `asked`, which ascend, are asked for.

@@ -26,8 +26,8 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 pub(crate) enum Purpose {
     /// The window's next messages.
     Refill(Place),
-    /// Bodies of the window's first messages, or of those behind them: so many bytes ahead of their turn.
-    Fetch(Place, Vec<SequenceNumber>, usize),
+    /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their turn.
+    Fetch(Place, Vec<SequenceNumber>, Option<usize>),
     /// Part of a block that is looked through for expired messages.
     Sweep(EntityId),
     /// Messages that can not be dead-lettered without knowing their patches.
@@ -120,8 +120,9 @@ pub(crate) fn loaded(
     let Some(purpose) = cx.shared.take_read(read) else {
         return;
     };
-    if let Purpose::Fetch(_, _, ahead) = purpose {
-        cx.shared.ahead_bytes -= ahead;
+    if let Purpose::Fetch(_, _, Some(bytes)) = purpose {
+        cx.shared.ahead_reads -= 1;
+        cx.shared.ahead_bytes -= bytes;
     }
     if let Purpose::TransferLookup(place, destination) = purpose {
         let known = found.and_then(Found::into_entries);

@@ -26,6 +26,8 @@ const FETCH_SHARE: usize = 4;
 const FETCH_BYTES: usize = 1 << 20;
 /// The same ahead of their turn, when there may be a few such reads.
 const AHEAD_SHARE: usize = 8;
+/// So many of these at a time, whatever the queue: those that somebody waits for need readers too.
+const MOST_AHEAD: usize = 4;
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;
 
@@ -112,11 +114,8 @@ impl Queue {
             return;
         };
         let half = cx.shared.settings.body_bytes / 2;
-        let most = if cx.shared.ahead_bytes < half {
-            most
-        } else {
-            0
-        };
+        let has_room = cx.shared.ahead_bytes < half && cx.shared.ahead_reads < MOST_AHEAD;
+        let most = if has_room { most } else { 0 };
         let bodies = &cx.shared.bodies;
         let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
         let missing = next.take(most).take_while(|(_, entry)| {
@@ -142,7 +141,7 @@ impl Queue {
         let window = &self.sub(subqueue).window;
         let sizes = numbers.iter().filter_map(|number| window.get(*number));
         let bytes = sizes.map(|entry| entry.row.size as usize).sum();
-        let ahead = if ahead { bytes } else { 0 };
+        let ahead = ahead.then_some(bytes);
         let query = Query::Points {
             entity: self.id,
             part: subqueue.part(),
@@ -151,7 +150,10 @@ impl Queue {
             max_bytes: usize::MAX,
         };
         let read = cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
-        cx.shared.ahead_bytes += ahead;
+        if let Some(bytes) = ahead {
+            cx.shared.ahead_reads += 1;
+            cx.shared.ahead_bytes += bytes;
+        }
         self.sub_mut(subqueue).fetch.begin(read, numbers);
     }
 

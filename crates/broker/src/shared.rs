@@ -46,7 +46,8 @@ pub(crate) struct Shared {
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
     last_read: u64,
-    /// Bytes of bodies that were asked for ahead of their turn and have not come back.
+    /// Bodies that were asked for ahead of their turn and have not come back: in how many reads, and bytes.
+    pub ahead_reads: usize,
     pub ahead_bytes: usize,
 }
 
@@ -71,6 +72,7 @@ impl Shared {
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
+            ahead_reads: 0,
             ahead_bytes: 0,
             settings,
         }

@@ -52,11 +52,23 @@ pub(crate) struct Commits {
 }
 
 impl Commits {
-    /// Makes a group durable and says so. Whoever `wakes` others has somebody else waiting for it.
-    pub fn commit(&mut self, mut group: Group, wakes: bool) -> Result<(), StoreError> {
-        if let Some(failure) = self.progress.failure() {
-            return Err(failure);
-        }
+    /// Makes a group durable for somebody else, who is woken, and waits while the indexer is too far behind.
+    pub fn commit(&mut self, group: Group) -> Result<(), StoreError> {
+        let durable = self.make_durable(group)?;
+        (self.wake)();
+        self.unapplied.add(durable);
+        Ok(())
+    }
+
+    /// Makes a group durable for the caller itself, who sees that it is.
+    pub fn commit_own(&mut self, group: Group) -> Result<(), StoreError> {
+        let durable = self.make_durable(group)?;
+        self.unapplied.add_at_once(durable);
+        Ok(())
+    }
+
+    fn make_durable(&mut self, mut group: Group) -> Result<Durable, StoreError> {
+        self.check()?;
         // Of moves alone nobody waits for an id.
         group.last = group.last.max(self.progress.durable());
         let started = Instant::now();
@@ -87,12 +99,11 @@ impl Commits {
         // Staged bodies are on the disk already. Rows are in the journal now, in a table later.
         let spent = appended.bytes.max(group.bytes as u64) + without_bodies;
         let asked = self.space.spend(spent);
-        let is_news = self.publish_space(asked);
-        if wakes || is_news {
+        if self.publish_space(asked) {
             (self.wake)();
         }
         let_go(appended.large);
-        self.unapplied.add(Durable {
+        Ok(Durable {
             sets: group.sets,
             moves: group.moves,
             writes: group.writes,
@@ -102,12 +113,16 @@ impl Commits {
             sealed: appended.sealed,
             journal_bytes: appended.bytes,
             unsynced: (sync == Sync::Later).then_some(appended.file),
-        });
-        Ok(())
+        })
     }
 
-    /// Whether a group takes hardly longer than to hand it to another thread, as far as one can know. Without
-    /// a sync it is no more than a copy into the system's cache.
+    /// Nothing is done any more after a failure, whoever met it.
+    fn check(&self) -> Result<(), StoreError> {
+        self.progress.failure().map_or(Ok(()), Err)
+    }
+
+    /// Whether a group takes little time, as far as one can know: one sync of a quick disk; or, where nothing is
+    /// synced, a copy into the system's cache.
     pub fn take_at_once(&self, group: &Group) -> bool {
         let takes = match self.durability {
             Durability::Synced => group.is_small() && self.sync.is_some_and(|sync| sync <= QUICK),
@@ -123,6 +138,7 @@ impl Commits {
 
     /// Makes all durable and ends the segment, of which the index is to know when it is opened.
     pub fn end(&mut self) -> Result<(), StoreError> {
+        self.check()?;
         self.keep_house()?;
         self.unapplied.add(Durable {
             last: self.progress.durable(),
@@ -136,6 +152,7 @@ impl Commits {
     /// Makes a copy. That it can not be made is for whoever asked; the store itself only has to be
     /// durable as far as it is acknowledged.
     pub fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
+        self.check()?;
         let started = Instant::now();
         self.sync_all()?;
         let last = self.progress.durable();
@@ -154,6 +171,7 @@ impl Commits {
 
     /// About once a second, and at the end.
     pub fn keep_house(&mut self) -> Result<(), StoreError> {
+        self.check()?;
         self.sync_all()?;
         self.witness.sync().map_err(|error| witness_error(&error))?;
         let asked = self.space.ask();

@@ -30,7 +30,7 @@ pub(crate) enum Submission {
     Moves(Moves),
     /// To make a copy of all that was submitted before.
     Backup(backup::Order),
-    /// To look after the house soon: somebody else has committed.
+    /// To look after the house as often as when it commits itself, since somebody else does.
     Rise,
 }
 
@@ -66,22 +66,28 @@ impl Committer {
 
     fn work(&self, submissions: &Receiver<Submission>) -> Result<(), StoreError> {
         let mut kept_at = Instant::now();
+        let mut rest = HOUSEKEEPING;
         loop {
-            match submissions.recv_timeout(self.rest()?) {
-                Ok(submission) => self.take(submission, submissions)?,
+            match submissions.recv_timeout(rest) {
+                Ok(submission) => {
+                    self.take(submission, submissions)?;
+                    rest = HOUSEKEEPING;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             if kept_at.elapsed() >= HOUSEKEEPING {
-                self.turnstile.enter()?.keep_house()?;
+                rest = self.keep_house()?;
                 kept_at = Instant::now();
             }
         }
     }
 
-    /// How long it waits for something to do before it looks after the house.
-    fn rest(&self) -> Result<Duration, StoreError> {
-        let at_rest = self.turnstile.enter()?.are_at_rest();
+    /// Returns in how much time it has to be looked after again.
+    fn keep_house(&self) -> Result<Duration, StoreError> {
+        let mut commits = self.turnstile.enter()?;
+        commits.keep_house()?;
+        let at_rest = commits.are_at_rest();
         Ok(if at_rest {
             HOUSEKEEPING_AT_REST
         } else {
@@ -117,7 +123,7 @@ impl Committer {
         let mut commits = self.turnstile.enter()?;
         if !group.is_empty() {
             let sets = group.sets.len();
-            commits.commit(group, true)?;
+            commits.commit(group)?;
             self.turnstile.has_committed(sets);
         }
         backup.map_or(Ok(()), |order| commits.back_up(order))

@@ -11,6 +11,7 @@ const SMALL_BYTES: usize = 32 << 10;
 const SMALL_WRITES: usize = 64;
 /// A group of no more than this is a moderate one.
 const MODERATE_BYTES: usize = 1 << 20;
+const MODERATE_WRITES: usize = 4_096;
 /// A group ends at this many sets.
 const GROUP_SETS: usize = 16_384;
 
@@ -54,7 +55,7 @@ impl Group {
 
     /// Whether copying it takes hardly longer than waking a thread that does.
     pub fn is_moderate(&self) -> bool {
-        self.bytes + self.others <= MODERATE_BYTES
+        self.bytes + self.others <= MODERATE_BYTES && self.writes <= MODERATE_WRITES
     }
 
     /// Whether writing it takes hardly longer than syncing it.

@@ -1,4 +1,4 @@
-//! Progress: what the committer tells everybody else.
+//! Progress: what those who commit and index tell everybody else.
 //!
 //! A commit is durable, then applied to the index. Both watermarks only rise; a failure is set once
 //! and never taken back. Readers wait here for the commit they name.

@@ -1,6 +1,6 @@
 //! Statistics: how groups and commits have been going, for metrics.
 //!
-//! Plain counters that only the committer raises; reading them costs nothing and is not exact
+//! Plain counters that whoever commits raises; reading them costs nothing and is not exact
 //! while a commit runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -89,7 +89,10 @@ impl Submitter {
         }
         self.last = group.last;
         let were_at_rest = commits.are_at_rest();
-        if let Err(failure) = commits.commit(group, false) {
+        let had_failed = self.progress.failure().is_some();
+        if let Err(failure) = commits.commit_own(group)
+            && !had_failed
+        {
             tracing::error!(%failure, "the store stops: nothing more will be acknowledged");
             self.progress.fail(failure);
         }

@@ -1,6 +1,6 @@
 //! Unapplied: what is durable and not in the index yet.
 //!
-//! The committer adds here and goes on. The indexer takes all of it when enough has come together,
+//! Whoever commits adds here and goes on. The indexer takes all of it when enough has come together,
 //! when a reader wants it, or after a second: what is settled before that never reaches the index.
 //! There is a bound; at it the committer waits.
 
@@ -83,6 +83,17 @@ impl State {
 impl Unapplied {
     /// Adds a group, and returns once there is not too much.
     pub fn add(&self, group: Durable) {
+        let state = self.push(group);
+        let waited = self.changed.wait_while(state, |state| state.is_too_much());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Adds a group, however much there is.
+    pub fn add_at_once(&self, group: Durable) {
+        drop(self.push(group));
+    }
+
+    fn push(&self, group: Durable) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let was_enough = !state.groups.is_empty() && state.is_enough();
         let is_first = state.groups.is_empty();
@@ -93,11 +104,10 @@ impl Unapplied {
         if is_first || state.is_enough() && !was_enough {
             self.changed.notify_all();
         }
-        let waited = self.changed.wait_while(state, |state| state.is_too_much());
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        state
     }
 
-    /// Whether another group can be added without waiting.
+    /// Whether there is not too much.
     pub fn has_room(&self) -> bool {
         !self.lock().is_too_much()
     }

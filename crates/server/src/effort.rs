@@ -2,7 +2,7 @@
 //!
 //! A round is what it does between two waits: taking what arrived, one turn, handing out. By the
 //! machine's clock, which also runs while others have the processor, rounds show how near the shard is
-//! to being the bottleneck. What the work costs is told by the thread's own clock, which takes most of a
+//! to being the bottleneck, if not in waiting for the disk on behalf of somebody who is alone. What the work costs is told by the thread's own clock, which takes most of a
 //! microsecond to read: one round of sixteen is timed by it, and counts for all of them. Nothing is
 //! awaited within a round, so it begins and ends on one thread.
 

@@ -12,6 +12,7 @@ mod budget;
 mod clock;
 mod connection;
 mod counts;
+mod crowd;
 mod desk;
 mod door;
 pub mod duration;

@@ -13,9 +13,11 @@ use std::thread;
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use servicebus::{AccessRules, Directory};
 use store::{Caller, Reader, StoreError};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::broker_clock::BrokerClock;
+use crate::crowd::Crowd;
 use crate::effort::Effort;
 use crate::virtual_clock::{Answer, Progress, Request};
 
@@ -23,10 +25,6 @@ use crate::virtual_clock::{Answer, Progress, Request};
 const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
-
-/// Who brings no more is likely to wait for the answer: so the task waits for the disk too, rather than
-/// for another thread that does.
-const FEW_COMMANDS: usize = 4;
 
 /// Entities that have metrics of their own, so that a scrape has an end.
 const MEASURED_ENTITIES: usize = 2_000;
@@ -104,6 +102,7 @@ pub struct ShardTask {
     /// How many have not come back.
     reads_under_way: usize,
     effort: Effort,
+    crowd: Crowd,
 }
 
 impl ShardTask {
@@ -130,6 +129,7 @@ impl ShardTask {
             reads: Vec::new(),
             reads_under_way: 0,
             effort: Effort::default(),
+            crowd: Crowd::default(),
         };
         (task, own_inbox)
     }
@@ -153,13 +153,21 @@ impl ShardTask {
     async fn work(&mut self) -> Result<(), StoreError> {
         let mut arrived = Vec::new();
         let mut stopping = false;
+        let has_one_worker = Handle::current().metrics().num_workers() == 1;
         while !stopping {
             self.wait(&mut arrived).await;
+            if has_one_worker && arrived.len() <= 1 {
+                self.let_others_speak(&mut arrived).await;
+            }
             let round = self.effort.begin();
+            let batches = arrived.len();
             for message in arrived.drain(..) {
                 stopping |= self.take(message);
             }
-            self.turn()?;
+            let inbox_is_empty = self.inbox.is_empty();
+            let caller = (self.crowd).judge(batches, self.commands.len(), inbox_is_empty);
+            self.turn(caller)?;
+            self.crowd.look(caller, self.inbox.is_empty());
             self.effort.end(&round);
         }
         Ok(())
@@ -173,6 +181,17 @@ impl ShardTask {
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
             () = self.clock.sleep(deadline, under_way) => {}
+        }
+    }
+
+    /// Where all tasks share a thread nobody else could have brought anything since the first did, and nobody
+    /// could while the task waits for the disk.
+    async fn let_others_speak(&mut self, arrived: &mut Vec<Message>) {
+        tokio::task::yield_now().await;
+        while arrived.len() < BATCHES_PER_TURN
+            && let Ok(message) = self.inbox.try_recv()
+        {
+            arrived.push(message);
         }
     }
 
@@ -231,14 +250,8 @@ impl ShardTask {
         }
     }
 
-    fn turn(&mut self) -> Result<(), StoreError> {
+    fn turn(&mut self, caller: Caller) -> Result<(), StoreError> {
         self.effort.commands += self.commands.len() as u64;
-        let is_alone = self.commands.len() <= FEW_COMMANDS && self.inbox.is_empty();
-        let caller = if is_alone {
-            Caller::Alone
-        } else {
-            Caller::Busy
-        };
         self.shard.blocking_turn(
             self.clock.now(),
             &mut self.commands,

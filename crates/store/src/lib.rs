@@ -47,9 +47,9 @@ pub trait Store: Send {
     /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
-    /// As [`submit`](Self::submit), but it may return when `writes` are durable, if that does not take
-    /// long: for a `caller` who is alone hardly longer than to be told of it, for others no longer than to
-    /// hand it over.
+    /// As [`submit`](Self::submit), but it may block for a moment and return when `writes` are durable, which
+    /// nobody is woken for then: for a `caller` who is alone as long as a quick disk takes for a sync, for one
+    /// who is busy no longer than other threads would take from it.
     fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
         let _ = caller;
         self.submit(writes)

@@ -31,6 +31,7 @@ impl Shares {
             return cost;
         };
         let Entry::Occupied(mut count) = self.0.entry(place) else {
+            debug_assert!(false, "what goes has come before");
             return cost;
         };
         if *count.get() > 1 {

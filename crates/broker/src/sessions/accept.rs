@@ -144,7 +144,7 @@ impl Queue {
             last,
             floor: first,
             locked: std::collections::BTreeSet::new(),
-            has_asked: false,
+            was_full: false,
             extra: 0,
             fetch: Fetch::default(),
             cautious: false,

@@ -17,11 +17,16 @@ use crate::id::ReceiverId;
 use crate::sessions::Sessions;
 use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
+use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::{Entry, Window};
 
 /// Most messages of one session that are known in memory, however many its holder takes.
 const WIDEST: usize = 8_192;
+/// No more is read while the messages of a window have so many bytes: this part of what bodies may take in
+/// memory, and not less than a mebibyte.
+const KNOWN_SHARE: usize = 4;
+const KNOWN_BYTES: usize = 1 << 20;
 /// A holder with so many unsettled messages is given no more, since they all end at once.
 pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
@@ -43,8 +48,8 @@ pub(crate) struct Hold {
     /// No available or locked message of the session has a smaller number.
     pub floor: SequenceNumber,
     pub locked: BTreeSet<SequenceNumber>,
-    /// Whether it has asked for messages, so that when it does again its holder has taken some.
-    pub has_asked: bool,
+    /// Whether its window was half full since it was widened: if it is less now, its holder has taken some.
+    pub was_full: bool,
     /// How much wider its window is than to begin with.
     pub extra: usize,
     /// The bodies that are being read.
@@ -92,6 +97,21 @@ impl Hold {
         self.window.len() == 0 && read_all || self.resting
     }
 
+    /// Whether the messages of its window are so large that no more should be read for now.
+    pub(crate) fn knows_enough(&self, settings: &BrokerSettings) -> bool {
+        let enough = (settings.body_bytes / KNOWN_SHARE).max(KNOWN_BYTES);
+        let all = SequenceNumber(0)..SequenceNumber::MAX;
+        let mut left = enough;
+        let mut sizes = self
+            .window
+            .range(all)
+            .map(|(_, entry)| entry.row.size as usize);
+        sizes.any(|size| {
+            left = left.saturating_sub(size);
+            left == 0
+        })
+    }
+
     /// Whether it may be lent more.
     pub(crate) fn has_room(&self) -> bool {
         self.locked.len() < MAX_UNSETTLED
@@ -124,6 +144,7 @@ impl Sessions {
         let more = limit.min(widest).min(left);
         hold.window.widen(more);
         hold.extra += more;
+        hold.was_full = false;
         self.extra += more;
     }
 }

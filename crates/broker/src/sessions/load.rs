@@ -34,7 +34,12 @@ impl Queue {
         let Some(hold) = sessions.hold(id).filter(|hold| !hold.resting) else {
             return;
         };
-        if hold.has_asked && hold.window.wants(hold.beyond(), until).is_some() {
+        if hold.window.wants(hold.beyond(), until).is_none()
+            || hold.knows_enough(&cx.shared.settings)
+        {
+            return;
+        }
+        if hold.was_full {
             sessions.widen(id, cx.shared.settings.window);
         }
         let Some(hold) = sessions.hold(id) else {
@@ -60,7 +65,6 @@ impl Queue {
         };
         let read = self.ask_of(query, read, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.has_asked = true;
             hold.window.asked(read, Ask::From(from, limit), until);
         }
     }
@@ -179,6 +183,7 @@ impl Queue {
         let rows = rows.collect();
         let is_locked = |number| locks.contains(number);
         let spilled = hold.window.loaded_below(asked, rows, covered, is_locked);
+        hold.was_full |= hold.window.len() * 2 >= hold.window.limit();
         for entry in spilled {
             drop(cx.shared.bodies.take(entry.body));
         }

@@ -146,7 +146,7 @@ fn a_message_that_was_lent_while_its_body_was_read_is_read_again() {
             2s r2 gets #2 b n=1 until 32s
             2s r1 gets #1 a
             3s abandon r2 #2 state=done: done
-            3s asked for Active #1 #2
+            3s asked for Active #1 #2, Active #2
             4s asked for Active #2
             5s r1 gets #2 b n=1 count 1 state="done"
         "#]],

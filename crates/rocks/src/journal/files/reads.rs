@@ -24,7 +24,7 @@ const COPY_BELOW: usize = 64 << 10;
 const MOST_AT_ONCE: u64 = 512 << 10;
 
 thread_local! {
-    /// Threads that read nothing for a while end, and it with them.
+    /// One for each of the few threads that read.
     static ROOM: RefCell<Pages> = RefCell::new(Pages::new(MOST_AT_ONCE as usize + 2 * PAGE));
 }
 
