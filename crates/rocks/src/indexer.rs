@@ -13,10 +13,11 @@ use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
 
 use crate::committer::{Submission, Wake};
-use crate::database::{Database, refused};
+use crate::database::Database;
+use crate::giveback::GiveBack;
 use crate::journal::{Handle, Moves, Sealed};
 use crate::key;
-use crate::merge::{GiveBack, Merger};
+use crate::merge::Merger;
 use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::retention::Retention;
@@ -169,16 +170,11 @@ impl Indexer {
         let Some(_files) = self.patience.alone(&database.files) else {
             return Ok(());
         };
-        let families = database.families();
-        for (_, range) in self.kept_back.extract_if(.., |range| may_go(range)) {
-            let (family, from, to) = match &range {
-                GiveBack::Rows(from, to) => (families.message, &from[..], &to[..]),
-                GiveBack::Bodies(from, to) => (families.body, &from[..], &to[..]),
-            };
-            let dropped = database.db.delete_file_in_range_cf(family, from, to);
-            dropped.map_err(refused)?;
+        let mut batch = WriteBatch::default();
+        for (_, stretch) in self.kept_back.extract_if(.., |stretch| may_go(stretch)) {
+            stretch.drop_tables(database, &mut batch)?;
         }
-        Ok(())
+        database.write(batch)
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Share = b's',
     /// What is in a segment of the journal, by its id.
     Segment = b'j',
+    /// A settled stretch whose tables are to be dropped, by its ends.
+    GiveBack = b'g',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
 }

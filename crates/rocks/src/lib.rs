@@ -14,6 +14,7 @@ mod committer;
 mod database;
 mod directory;
 mod entries;
+mod giveback;
 mod group;
 #[cfg(test)]
 mod hooks;

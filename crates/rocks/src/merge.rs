@@ -19,6 +19,7 @@ use store::{
 };
 
 use crate::database::{Database, Families};
+use crate::giveback::GiveBack;
 use crate::journal::Moves;
 use crate::key::single;
 use crate::removal::Removals;
@@ -44,14 +45,8 @@ pub(crate) struct Merger {
 /// A group, ready to be written.
 pub(crate) struct Merged {
     pub batch: WriteBatch,
+    /// What may be dropped as soon as the batch is permanent.
     pub give_back: Vec<GiveBack>,
-}
-
-/// Keys whose files may be dropped as soon as the batch is durable, both ends included.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum GiveBack {
-    Rows([u8; 17], [u8; 17]),
-    Bodies([u8; 20], [u8; 20]),
 }
 
 impl Merger {

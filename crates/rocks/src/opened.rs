@@ -15,6 +15,7 @@ use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
+use crate::giveback;
 use crate::indexer::Index;
 use crate::journal::{self, Files, Moves, Place, Sealed};
 use crate::key::{self, Kind, single};
@@ -82,6 +83,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     directory.write_format()?;
     let has_pending = remove_pending_bodies(&database)?;
+    giveback::recover(&database)?;
     if recovered.was_read || has_pending {
         // Before anything is added: what the journal has beyond its end, and what was pending, must
         // not be seen again with another eye once there is more.

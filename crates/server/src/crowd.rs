@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn who_meets_somebody_is_not_alone_for_a_while() {
         let meetings: [fn(&mut Crowd); 3] = [
-            |crowd| drop(crowd.judge(2, 1, true)),
-            |crowd| drop(crowd.judge(1, 1, false)),
+            |crowd| assert_eq!(crowd.judge(2, 1, true), Caller::Busy),
+            |crowd| assert_eq!(crowd.judge(1, 1, false), Caller::Busy),
             |crowd| {
                 let caller = crowd.judge(1, 1, true);
                 crowd.look(caller, false);

@@ -3,8 +3,9 @@
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
-use super::{GiveBack, Merge, Merger};
+use super::{Merge, Merger};
 use crate::database::Families;
+use crate::giveback::GiveBack;
 use crate::key::{self, Kind};
 use crate::removal::Run;
 use crate::scan::Scan;
@@ -36,9 +37,9 @@ impl Merge<'_> {
             if let Some((first, last)) =
                 settled_rows.add(run.scope(), run.first(), run.last(), bytes)
             {
-                let (from, until) = range(first, last);
-                self.batch.delete_range_cf(family, from, until);
-                self.give_back.push(GiveBack::Rows(key(first), key(last)));
+                let stretch = GiveBack::Rows(key(first), key(last));
+                stretch.intend(self.families, &mut self.batch);
+                self.give_back.push(stretch);
             }
         }
     }
@@ -68,10 +69,10 @@ impl Merge<'_> {
             }
             let bytes = count(&run).saturating_mul(PLACE_BYTES);
             if let Some((first, last)) = settled_bodies.add(home, run.first(), run.last(), bytes) {
-                let (from, until) = range(first, last);
-                self.batch.delete_range_cf(self.families.body, from, until);
                 let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
-                self.give_back.push(GiveBack::Bodies(from, end));
+                let stretch = GiveBack::Bodies(key(first), end);
+                stretch.intend(self.families, &mut self.batch);
+                self.give_back.push(stretch);
             }
         }
         Ok(())
