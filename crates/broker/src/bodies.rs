@@ -14,86 +14,23 @@
 //! Handles survive that: a handle whose body has gone resolves to nothing. Nothing goes before
 //! [`Bodies::trim`], so what a step brings in is there for all of that step.
 
+mod body;
 mod lots;
 mod shares;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use bytes::Bytes;
 use store::EntityId;
 
+pub(crate) use body::{Body, Memory};
 use lots::Lots;
 use shares::Shares;
 
-use crate::patch::Patch;
-use crate::topic::Distribution;
-
-/// Smaller payloads get their own allocation when they stay: a slice would pin the whole buffer
-/// that the socket was read into. (Architecture: a slice pins its buffer)
-const COPY_LIMIT: usize = 4 * 1024;
 /// A body that costs more than this part of the budget is a large one.
 const LARGE_PART: usize = 2;
 /// How often another lot is drawn for a body that is about to go on, unless most of them are.
 const CHANCES: usize = 8;
-/// What a resident body costs besides its bytes.
-const OVERHEAD: usize = 128;
 const NIL: u32 = u32::MAX;
-
-/// A message's payload and the properties changed since it arrived.
-#[derive(Clone, Debug)]
-pub(crate) struct Body {
-    pub payload: Bytes,
-    pub memory: Memory,
-    pub patch: Option<Box<Patch>>,
-    /// What its topic's rules made of it when it was sent.
-    pub distribution: Option<Arc<Distribution>>,
-}
-
-/// What shares the memory that a payload lies in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Memory {
-    /// Whatever else was read from the socket with it.
-    Received,
-    /// Nothing.
-    Own,
-    /// The copies of the message that a topic has made.
-    Shared,
-}
-
-impl Body {
-    /// A payload that has its own allocation.
-    pub(crate) fn new(payload: Bytes, patch: Option<Box<Patch>>) -> Self {
-        Self {
-            payload,
-            memory: Memory::Own,
-            patch,
-            distribution: None,
-        }
-    }
-
-    /// As it comes from a socket.
-    pub(crate) fn received(payload: Bytes) -> Self {
-        Self {
-            memory: Memory::Received,
-            ..Self::new(payload, None)
-        }
-    }
-
-    /// Lets its clones be kept at the cost of one.
-    pub(crate) fn share(&mut self) {
-        self.own();
-        self.memory = Memory::Shared;
-    }
-
-    /// Leaves the buffer that it was read into, if it is small.
-    fn own(&mut self) {
-        if self.memory == Memory::Received && self.payload.len() <= COPY_LIMIT {
-            self.payload = Bytes::copy_from_slice(&self.payload);
-            self.memory = Memory::Own;
-        }
-    }
-}
 
 /// Names a body that is, or was, in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -194,7 +131,7 @@ impl Bodies {
 
     /// Takes in a body that was read back.
     pub(crate) fn put(&mut self, body: Body) -> BodyRef {
-        let cost = cost(&body);
+        let cost = body.cost();
         self.bytes += self.shares.adds(&body, cost);
         let slot = self.vacant.pop().unwrap_or_else(|| self.add_slot());
         let last = index_of(self.occupied.len());
@@ -303,7 +240,7 @@ impl Bodies {
             self.unlink(arrival);
         }
         self.vacant.push(slot);
-        self.bytes -= self.shares.frees(&body, cost(&body));
+        self.bytes -= self.shares.frees(&body, body.cost());
         body
     }
 
@@ -340,16 +277,13 @@ fn index_of(count: usize) -> u32 {
     u32::try_from(count).expect("the byte budget bounds the slots")
 }
 
-fn cost(body: &Body) -> usize {
-    let patch = body.patch.as_ref().map_or(0, |patch| patch.bytes());
-    let distribution = body.distribution.as_ref().map_or(0, |it| it.bytes());
-    body.payload.len() + patch + distribution + OVERHEAD
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
 
+    use bytes::Bytes;
+
+    use super::body::{COPY_LIMIT, OVERHEAD};
     use super::*;
 
     fn body(len: usize) -> Body {
