@@ -145,6 +145,7 @@ impl Queue {
             floor: first,
             locked: std::collections::BTreeSet::new(),
             was_full: false,
+            enough_at: 0,
             extra: 0,
             fetch: Fetch::default(),
             cautious: false,

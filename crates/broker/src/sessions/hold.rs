@@ -52,6 +52,8 @@ pub(crate) struct Hold {
     pub was_full: bool,
     /// How much wider its window is than to begin with.
     pub extra: usize,
+    /// How many messages were enough when their sizes were added up, or 0 if they were not.
+    pub enough_at: usize,
     /// The bodies that are being read.
     pub fetch: Fetch,
     /// After a read that met a damaged body: one at a time, to find it.
@@ -97,8 +99,19 @@ impl Hold {
         self.window.len() == 0 && read_all || self.resting
     }
 
-    /// Whether the messages of its window are so large that no more should be read for now.
-    pub(crate) fn knows_enough(&self, settings: &BrokerSettings) -> bool {
+    /// Whether the messages of its window are so large that no more should be read for now. Adding up their
+    /// sizes is worth it again only when some of those have gone that were enough the last time.
+    pub(crate) fn knows_enough(&mut self, settings: &BrokerSettings) -> bool {
+        let count = self.window.len();
+        if count > self.enough_at - self.enough_at / 8 && self.enough_at > 0 {
+            return true;
+        }
+        let is_enough = self.is_large(settings);
+        self.enough_at = if is_enough { count } else { 0 };
+        is_enough
+    }
+
+    fn is_large(&self, settings: &BrokerSettings) -> bool {
         let enough = (settings.body_bytes / KNOWN_SHARE).max(KNOWN_BYTES);
         let all = SequenceNumber(0)..SequenceNumber::MAX;
         let mut left = enough;

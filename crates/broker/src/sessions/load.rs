@@ -31,7 +31,7 @@ impl Queue {
         let Some(sessions) = &mut self.sessions else {
             return;
         };
-        let Some(hold) = sessions.hold(id).filter(|hold| !hold.resting) else {
+        let Some(hold) = sessions.hold_mut(id).filter(|hold| !hold.resting) else {
             return;
         };
         if hold.window.wants(hold.beyond(), until).is_none()
