@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 
 use crate::{Credentials, PATIENCE, message, secrets};
@@ -477,14 +477,13 @@ impl<S: Read + Write> Peer<S> {
     /// Writes all there is to write.
     fn flush(&mut self) {
         let now = self.now();
-        let output = self.connection.output(now);
+        let output = self.connection.output(now).split();
         // A broker that has closed the connection does not read any more.
         drop(
             self.stream
-                .write_all(output)
+                .write_all(&output)
                 .and_then(|()| self.stream.flush()),
         );
-        output.advance(output.len());
         self.gather();
     }
 

@@ -142,6 +142,15 @@ pub fn begin(out: &mut BytesMut, frame_type: FrameType, channel: u16) -> usize {
 /// # Panics
 /// When `start` is not what [`begin`] returned for `out`.
 pub fn finish(out: &mut BytesMut, start: usize) {
-    let size = u32::try_from(out.len() - start).expect("frames are limited far below 4 GiB");
+    finish_longer(out, start, 0);
+}
+
+/// Ends a frame of which `elsewhere` more bytes are not in `out`, but go out with it.
+///
+/// # Panics
+/// When `start` is not what [`begin`] returned for `out`.
+pub fn finish_longer(out: &mut BytesMut, start: usize, elsewhere: usize) {
+    let size = out.len() - start + elsewhere;
+    let size = u32::try_from(size).expect("frames are limited far below 4 GiB");
     out[start..start + 4].copy_from_slice(&size.to_be_bytes());
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use amqp::sasl::Code;
 use amqp::{Attach, DeliveryState, Error, Symbol};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
@@ -18,6 +18,7 @@ use crate::handshake::Phase;
 use crate::id::{LinkId, Mono, SessionId};
 use crate::link::{End, Farewell, Link, Stage};
 use crate::outbox::Outbox;
+use crate::output::Output;
 use crate::session::Session;
 use crate::slab::Slab;
 use crate::timers::Timers;
@@ -37,6 +38,8 @@ pub struct Outgoing<'a> {
     /// Comes back in [`Event::Disposed`].
     pub cookie: u128,
     pub state: Option<DeliveryState>,
+    /// Memory in which some pieces of the payload lie: long ones go out from there, without a copy.
+    pub owner: Option<&'a Bytes>,
 }
 
 /// The link has no credit (or is gone), so nothing was sent.
@@ -144,11 +147,11 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Bytes to write, pending dispositions included; the caller takes them out of the buffer.
-    pub fn output(&mut self, now: Mono) -> &mut BytesMut {
+    /// Bytes to write, pending dispositions included; the caller takes them out.
+    pub fn output(&mut self, now: Mono) -> &mut Output {
         self.flush_dispositions();
-        self.timers.sent(now, self.outbox.bytes.len());
-        &mut self.outbox.bytes
+        self.timers.sent(now, self.outbox.output.len());
+        &mut self.outbox.output
     }
 
     /// Bytes that wait, in the output or for the peer's session windows.

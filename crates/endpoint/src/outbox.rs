@@ -1,4 +1,4 @@
-//! Outbox: frames on their way to the peer, encoded straight into one buffer.
+//! Outbox: frames on their way to the peer, encoded straight into one output.
 //!
 //! Frames written before our open may go out (a client pipelines them) wait in a buffer of their
 //! own. Invariant: once open, no frame is larger than the peer's max-frame-size.
@@ -8,6 +8,7 @@ use amqp::sasl::SaslFrame;
 use amqp::{DeliveryState, Error, Performative, Transfer};
 use bytes::{Bytes, BytesMut};
 
+use crate::output::Output;
 use crate::payload::Payload;
 use crate::told::Told;
 
@@ -15,7 +16,7 @@ use crate::told::Told;
 const BEFORE_OPEN: usize = 65_536;
 
 pub(crate) struct Outbox {
-    pub(crate) bytes: BytesMut,
+    pub(crate) output: Output,
     early: BytesMut,
     open_sent: bool,
     max_frame_size: usize,
@@ -26,7 +27,7 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new() -> Self {
         Self {
-            bytes: BytesMut::new(),
+            output: Output::default(),
             early: BytesMut::new(),
             open_sent: false,
             max_frame_size: BEFORE_OPEN,
@@ -36,7 +37,7 @@ impl Outbox {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() + self.early.len()
+        self.output.len() + self.early.len()
     }
 
     pub(crate) fn is_open_sent(&self) -> bool {
@@ -48,26 +49,26 @@ impl Outbox {
     }
 
     pub(crate) fn header(&mut self, header: ProtocolHeader) {
-        self.bytes.extend_from_slice(&header.bytes());
+        self.output.copied.extend_from_slice(&header.bytes());
     }
 
     pub(crate) fn sasl(&mut self, body: &SaslFrame) {
-        let start = frame::begin(&mut self.bytes, FrameType::Sasl, 0);
-        body.encode(&mut self.bytes);
-        frame::finish(&mut self.bytes, start);
+        let start = frame::begin(&mut self.output.copied, FrameType::Sasl, 0);
+        body.encode(&mut self.output.copied);
+        frame::finish(&mut self.output.copied, start);
     }
 
     pub(crate) fn heartbeat(&mut self) {
-        let start = frame::begin(&mut self.bytes, FrameType::Amqp, 0);
-        frame::finish(&mut self.bytes, start);
+        let start = frame::begin(&mut self.output.copied, FrameType::Amqp, 0);
+        frame::finish(&mut self.output.copied, start);
     }
 
     /// Writes our open and lets go what waited for it.
     pub(crate) fn open(&mut self, open: &Performative) {
         self.open_sent = true;
-        append(&mut self.bytes, 0, open);
+        append(&mut self.output.copied, 0, open);
         let early = std::mem::take(&mut self.early);
-        self.bytes.unsplit(early);
+        self.output.copied.extend_from_slice(&early);
     }
 
     /// Writes a performative that fits any peer, once an error's text or a state's details are gone.
@@ -96,8 +97,9 @@ impl Outbox {
     /// Writes one transfer frame with as much of `payload` as fits, and takes that off it.
     /// `transfer.more` is set here.
     pub(crate) fn transfer(&mut self, channel: u16, transfer: Transfer, payload: &mut Payload<'_>) {
+        debug_assert!(self.open_sent, "there are no links before the open");
         let max_frame_size = self.max_frame_size;
-        let out = self.frames();
+        let out = &mut self.output.copied;
         let start = frame::begin(out, FrameType::Amqp, channel);
         let performative = Performative::Transfer(transfer);
         performative.encode(out);
@@ -112,8 +114,10 @@ impl Outbox {
             out.truncate(start + HEADER_SIZE);
             with_more(performative).encode(out);
         }
-        payload.move_into(out, max_frame_size - header);
-        frame::finish(out, start);
+        let before = self.output.shared_bytes();
+        payload.move_into(&mut self.output, max_frame_size - header);
+        let shared = self.output.shared_bytes() - before;
+        frame::finish_longer(&mut self.output.copied, start, shared);
     }
 
     /// A delivery-tag as the codec wants it; the buffer behind it is used again and again.
@@ -127,7 +131,7 @@ impl Outbox {
 
     fn frames(&mut self) -> &mut BytesMut {
         if self.open_sent {
-            &mut self.bytes
+            &mut self.output.copied
         } else {
             &mut self.early
         }

@@ -44,7 +44,7 @@ impl Connection {
             settled: outgoing.settled,
             cookie: outgoing.cookie,
         };
-        let mut payload = Payload::new(payload);
+        let mut payload = Payload::new(payload, outgoing.owner);
         let mut progress = Some(Progress::Unsent {
             tag,
             message_format: outgoing.message_format,
@@ -122,7 +122,7 @@ impl Connection {
         };
         let before = delivery.payload.len();
         let pieces = [&delivery.payload[..]];
-        let mut payload = Payload::new(&pieces);
+        let mut payload = Payload::new(&pieces, Some(&delivery.payload));
         let progress = write(
             &mut self.outbox,
             session,

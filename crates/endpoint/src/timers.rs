@@ -138,7 +138,7 @@ impl Connection {
     fn beat(&mut self) {
         self.flush_dispositions();
         // Output that the peer does not take needs no company.
-        if self.outbox.bytes.is_empty() {
+        if self.outbox.output.is_empty() {
             self.outbox.heartbeat();
         }
         self.timers.last_sent = self.timers.now;

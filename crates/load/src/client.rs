@@ -217,7 +217,7 @@ impl<W: Work> Client<W> {
     fn write(&mut self, mono: Mono) -> Result<bool, Error> {
         let output = self.engine.output(mono);
         while !output.is_empty() {
-            match self.stream.write(output) {
+            match self.stream.write(output.chunk()) {
                 Ok(count) => output.advance(count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
                 Err(error) => return Err(error.into()),

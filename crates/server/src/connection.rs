@@ -6,13 +6,12 @@
 //! so a peer that does not read still has its settlements taken in and its time-outs kept; what
 //! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
 
-use std::io::IoSlice;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Command, Output};
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use servicebus::Client;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
@@ -178,10 +177,7 @@ impl<S: Stream> Connection<S> {
         {
             self.client.handle_timeout(now);
         }
-        let output = self.client.output(now);
-        if output.is_empty() {
-            *output = BytesMut::new();
-        }
+        self.client.output(now).shrink(0);
     }
 
     fn say_goodbye(&mut self) {
@@ -340,15 +336,12 @@ impl<S: Stream> Connection<S> {
             let output = self.client.output(now);
             self.unwritten = output.len();
             if output.is_empty() {
-                if output.capacity() > KEPT_OUTPUT {
-                    *output = BytesMut::new();
-                }
+                output.shrink(KEPT_OUTPUT);
                 break;
             }
-            match self.stream.try_write(&[IoSlice::new(output)]) {
+            match self.stream.try_write_output(output) {
                 Ok(count) => {
                     self.house.counts.sent_bytes.add(count as u64);
-                    output.advance(count);
                     self.client.written();
                 }
                 Err(error) if is_temporary(&error) => return,

@@ -7,12 +7,16 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 
-use bytes::{BufMut, BytesMut};
+use bytes::{Buf, BufMut, BytesMut};
+use endpoint::Output;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 /// What a peer that was told the end may still send.
 const LINGER_BYTES: usize = 4 << 20;
+
+/// Pieces that go out in one write, at most.
+const PARTS: usize = 64;
 
 /// A stream of bytes, both ways.
 pub trait Stream: Send + 'static {
@@ -25,6 +29,15 @@ pub trait Stream: Send + 'static {
 
     /// Takes bytes of `parts`, from the front. What was given once is given again until it is taken.
     fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Takes bytes off `output`, and says how many.
+    fn try_write_output(&mut self, output: &mut Output) -> io::Result<usize> {
+        let mut parts = [IoSlice::new(&[]); PARTS];
+        let count = output.chunks_vectored(&mut parts);
+        let count = self.try_write(&parts[..count])?;
+        output.advance(count);
+        Ok(count)
+    }
 
     /// Sends what the stream has of its own.
     fn try_flush(&mut self) -> io::Result<()>;
@@ -43,14 +56,14 @@ pub trait Stream: Send + 'static {
 
     /// Writes `last`, says goodbye and lets the peer read both: closing a socket with unread input
     /// would reset it and take them away.
-    fn farewell(mut self, mut last: BytesMut) -> impl Future<Output = io::Result<()>> + Send
+    fn farewell(mut self, mut last: Output) -> impl Future<Output = io::Result<()>> + Send
     where
         Self: Sized,
     {
         async move {
             while !last.is_empty() {
-                match self.try_write(&[IoSlice::new(&last)]) {
-                    Ok(count) => drop(last.split_to(count)),
+                match self.try_write_output(&mut last) {
+                    Ok(_) => {}
                     Err(error) => self.wait_after(error).await?,
                 }
             }

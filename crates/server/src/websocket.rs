@@ -73,8 +73,7 @@ impl<S: Stream> Stream for WebSocket<S> {
     }
 
     fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        let payload = parts.first().map_or(&[][..], |part| part);
-        self.encoder.write(&mut self.inner, payload)
+        self.encoder.write(&mut self.inner, parts)
     }
 
     fn try_flush(&mut self) -> io::Result<()> {

@@ -222,7 +222,7 @@ impl Client {
     }
 
     /// Bytes for the socket; the caller takes out what it writes, then calls [`written`](Self::written).
-    pub fn output(&mut self, now: Moment) -> &mut BytesMut {
+    pub fn output(&mut self, now: Moment) -> &mut endpoint::Output {
         self.connection.output(now.mono)
     }
 

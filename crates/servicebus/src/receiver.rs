@@ -145,6 +145,7 @@ impl Client {
             settled,
             cookie,
             state: None,
+            owner: Some(&delivery.message.payload),
         };
         self.connection.send(link, &outgoing, &pieces)?;
         self.outlet = self.outlet.saturating_add(delivery.size());

@@ -1,6 +1,7 @@
 //! Line: the bytes on their way between a client and the broker, cut into pieces by chance.
 
 use bytes::BytesMut;
+use endpoint::Output;
 
 use crate::rng::Rng;
 
@@ -12,7 +13,7 @@ pub struct Line {
 
 impl Line {
     /// Puts everything that `output` holds on the line.
-    pub fn push(&mut self, output: &mut BytesMut) {
+    pub fn push(&mut self, output: &mut Output) {
         self.bytes.unsplit(output.split());
     }
 

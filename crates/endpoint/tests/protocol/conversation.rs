@@ -2,6 +2,7 @@
 
 use amqp::DeliveryState;
 use amqp::performative::Role;
+use bytes::Bytes;
 use endpoint::{Config, Event, LinkId, Outgoing, SessionId};
 use proptest::prelude::*;
 
@@ -28,6 +29,7 @@ fn outgoing(cookie: u128, settled: bool) -> Outgoing<'static> {
         settled,
         cookie,
         state: None,
+        owner: None,
     }
 }
 
@@ -234,6 +236,49 @@ fn transfers_keep_flowing_through_a_window_of_one() {
             .collect();
         let sent: Vec<_> = (0..100).map(|index| index * 37).collect();
         assert_eq!(sizes, sent);
+    }
+}
+
+/// What a receiver gets of large messages that come in pieces, of which the long ones may be shared.
+fn large_messages(shared: bool, max_frame_size: u32, incoming_window: u32) -> Vec<Bytes> {
+    let config = Config {
+        incoming_window,
+        max_frame_size,
+        ..config()
+    };
+    let mut pair = Pair::opened(config.clone(), config, &[1_000]);
+    let (client, _) = pair.begin();
+    let (at_client, down) = pair.attach(client, "down", Role::Receiver);
+    pair.client.set_credit(at_client, 20, false);
+    pair.run();
+    for index in 0..20 {
+        let owner = Bytes::from(body(index * 1_500));
+        let (front, back) = owner.split_at(owner.len() / 3);
+        let outgoing = Outgoing {
+            owner: shared.then_some(&owner),
+            ..outgoing(0, true)
+        };
+        let pieces = [&b"head"[..], front, b"between", back, b""];
+        assert_eq!(pair.server.send(down, &outgoing, &pieces), Ok(()));
+    }
+    pair.run();
+    assert_eq!(pair.server.buffered(), 0);
+    let events = pair.take_client_events().into_iter();
+    let payload = |event| match event {
+        Event::Delivery { payload, .. } => Some(payload),
+        _ => None,
+    };
+    events.filter_map(payload).collect()
+}
+
+#[test]
+fn a_message_arrives_the_same_whether_it_was_copied_or_shared() {
+    for max_frame_size in [512, 6_000, 65_536] {
+        for incoming_window in [1, 3, 100] {
+            let copied = large_messages(false, max_frame_size, incoming_window);
+            assert_eq!(copied.len(), 20);
+            assert!(copied == large_messages(true, max_frame_size, incoming_window));
+        }
     }
 }
 

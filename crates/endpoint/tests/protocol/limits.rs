@@ -59,7 +59,7 @@ impl Server {
             }
             events.push(event);
         }
-        self.output = print::output(self.connection.output(Mono(0)));
+        self.output = print::output(&mut self.connection.output(Mono(0)).split());
         events
     }
 }

@@ -4,7 +4,7 @@
 //! along what it has not settled: that stays in the store, and nobody gets it again.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -29,6 +29,8 @@ const CREDIT: u32 = 2_000;
 /// Bytes that wait to be written before no more is given, and before nothing more is read.
 const GIVEN: usize = 1 << 20;
 const UNREAD: usize = 4 << 20;
+/// Pieces that go out in one write, at most.
+const PARTS: usize = 256;
 /// The largest message, in bytes.
 const MESSAGE: u64 = 1 << 20;
 
@@ -235,6 +237,7 @@ impl Peer {
         let outgoing = Outgoing {
             tag: &place.number.to_be_bytes(),
             cookie: place.number.into(),
+            owner: Some(body),
             ..Outgoing::default()
         };
         self.engine.buffered() < GIVEN && self.engine.send(link, &outgoing, &[body]).is_ok()
@@ -262,7 +265,9 @@ impl Peer {
         }
         let output = self.engine.output(now);
         while !self.gone && !output.is_empty() {
-            match Pin::new(&mut self.stream).poll_write(context, output) {
+            let mut parts = [IoSlice::new(&[]); PARTS];
+            let count = output.chunks_vectored(&mut parts);
+            match Pin::new(&mut self.stream).poll_write_vectored(context, &parts[..count]) {
                 Poll::Ready(Ok(written)) => output.advance(written),
                 Poll::Ready(Err(_)) => self.gone = true,
                 Poll::Pending => return,

@@ -6,7 +6,7 @@ use std::thread;
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Source, Symbol, Target, TargetTerminus, Value};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use tokio::net::TcpListener;
 
@@ -222,8 +222,7 @@ impl Client {
     fn until<T>(&mut self, mut found: impl FnMut(Event) -> Option<T>) -> T {
         loop {
             let output = self.engine.output(Mono(0));
-            self.stream.write_all(output).expect("written");
-            output.advance(output.len());
+            self.stream.write_all(&output.split()).expect("written");
             while let Some(event) = self.engine.poll_event() {
                 assert!(!matches!(event, Event::Closed { .. }), "{event:?}");
                 if let Some(found) = found(event) {

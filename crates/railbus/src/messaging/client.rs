@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Source, Symbol, Target, TargetTerminus, Value};
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -235,8 +235,7 @@ impl Client {
         let now = self.now();
         self.engine.handle_timeout(now);
         let output = self.engine.output(now);
-        let written = self.wire.write_all(output).await;
-        output.advance(output.len());
+        let written = self.wire.write_all(&output.split()).await;
         self.gather();
         if let Err(error) = written {
             return Err(self.ended(error.to_string()));

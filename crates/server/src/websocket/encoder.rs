@@ -65,19 +65,15 @@ impl Encoder {
         }
     }
 
-    /// Writes from the front of `payload` and says how much was taken.
-    pub fn write(&mut self, stream: &mut impl Stream, payload: &[u8]) -> io::Result<usize> {
+    /// Writes from the front of a payload that is in `parts`, and says how much was taken.
+    pub fn write(&mut self, stream: &mut impl Stream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
             if !self.is_within_frame() {
                 self.flush(stream)?;
-                self.begin(payload.len().min(MAX_FRAME));
+                let length = parts.iter().map(|part| part.len()).sum::<usize>();
+                self.begin(length.min(MAX_FRAME));
             }
-            let payload = &payload[..payload.len().min(self.remaining)];
-            let parts = [IoSlice::new(&self.header), IoSlice::new(payload)];
-            let sent = match self.header.is_empty() {
-                true => stream.try_write(&parts[1..])?,
-                false => stream.try_write(&parts)?,
-            };
+            let sent = self.write_frame(stream, parts)?;
             let of_header = sent.min(self.header.len());
             self.header.advance(of_header);
             let count = sent - of_header;
@@ -86,6 +82,24 @@ impl Encoder {
                 return Ok(count);
             }
         }
+    }
+
+    /// Writes what is left of the frame under way, whose payload begins with `parts`.
+    fn write_frame(&self, stream: &mut impl Stream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut frame = Vec::with_capacity(1 + parts.len());
+        if !self.header.is_empty() {
+            frame.push(IoSlice::new(&self.header));
+        }
+        let mut remaining = self.remaining;
+        for part in parts {
+            let part = &part[..part.len().min(remaining)];
+            if part.is_empty() {
+                break;
+            }
+            remaining -= part.len();
+            frame.push(IoSlice::new(part));
+        }
+        stream.try_write(&frame)
     }
 
     fn is_within_frame(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use endpoint::Mono;
 use proptest::prelude::*;
 
@@ -11,10 +11,10 @@ use crate::world::{Login, Request, World, message, receiver, sender};
 /// A whole client's life, as the bytes it would write.
 fn recorded() -> Vec<u8> {
     let mut world = World::offline(Login::Plain("root", crate::world::KEY), |_| {});
-    let mut bytes = world.client.output(Mono(0)).to_vec();
+    let mut bytes = world.client.output(Mono(0)).chunk().to_vec();
     world.pump();
     let session = world.client.begin();
-    bytes.extend_from_slice(world.client.output(Mono(0)));
+    bytes.extend_from_slice(world.client.output(Mono(0)).chunk());
     world.pump();
     for attach in [
         sender("orders"),
@@ -25,7 +25,7 @@ fn recorded() -> Vec<u8> {
     ] {
         world.client.attach(session, attach);
     }
-    bytes.extend_from_slice(world.client.output(Mono(0)));
+    bytes.extend_from_slice(world.client.output(Mono(0)).chunk());
     bytes
 }
 

@@ -150,7 +150,7 @@ impl Runner {
     }
 
     fn flush(&mut self) {
-        for line in print::output(self.connection.output(Mono(self.now))) {
+        for line in print::output(&mut self.connection.output(Mono(self.now)).split()) {
             self.printed += &format!("  < {line}\n");
         }
     }
@@ -264,6 +264,7 @@ impl Runner {
             settled: words.flag("settled"),
             cookie: self.cookie,
             state: words.state(),
+            owner: None,
         };
         let link = self.link(name);
         let (front, back) = body.split_at(body.len() / 2);
