@@ -7,8 +7,8 @@
 
 use store::SequenceNumber;
 
-/// When there was nothing to read ahead, so many messages pass before the next look.
-const REST: u64 = 64;
+/// When there was nothing to read ahead, so many messages pass before the next look, at least.
+const REST: usize = 64;
 /// So many reads' messages lie ahead.
 const DISTANCE: u64 = 2;
 
@@ -53,9 +53,10 @@ impl Ahead {
         self.asked(numbers);
     }
 
-    /// There was nothing to ask for when `number` was handed out, or no room for it.
-    pub fn rest(&mut self, number: SequenceNumber) {
-        self.due_at = Some(number.0.saturating_add(REST));
+    /// There was nothing to ask for when `number` was handed out, among more than `most` messages,
+    /// or no room for it.
+    pub fn rest(&mut self, number: SequenceNumber, most: usize) {
+        self.due_at = Some(number.0.saturating_add(most.max(REST) as u64));
     }
 
     fn asked(&mut self, numbers: &[SequenceNumber]) {
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(ahead.due(SequenceNumber(11)), None);
         assert_eq!(ahead.due(SequenceNumber(12)), Some(30));
         // What comes next is in memory.
-        ahead.rest(SequenceNumber(12));
+        ahead.rest(SequenceNumber(12), 30);
         assert_eq!(ahead.due(SequenceNumber(75)), None);
         assert_eq!(ahead.due(SequenceNumber(76)), Some(30));
     }

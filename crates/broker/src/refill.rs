@@ -26,6 +26,8 @@ const FETCH_SHARE: usize = 4;
 const FETCH_BYTES: usize = 1 << 20;
 /// The same ahead of their turn, when there may be a few such reads.
 const AHEAD_SHARE: usize = 8;
+/// So many times as many messages are looked at, since some of them may be in memory.
+const LOOK: usize = 2;
 /// So many of these at a time, whatever the queue: those that somebody waits for need readers too.
 const MOST_AHEAD: usize = 4;
 /// How long to leave a store alone that could not read.
@@ -77,8 +79,7 @@ impl Queue {
         }
     }
 
-    /// Asks for the bodies of the first messages that are wanted. Those among them that are in memory
-    /// are asked for too: they may have gone when the others are there, and are needed in order.
+    /// Asks for those bodies of the first messages that are wanted and not in memory.
     pub(crate) fn fetch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
         let sub = &self.subs[subqueue as usize];
         if !sub.can_fetch() {
@@ -94,8 +95,11 @@ impl Queue {
         if first.is_some_and(|(number, _)| is_asked(number)) {
             return;
         }
+        let bodies = &cx.shared.bodies;
         let first = sub.window.range(SequenceNumber(0)..SequenceNumber::MAX);
-        let first = first.take(most).filter(|(number, _)| !is_asked(*number));
+        let first = first
+            .take(most)
+            .filter(|(number, entry)| !is_asked(*number) && !bodies.is_resident(entry.body));
         let numbers = numbers_of(first, most_bytes(FETCH_SHARE, cx));
         self.sub_mut(subqueue).ahead.waited_for(&numbers);
         self.ask_for_bodies(subqueue, numbers, false, cx);
@@ -118,13 +122,13 @@ impl Queue {
         let most = if has_room { most } else { 0 };
         let bodies = &cx.shared.bodies;
         let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
-        let missing = next.take(most).take_while(|(_, entry)| {
+        let missing = next.take(LOOK * most).filter(|(_, entry)| {
             !bodies.is_resident(entry.body) && entry.row.size as usize <= half
         });
-        let numbers = numbers_of(missing, most_bytes(AHEAD_SHARE, cx));
+        let numbers = numbers_of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
         let ahead = &mut self.sub_mut(subqueue).ahead;
         if numbers.is_empty() {
-            return ahead.rest(handed_out);
+            return ahead.rest(handed_out, most);
         }
         ahead.read_ahead(&numbers, FETCH_MESSAGES);
         self.ask_for_bodies(subqueue, numbers, true, cx);
@@ -208,13 +212,14 @@ impl Queue {
         returned: &BTreeSet<SequenceNumber>,
         cx: &mut Context<'_>,
     ) {
+        let entity = self.id;
         let window = &mut self.sub_mut(subqueue).window;
         for stored in rows.iter().filter(|row| !returned.contains(&row.number)) {
             if let Some(entry) = window.get_mut(stored.number)
                 && let Some(body) = body_of(stored)
             {
                 drop(cx.shared.bodies.take(entry.body));
-                entry.body = cx.shared.bodies.put(body);
+                entry.body = cx.shared.bodies.put(entity, body);
             }
         }
         let missing: Vec<_> = numbers

@@ -172,10 +172,11 @@ impl Queue {
         bodies: bool,
         cx: &mut Context<'_>,
     ) {
+        let entity = self.id;
         let sub = self.sub_mut(subqueue);
         let mut entry = entry_of(stored);
         match body_of(stored) {
-            Some(body) => entry.body = cx.shared.bodies.put(body),
+            Some(body) => entry.body = cx.shared.bodies.put(entity, body),
             None if bodies => sub.selections.page.set_unreadable(stored.number),
             None => {}
         }

@@ -167,6 +167,7 @@ impl Queue {
         covered: SequenceNumber,
         cx: &mut Context<'_>,
     ) {
+        let entity = self.id;
         let locks = &self.subs[Subqueue::Main as usize].locks;
         let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
         let Some(hold) = hold else {
@@ -176,7 +177,7 @@ impl Queue {
         let rows = rows.iter().map(|row| {
             let mut entry = entry_of(row);
             if let Some(body) = body_of(row) {
-                entry.body = bodies.put(body);
+                entry.body = bodies.put(entity, body);
             }
             (row.number, entry)
         });
@@ -269,7 +270,7 @@ impl Queue {
                         missing.retain(|number| *number != stored.number);
                         if let Some(entry) = hold.window.get_mut(stored.number) {
                             drop(cx.shared.bodies.take(entry.body));
-                            entry.body = cx.shared.bodies.put(body);
+                            entry.body = cx.shared.bodies.put(self.id, body);
                         }
                     }
                 }
