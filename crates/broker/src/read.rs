@@ -1,6 +1,7 @@
 //! Reads: what was asked of the store, and who goes on when the answer comes.
 
-use store::{EntityId, Found, SequenceNumber, StoreError, StoredMessage};
+use bytes::Bytes;
+use store::{EntityId, Found, KnownMessage, SequenceNumber, StoreError, StoredMessage};
 
 use crate::bodies::{Body, BodyRef};
 use crate::cancel::Cancellation;
@@ -181,9 +182,26 @@ pub(crate) fn entry_of(stored: &StoredMessage) -> Entry {
     }
 }
 
+/// What a window's entry says of a message whose body is asked for.
+pub(crate) fn known_of(number: SequenceNumber, entry: &Entry) -> KnownMessage {
+    KnownMessage {
+        number,
+        row: entry.row,
+        delivery_count: entry.delivery_count,
+    }
+}
+
 /// A stored message's body and patch; `None` if it was not read, or can not be understood.
 pub(crate) fn body_of(stored: &StoredMessage) -> Option<Body> {
-    let payload = stored.body.clone()?;
+    make_body(stored.body.clone()?, stored)
+}
+
+/// The same, taken out, for those who read nothing but bodies: the payload keeps its one owner.
+pub(crate) fn take_body(stored: &mut StoredMessage) -> Option<Body> {
+    make_body(stored.body.take()?, stored)
+}
+
+fn make_body(payload: Bytes, stored: &StoredMessage) -> Option<Body> {
     let patch = match &stored.patch {
         Some(patch) => Some(Box::new(Patch::decode(patch)?)),
         None => None,

@@ -13,7 +13,7 @@ use crate::clients::Place;
 use crate::id::{ReadId, Subqueue};
 use crate::lock::Origin;
 use crate::queue::{Message, Queue};
-use crate::read::{Purpose, Rows, body_of, entry_of};
+use crate::read::{Purpose, Rows, entry_of, known_of, take_body};
 use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::{Ask, Entry};
@@ -143,15 +143,14 @@ impl Queue {
     ) {
         let place = self.place(subqueue);
         let window = &self.sub(subqueue).window;
-        let sizes = numbers.iter().filter_map(|number| window.get(*number));
-        let bytes = sizes.map(|entry| entry.row.size as usize).sum();
+        let known = |number: &SequenceNumber| Some(known_of(*number, window.get(*number)?));
+        let known: Vec<_> = numbers.iter().filter_map(known).collect();
+        let bytes = known.iter().map(|known| known.row.size as usize).sum();
         let ahead = ahead.then_some(bytes);
-        let query = Query::Points {
+        let query = Query::Bodies {
             entity: self.id,
             part: subqueue.part(),
-            numbers: numbers.clone(),
-            bodies: true,
-            max_bytes: usize::MAX,
+            known,
         };
         let read = cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
         if let Some(bytes) = ahead {
@@ -192,7 +191,7 @@ impl Queue {
         match rows {
             Ok(rows) => {
                 sub.cautious = false;
-                self.take_bodies(subqueue, numbers, &rows, &returned, cx);
+                self.take_bodies(subqueue, numbers, rows, &returned, cx);
             }
             Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => {
                 sub.cautious = true;
@@ -208,15 +207,16 @@ impl Queue {
         &mut self,
         subqueue: Subqueue,
         numbers: &[SequenceNumber],
-        rows: &[StoredMessage],
+        rows: Vec<StoredMessage>,
         returned: &BTreeSet<SequenceNumber>,
         cx: &mut Context<'_>,
     ) {
         let entity = self.id;
         let window = &mut self.sub_mut(subqueue).window;
-        for stored in rows.iter().filter(|row| !returned.contains(&row.number)) {
+        let rows = rows.into_iter();
+        for mut stored in rows.filter(|row| !returned.contains(&row.number)) {
             if let Some(entry) = window.get_mut(stored.number)
-                && let Some(body) = body_of(stored)
+                && let Some(body) = take_body(&mut stored)
             {
                 drop(cx.shared.bodies.take(entry.body));
                 entry.body = cx.shared.bodies.put(entity, body);

@@ -43,7 +43,7 @@ impl Entries<'_> {
                 after,
                 limit,
             } => self.groups(*entity, *index, after.clone(), *limit),
-            Query::Range { .. } | Query::Points { .. } => Ok(Vec::new()),
+            Query::Range { .. } | Query::Points { .. } | Query::Bodies { .. } => Ok(Vec::new()),
         }
     }
 

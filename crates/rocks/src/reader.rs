@@ -61,6 +61,11 @@ impl Reader for RocksReader {
                 bodies,
                 max_bytes,
             } => view(entity, part, bodies).points(numbers, *max_bytes),
+            Query::Bodies {
+                entity,
+                part,
+                known,
+            } => view(entity, part, &true).known(known),
             Query::Entries { .. } | Query::EntryPoints { .. } | Query::Groups { .. } => {
                 let entries = Entries {
                     db,

@@ -56,6 +56,7 @@ pub fn run(harness: &mut impl Harness) {
     bodies::removing_a_row_keeps_its_body_and_the_body_goes_by_itself(harness);
     bodies::a_large_body_leaves_nothing_behind(harness);
     bodies::a_message_sent_and_settled_at_once_leaves_nothing(harness);
+    reads::the_rest_of_known_messages_is_found(harness);
     reads::delivery_counts_and_patches_come_with_their_message(harness);
     reads::rows_come_back_as_they_were_written(harness);
     entries::entries_stand_in_order_of_group_and_number(harness);

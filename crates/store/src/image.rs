@@ -189,6 +189,23 @@ impl Image {
                 let found = self.load_within(rows, *bodies, *max_bytes);
                 found.map(Found::Messages)
             }
+            Query::Bodies {
+                entity,
+                part,
+                known,
+            } => {
+                let there = known
+                    .iter()
+                    .map(|known| ((*entity, *part, known.number), known))
+                    .filter(|(key, _)| self.messages.contains_key(key));
+                let found = there.map(|(key, known)| {
+                    Ok(StoredMessage {
+                        delivery_count: known.delivery_count,
+                        ..self.load(key, &known.row, true)?
+                    })
+                });
+                found.collect::<Result<_, _>>().map(Found::Messages)
+            }
             Query::Entries { .. } | Query::EntryPoints { .. } | Query::Groups { .. } => {
                 Ok(Found::Entries(self.read_entries(query)))
             }

@@ -32,6 +32,13 @@ pub enum Query {
         bodies: bool,
         max_bytes: usize,
     },
+    /// Bodies and patches of messages of one part whose rows are known; those that are not there are
+    /// left out. One that was removed after its row was read may still be found.
+    Bodies {
+        entity: EntityId,
+        part: Part,
+        known: Vec<KnownMessage>,
+    },
     /// Entries with `from <= key < until`, at most `limit` of them and no more once `max_bytes`
     /// are collected (at least one).
     Entries {
@@ -55,6 +62,14 @@ pub enum Query {
         after: Option<Bytes>,
         limit: usize,
     },
+}
+
+/// What is known of a message whose body is asked for; it comes back with that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KnownMessage {
+    pub number: SequenceNumber,
+    pub row: MessageRow,
+    pub delivery_count: u32,
 }
 
 /// What a [`Query`] found: messages for one about messages, entries for one about entries.

@@ -9,7 +9,7 @@ use store::{Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 use crate::id::{ReadId, Subqueue};
 use crate::lock::Origin;
 use crate::queue::{Message, Queue};
-use crate::read::{Purpose, Rows, body_of, entry_of};
+use crate::read::{Purpose, Rows, entry_of, known_of, take_body};
 use crate::sessions::read::SessionRead;
 use crate::sessions::{HoldId, id_of, key};
 use crate::shared::Context;
@@ -96,7 +96,7 @@ impl Queue {
         let own = entries.iter().filter(|entry| **id_of(entry) == *key.id);
         let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
         if numbers.is_empty() {
-            return self.take_rows(id, read, &[], covered, cx);
+            return self.take_rows(id, read, Vec::new(), covered, cx);
         }
         self.ask_rows(id, read, numbers, covered, true, cx);
     }
@@ -110,7 +110,13 @@ impl Queue {
         bodies: bool,
         cx: &mut Context<'_>,
     ) {
-        let query = self.points(numbers.clone(), bodies, FETCH_BYTES);
+        let query = Query::Points {
+            entity: self.id,
+            part: Subqueue::Main.part(),
+            numbers: numbers.clone(),
+            bodies,
+            max_bytes: FETCH_BYTES,
+        };
         let read = SessionRead::Rows {
             hold,
             asked,
@@ -119,16 +125,6 @@ impl Queue {
             bodies,
         };
         self.ask_of(query, read, cx);
-    }
-
-    fn points(&self, numbers: Vec<SequenceNumber>, bodies: bool, max_bytes: usize) -> Query {
-        Query::Points {
-            entity: self.id,
-            part: Subqueue::Main.part(),
-            numbers,
-            bodies,
-            max_bytes,
-        }
     }
 
     /// A hold's next messages came back. Fewer bodies than asked for end what is covered.
@@ -156,14 +152,14 @@ impl Queue {
             Some(last) if cut_short && numbers.last() > Some(&last.number) => last.number.next(),
             _ => covered,
         };
-        self.take_rows(id, asked, &rows, covered, cx);
+        self.take_rows(id, asked, rows, covered, cx);
     }
 
     fn take_rows(
         &mut self,
         id: HoldId,
         asked: ReadId,
-        rows: &[StoredMessage],
+        rows: Vec<StoredMessage>,
         covered: SequenceNumber,
         cx: &mut Context<'_>,
     ) {
@@ -174,9 +170,9 @@ impl Queue {
             return;
         };
         let bodies = &mut cx.shared.bodies;
-        let rows = rows.iter().map(|row| {
-            let mut entry = entry_of(row);
-            if let Some(body) = body_of(row) {
+        let rows = rows.into_iter().map(|mut row| {
+            let mut entry = entry_of(&row);
+            if let Some(body) = take_body(&mut row) {
                 entry.body = bodies.put(entity, body);
             }
             (row.number, entry)
@@ -227,19 +223,24 @@ impl Queue {
         let credit = cx.shared.clients.get(hold.slot).map_or(1, |r| r.credit());
         let most = if hold.cautious { 1 } else { credit.max(1) };
         let mut bytes = 0_usize;
-        let mut numbers = Vec::new();
+        let mut known = Vec::new();
         let all = SequenceNumber(0)..SequenceNumber::MAX;
         for (number, entry) in hold.window.range(all).take(most as usize) {
             if cx.shared.bodies.is_resident(entry.body) {
                 continue;
             }
             bytes = bytes.saturating_add(entry.row.size as usize);
-            if bytes > FETCH_BYTES && !numbers.is_empty() {
+            if bytes > FETCH_BYTES && !known.is_empty() {
                 break;
             }
-            numbers.push(number);
+            known.push(known_of(number, entry));
         }
-        let query = self.points(numbers.clone(), true, usize::MAX);
+        let numbers: Vec<_> = known.iter().map(|known| known.number).collect();
+        let query = Query::Bodies {
+            entity: self.id,
+            part: Subqueue::Main.part(),
+            known,
+        };
         let asked = numbers.clone();
         let read = self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
@@ -265,8 +266,9 @@ impl Queue {
                 hold.cautious = false;
                 let mut missing = numbers.to_vec();
                 missing.retain(|number| !returned.contains(number));
-                for stored in rows.iter().filter(|row| !returned.contains(&row.number)) {
-                    if let Some(body) = body_of(stored) {
+                let rows = rows.into_iter();
+                for mut stored in rows.filter(|row| !returned.contains(&row.number)) {
+                    if let Some(body) = take_body(&mut stored) {
                         missing.retain(|number| *number != stored.number);
                         if let Some(entry) = hold.window.get_mut(stored.number) {
                             drop(cx.shared.bodies.take(entry.body));

@@ -792,6 +792,10 @@ fn asked(query: &Query) -> String {
             let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
             format!("{part:?} {}", numbers.join(" "))
         }
+        Query::Bodies { part, known, .. } => {
+            let numbers: Vec<_> = known.iter().map(|it| it.number.to_string()).collect();
+            format!("{part:?} {}", numbers.join(" "))
+        }
         Query::Entries {
             index,
             from,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
-use store::{EntityId, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
+use store::{EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
 
 use crate::database::{Families, refused};
 use crate::journal::Files;
@@ -169,13 +169,41 @@ impl View<'_> {
         round
     }
 
+    /// The rest of those that are `known`, which ascend.
+    pub fn known(&self, known: &[KnownMessage]) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut found = Vec::with_capacity(known.len());
+        for known in known.chunks(BODIES_PER_ROUND) {
+            let rows = known.iter().map(|it| (it.number, it.row)).collect();
+            let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
+            found.extend(self.complete_with(rows, |number| {
+                let count = counts.find(|(known, _)| *known == number);
+                Ok(count.map_or(0, |(_, count)| count))
+            })?);
+        }
+        Ok(found)
+    }
+
     /// Adds to rows in ascending order what is kept elsewhere.
     fn complete(&self, rows: Vec<Row>) -> Result<Vec<StoredMessage>, StoreError> {
         let numbers: Vec<_> = rows.iter().map(|(number, _)| *number).collect();
         let counts = self.attached(Kind::DeliveryCount, &numbers)?;
+        self.complete_with(rows, |number| {
+            let count = counts.get(&number);
+            let count = count.map(|count| value::decode_u32("a delivery count", count));
+            Ok(count.transpose()?.unwrap_or(0))
+        })
+    }
+
+    /// The same where it is told how often each was delivered.
+    fn complete_with(
+        &self,
+        rows: Vec<Row>,
+        mut count_of: impl FnMut(SequenceNumber) -> Result<u32, StoreError>,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
         let mut patches = BTreeMap::new();
         let mut bodies = Vec::new();
         if self.bodies {
+            let numbers: Vec<_> = rows.iter().map(|(number, _)| *number).collect();
             patches = self.attached(Kind::Patch, &numbers)?;
             bodies = self.load_bodies(&rows)?;
         }
@@ -191,14 +219,11 @@ impl View<'_> {
                 self.expect_gone(number, row.body)?;
                 continue;
             }
-            let count = counts
-                .get(&number)
-                .map(|value| value::decode_u32("a delivery count", value));
             messages.push(StoredMessage {
                 part: self.part,
                 number,
                 row,
-                delivery_count: count.transpose()?.unwrap_or(0),
+                delivery_count: count_of(number)?,
                 patch: patches
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),

@@ -81,10 +81,11 @@ impl Rest<'_> {
 
     /// Whether the broker waits for something of an entity's.
     pub(super) fn is_reading(&self, of: EntityId) -> bool {
-        use store::Query::{Entries, EntryPoints, Groups, Points, Range};
+        use store::Query::{Bodies, Entries, EntryPoints, Groups, Points, Range};
         self.reads.iter().any(|read| match read.query {
             Range { entity, .. }
             | Points { entity, .. }
+            | Bodies { entity, .. }
             | Entries { entity, .. }
             | EntryPoints { entity, .. }
             | Groups { entity, .. } => entity == of,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{A, B, Harness, numbers, put, range, read, row_of, submit};
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::Query;
+use crate::query::{KnownMessage, Query, StoredMessage};
 use crate::record::{BodyPointer, MessageRow};
 use crate::write::Write;
 
@@ -121,6 +121,48 @@ pub(super) fn points_come_in_order_and_leave_out_what_is_not_there<H: Harness>(h
         max_bytes: usize::MAX,
     };
     assert_eq!(read(&store, last, &nothing), []);
+}
+
+pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
+    let mut store = harness.create();
+    submit(&mut store, |set| {
+        for number in [1, 2, 3, 5, 400, 100_000] {
+            put(set, A, Part::Active, number, 10 * number.min(40) as usize);
+        }
+    });
+    let last = submit(&mut store, |set| {
+        set.push(Write::RemoveMessage {
+            entity: A,
+            part: Part::Active,
+            number: SequenceNumber(3),
+        });
+        set.push(Write::PutPatch {
+            entity: A,
+            number: SequenceNumber(5),
+            patch: Bytes::from_static(b"changed"),
+        });
+    });
+    let all = read(&store, last, &range(A, Part::Active, 0, u64::MAX));
+    for asked in [&[1, 2, 5][..], &[2, 400, 100_000], &[5], &[]] {
+        let rows = all.iter().filter(|row| asked.contains(&row.number.0));
+        let known = rows.clone().map(|row| KnownMessage {
+            number: row.number,
+            row: row.row,
+            delivery_count: 7,
+        });
+        let query = Query::Bodies {
+            entity: A,
+            part: Part::Active,
+            known: known.collect(),
+        };
+        let expected = rows.map(|row| StoredMessage {
+            delivery_count: 7,
+            ..row.clone()
+        });
+        let expected: Vec<_> = expected.collect();
+        assert_eq!(expected.len(), asked.len());
+        assert_eq!(read(&store, last, &query), expected);
+    }
 }
 
 pub(super) fn delivery_counts_and_patches_come_with_their_message<H: Harness>(harness: &mut H) {

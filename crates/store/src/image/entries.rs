@@ -46,7 +46,7 @@ impl Image {
                 after,
                 limit,
             } => self.first_of_groups(*entity, *index, after.clone(), *limit),
-            Query::Range { .. } | Query::Points { .. } => Vec::new(),
+            Query::Range { .. } | Query::Points { .. } | Query::Bodies { .. } => Vec::new(),
         }
     }
 
