@@ -3,7 +3,7 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
-use store::{EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
+use store::{CommitId, EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
 
 use crate::administration::{self, Ensured};
 use crate::clients::Place;
@@ -27,6 +27,8 @@ use crate::{
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct Effects {
+    /// The newest commit when the turn began: its own writes will be the next one.
+    pub submitted: CommitId,
     pub writes: WriteSet,
     pub outputs: Vec<Output>,
     pub reads: Vec<(ReadId, Query)>,

@@ -363,9 +363,11 @@ impl Queue {
         };
         self.note_access(cx);
         let delivery = Box::new(Delivery {
+            entity: self.id,
             token: cx.shared.tokens.next(message.number),
             message,
             lock_ms: None,
+            rests_on: cx.commit(),
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
         cx.say(Output::Deliver { receiver, delivery });

@@ -33,6 +33,7 @@ impl Queue {
             row: message.row,
             delivery_count: message.delivery_count,
             body: BodyRef::NONE,
+            rests_on: cx.commit(),
         };
         self.enter(to, message.number, entry, cx);
     }

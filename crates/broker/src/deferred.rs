@@ -233,9 +233,11 @@ impl Queue {
         };
         self.traffic.deliver();
         Delivery {
+            entity: self.id,
             message: shown,
             token,
             lock_ms,
+            rests_on: cx.commit(),
         }
     }
 }

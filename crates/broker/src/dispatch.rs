@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use store::{MessageRow, Part, SequenceNumber};
+use store::{CommitId, MessageRow, Part, SequenceNumber};
 
 use crate::clients::{Choice, Readiness, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
@@ -103,7 +103,7 @@ impl Queue {
         sub.window.take_first();
         sub.takers.rotate_left(1);
         let message = Message::available(subqueue.part(), number, &entry, body.patch);
-        self.hand_out(subqueue, taker, message, body.payload, cx);
+        self.hand_out(subqueue, taker, message, body.payload, entry.rests_on, cx);
         self.refill(subqueue, cx);
         self.read_ahead(subqueue, number, cx);
         true
@@ -124,12 +124,14 @@ impl Queue {
         true
     }
 
+    /// Gives a receiver a message, which is on the disk with the commit that it `rests_on`.
     pub(crate) fn hand_out(
         &mut self,
         subqueue: Subqueue,
         taker: Taker,
         message: Message,
         payload: Bytes,
+        mut rests_on: CommitId,
         cx: &mut Context<'_>,
     ) {
         self.note_access(cx);
@@ -148,14 +150,17 @@ impl Queue {
                 self.traffic.complete();
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
+                rests_on = cx.commit();
                 None
             }
         };
         self.traffic.deliver();
         let delivery = Box::new(Delivery {
+            entity: self.id,
             message: shown,
             token,
             lock_ms,
+            rests_on,
         });
         cx.shared
             .clients

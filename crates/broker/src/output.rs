@@ -6,7 +6,7 @@
 )]
 
 use bytes::Bytes;
-use store::{EntityId, NamespaceId, SequenceNumber};
+use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
 use crate::administration::{Answer, EntityError};
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
@@ -49,11 +49,15 @@ pub struct Browsed {
 /// A message handed to a receiver.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
+    /// Out of which it is handed.
+    pub entity: EntityId,
     pub message: Browsed,
     /// Also given in receive-and-delete mode.
     pub token: LockToken,
     /// Milliseconds of lock left; `None` in receive-and-delete mode.
     pub lock_ms: Option<u64>,
+    /// The commit with which all this is on the disk.
+    pub rests_on: CommitId,
 }
 
 impl Delivery {

@@ -1,7 +1,7 @@
 //! Reads: what was asked of the store, and who goes on when the answer comes.
 
 use bytes::Bytes;
-use store::{EntityId, Found, KnownMessage, SequenceNumber, StoreError, StoredMessage};
+use store::{CommitId, EntityId, Found, KnownMessage, SequenceNumber, StoreError, StoredMessage};
 
 use crate::bodies::{Body, BodyRef};
 use crate::cancel::Cancellation;
@@ -173,12 +173,14 @@ pub(crate) fn loaded(
     queue.run(cx);
 }
 
-/// A stored row as the window has it, its body not in memory.
-pub(crate) fn entry_of(stored: &StoredMessage) -> Entry {
+/// A row that has just been read, as the window has it, its body not in memory. What was `submitted` by now
+/// may have been read, and nothing later.
+pub(crate) fn entry_of(stored: &StoredMessage, submitted: CommitId) -> Entry {
     Entry {
         row: stored.row,
         delivery_count: stored.delivery_count,
         body: BodyRef::NONE,
+        rests_on: submitted,
     }
 }
 

@@ -63,7 +63,11 @@ impl Queue {
         sub.stirred = true;
         match rows {
             Ok(rows) => {
-                let rows = rows.iter().map(|row| (row.number, entry_of(row))).collect();
+                let submitted = cx.effects.submitted;
+                let rows = rows.iter();
+                let rows = rows
+                    .map(|row| (row.number, entry_of(row, submitted)))
+                    .collect();
                 let locks = &sub.locks;
                 let spilled = sub
                     .window

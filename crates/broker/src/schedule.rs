@@ -123,6 +123,7 @@ impl Queue {
             row,
             delivery_count: 0,
             body: BodyRef::NONE,
+            rests_on: cx.commit(),
         };
         let session = planned.session.as_deref().map(Bytes::copy_from_slice);
         self.enter_active(session.as_ref(), number, entry, cx);

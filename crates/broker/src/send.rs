@@ -221,6 +221,7 @@ impl Queue {
             row,
             delivery_count: 0,
             body: BodyRef::NONE,
+            rests_on: cx.commit(),
         };
         if self.keeps_next(subqueue, session, cx) {
             let passing = self.forwards(subqueue);

@@ -280,6 +280,7 @@ impl Queue {
                 row: lock.row,
                 delivery_count: lock.delivery_count,
                 body: BodyRef::NONE,
+                rests_on: cx.commit(),
             };
             match lock.session {
                 Some(session) => self.return_to_session(session, number, entry, cx),

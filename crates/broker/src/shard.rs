@@ -1,8 +1,8 @@
 //! Shard: a broker, its store, and the outbox between them.
 //!
 //! Outputs wait for the log, state does not: an output is held under the newest commit submitted
-//! when it was made and released when that commit is durable. A store that has failed releases
-//! nothing any more.
+//! when it was made and released when that commit is durable. A delivery waits only for the commit that it
+//! rests on. A store that has failed releases nothing any more.
 
 use store::{Caller, CommitId, Query, Store, StoreError};
 
@@ -87,7 +87,10 @@ impl Shard {
     }
 
     fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
-        let mut effects = Effects::default();
+        let mut effects = Effects {
+            submitted: self.submitted,
+            ..Effects::default()
+        };
         self.look_at_room(now, &mut effects);
         if self.has_deleted() {
             self.deletion = None;
@@ -110,10 +113,12 @@ impl Shard {
         say: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
-        self.submit(effects, caller, reads);
+        let outputs = self.submit(effects, caller, reads);
         if self.store.failure().is_none() {
-            self.released = self.store.durable();
-            self.outbox.release(self.released, say);
+            let durable = self.store.durable();
+            self.released = durable;
+            self.outbox.release(durable, say);
+            self.outbox.hold(self.submitted, durable, outputs, say);
         }
     }
 
@@ -183,7 +188,13 @@ impl Shard {
         }
     }
 
-    fn submit(&mut self, effects: Effects, caller: Option<Caller>, reads: &mut Vec<ReadRequest>) {
+    /// Returns what is to be said once it may be.
+    fn submit(
+        &mut self,
+        effects: Effects,
+        caller: Option<Caller>,
+        reads: &mut Vec<ReadRequest>,
+    ) -> Vec<Output> {
         if !effects.writes.is_empty() {
             self.submitted = match caller {
                 None => self.store.submit(effects.writes),
@@ -196,6 +207,6 @@ impl Shard {
         }
         let asked = effects.reads.into_iter();
         reads.extend(asked.map(|(read, query)| ReadRequest { read, after, query }));
-        self.outbox.hold(after, effects.outputs);
+        effects.outputs
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use store::{EntityId, Query, Write};
+use store::{CommitId, EntityId, Query, Write};
 
 use crate::bodies::Bodies;
 use crate::broker::Effects;
@@ -111,6 +111,11 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     pub(crate) fn write(&mut self, write: Write) {
         self.effects.writes.push(write);
+    }
+
+    /// The commit that what is written in this turn will be.
+    pub(crate) fn commit(&self) -> CommitId {
+        self.effects.submitted.next()
     }
 
     pub(crate) fn say(&mut self, output: Output) {

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use store::record::EXPIRY_BLOCK;
-use store::{Query, SequenceNumber, StoredMessage};
+use store::{CommitId, Query, SequenceNumber, StoredMessage};
 
 use crate::expiry::{self, bounds_of};
 use crate::id::{ReadId, Subqueue};
@@ -236,7 +236,7 @@ impl Queue {
         for stored in rows {
             let number = stored.number;
             sweep.cursor = number;
-            if let Some(entry) = self.still_available(stored, touched)
+            if let Some(entry) = self.still_available(stored, touched, cx.effects.submitted)
                 && !self.sweep_available(sweep, number, &entry, cx)
             {
                 return;
@@ -250,6 +250,7 @@ impl Queue {
         &self,
         stored: &StoredMessage,
         touched: &BTreeSet<SequenceNumber>,
+        submitted: CommitId,
     ) -> Option<Entry> {
         let sub = self.sub(Subqueue::Main);
         let number = stored.number;
@@ -258,7 +259,7 @@ impl Queue {
         }
         let on_disk_only = number >= sub.window.end() || sub.window.is_straggler(number);
         let unchanged = !touched.contains(&number) && !sub.locks.contains(number);
-        (on_disk_only && unchanged).then(|| entry_of(stored))
+        (on_disk_only && unchanged).then(|| entry_of(stored, submitted))
     }
 
     /// Patches came back: what is still available and due expires.
@@ -276,7 +277,7 @@ impl Queue {
         sweep.waiting = None;
         let rows = rows.unwrap_or_default();
         for stored in &rows {
-            let entry = self.still_available(stored, &touched);
+            let entry = self.still_available(stored, &touched, cx.effects.submitted);
             let due = entry.filter(|entry| {
                 Self::is_expired(Subqueue::Main, &entry.row, cx.now.wall) && self.may_expire(cx)
             });

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use store::{MessageRow, SequenceNumber};
+use store::{CommitId, MessageRow, SequenceNumber};
 
 use crate::bodies::BodyRef;
 use crate::id::ReadId;
@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub row: MessageRow,
     pub delivery_count: u32,
     pub body: BodyRef,
+    /// The commit with which all this is on the disk.
+    pub rests_on: CommitId,
 }
 
 impl Entry {

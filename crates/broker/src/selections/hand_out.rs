@@ -67,6 +67,6 @@ impl Queue {
             drop(cx.shared.bodies.take(known.body));
         }
         let message = Message::available(subqueue.part(), number, entry, body.patch);
-        self.hand_out(subqueue, taker, message, body.payload, cx);
+        self.hand_out(subqueue, taker, message, body.payload, entry.rests_on, cx);
     }
 }

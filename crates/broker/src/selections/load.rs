@@ -174,7 +174,7 @@ impl Queue {
     ) {
         let entity = self.id;
         let sub = self.sub_mut(subqueue);
-        let mut entry = entry_of(stored);
+        let mut entry = entry_of(stored, cx.effects.submitted);
         match body_of(stored) {
             Some(body) => entry.body = cx.shared.bodies.put(entity, body),
             None if bodies => sub.selections.page.set_unreadable(stored.number),

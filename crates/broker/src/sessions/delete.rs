@@ -276,7 +276,7 @@ impl Queue {
         stored: &StoredMessage,
         cx: &mut Context<'_>,
     ) {
-        let entry = entry_of(stored);
+        let entry = entry_of(stored, cx.effects.submitted);
         let message = Message::available(stored.part, stored.number, &entry, None);
         let patched = entry.may_have_patch();
         let expired = Self::is_expired(Subqueue::Main, &stored.row, cx.now.wall);

@@ -4,6 +4,8 @@
 //! past its deadline, and a drain is answered after the last delivery. The holder is the only
 //! one who can be given a session's messages.
 
+use store::CommitId;
+
 use crate::clients::Readiness;
 use crate::command::ReceiveMode;
 use crate::id::{LockToken, Subqueue};
@@ -91,7 +93,7 @@ impl Queue {
         };
         self.sessions.as_mut()?.hold_mut(id)?.window.take_first();
         let message = Message::available(Subqueue::Main.part(), number, &entry, body.patch);
-        self.hand_over_of(id, message, body.payload, cx);
+        self.hand_over_of(id, message, body.payload, entry.rests_on, cx);
         self.load_session(id, cx);
         Some(Progress::Made)
     }
@@ -101,6 +103,7 @@ impl Queue {
         id: HoldId,
         message: Message,
         payload: bytes::Bytes,
+        mut rests_on: CommitId,
         cx: &mut Context<'_>,
     ) {
         let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
@@ -122,14 +125,17 @@ impl Queue {
                 self.traffic.complete();
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
+                rests_on = cx.commit();
                 None
             }
         };
         self.traffic.deliver();
         let delivery = Box::new(Delivery {
+            entity: self.id,
             message: message_shown,
             token,
             lock_ms,
+            rests_on,
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
         cx.say(Output::Deliver { receiver, delivery });

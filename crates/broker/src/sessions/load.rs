@@ -169,9 +169,10 @@ impl Queue {
         let Some(hold) = hold else {
             return;
         };
+        let submitted = cx.effects.submitted;
         let bodies = &mut cx.shared.bodies;
         let rows = rows.into_iter().map(|mut row| {
-            let mut entry = entry_of(&row);
+            let mut entry = entry_of(&row, submitted);
             if let Some(body) = take_body(&mut row) {
                 entry.body = bodies.put(entity, body);
             }

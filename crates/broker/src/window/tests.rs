@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use store::{BodyPointer, EntityId};
+use store::{BodyPointer, CommitId, EntityId};
 
 use super::*;
 
@@ -264,6 +264,7 @@ fn entry(delivery_count: u32) -> Entry {
         row,
         delivery_count,
         body: BodyRef::NONE,
+        rests_on: CommitId::default(),
     }
 }
 

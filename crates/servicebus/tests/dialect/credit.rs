@@ -219,9 +219,11 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
     };
     let token = broker::LockToken(5);
     let delivery = Box::new(broker::Delivery {
+        entity: store::EntityId(0),
         message,
         token,
         lock_ms: Some(1_000),
+        rests_on: store::CommitId::default(),
     });
     let receiver = receiver.expect("attached");
     world

@@ -351,9 +351,11 @@ impl Desk {
             changes: Vec::new(),
         };
         let delivery = Box::new(Delivery {
+            entity: store::EntityId(0),
             message,
             token: LockToken(token),
             lock_ms: Some(LOCK),
+            rests_on: store::CommitId::default(),
         });
         Output::Deliver {
             receiver: RECEIVER,
