@@ -119,3 +119,143 @@ fn append(say: &mut Vec<Output>, outputs: &mut Vec<Output>) {
         say.append(outputs);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use store::SequenceNumber;
+
+    use super::*;
+    use crate::id::{LockToken, ReceiverId, RequestId};
+    use crate::output::{Browsed, Delivery, MessageState};
+    use crate::time::Wall;
+
+    const DURABLE: CommitId = CommitId(7);
+
+    /// A delivery to a connection, named by its number.
+    fn delivery(entity: u64, connection: u64, number: u64, rests_on: u64) -> Output {
+        let message = Browsed {
+            number: SequenceNumber(number),
+            enqueued_number: SequenceNumber(number),
+            enqueued: Wall(0),
+            ttl_ms: None,
+            expires: None,
+            delivery_count: 0,
+            state: MessageState::Active,
+            payload: Bytes::new(),
+            changes: Vec::new(),
+            dead_letter_source: None,
+        };
+        Output::Deliver {
+            receiver: receiver(connection),
+            delivery: Box::new(Delivery {
+                entity: EntityId(entity),
+                message,
+                token: LockToken(number.into()),
+                lock_ms: None,
+                rests_on: CommitId(rests_on),
+            }),
+        }
+    }
+
+    fn receiver(connection: u64) -> ReceiverId {
+        ReceiverId {
+            connection: ConnectionId(connection),
+            link: 0,
+        }
+    }
+
+    fn settled(connection: u64) -> Output {
+        let connection = ConnectionId(connection);
+        Output::Settled {
+            request: RequestId {
+                connection,
+                token: 0,
+            },
+            result: Ok(()),
+        }
+    }
+
+    fn drained(connection: u64) -> Output {
+        Output::Drained {
+            receiver: receiver(connection),
+        }
+    }
+
+    fn names(said: &[Output]) -> Vec<String> {
+        let name = |output: &Output| match output {
+            Output::Deliver { delivery, .. } => delivery.message.number.to_string(),
+            Output::Settled { .. } => "settled".to_owned(),
+            Output::Drained { .. } => "drained".to_owned(),
+            other => format!("{other:?}"),
+        };
+        said.iter().map(name).collect()
+    }
+
+    /// What is said at once of turns that wait for one commit after the other, and what once all are durable.
+    fn said(turns: Vec<Vec<Output>>) -> (Vec<String>, Vec<String>) {
+        let mut outbox = Outbox::default();
+        let mut at_once = Vec::new();
+        let mut commit = DURABLE;
+        for outputs in turns {
+            commit = commit.next();
+            outbox.hold(commit, DURABLE, outputs, &mut at_once);
+        }
+        let mut later = Vec::new();
+        outbox.release(commit, &mut later);
+        assert!(outbox.firm.is_empty() && outbox.waiting.is_empty());
+        (names(&at_once), names(&later))
+    }
+
+    #[test]
+    fn a_delivery_passes_answers_once_what_it_rests_on_is_durable() {
+        let turn = vec![
+            settled(1),
+            delivery(1, 1, 5, 7),
+            delivery(1, 1, 6, 8),
+            settled(1),
+        ];
+        let (at_once, later) = said(vec![turn]);
+        assert_eq!(at_once, ["#5"]);
+        assert_eq!(later, ["settled", "#6", "settled"]);
+    }
+
+    #[test]
+    fn deliveries_of_an_entity_keep_their_order_whoever_gets_them() {
+        let turns = vec![
+            vec![
+                delivery(1, 1, 5, 8),
+                delivery(1, 2, 6, 7),
+                delivery(2, 1, 50, 7),
+            ],
+            vec![delivery(1, 1, 7, 0), delivery(2, 2, 51, 0)],
+        ];
+        let (at_once, later) = said(turns);
+        assert_eq!(at_once, ["#50", "#51"]);
+        assert_eq!(later, ["#5", "#6", "#7"]);
+    }
+
+    #[test]
+    fn a_delivery_does_not_pass_what_its_receiver_is_told() {
+        let turns = vec![
+            vec![drained(1), delivery(1, 2, 5, 0)],
+            vec![delivery(1, 1, 6, 0), delivery(1, 2, 7, 0)],
+        ];
+        let (at_once, later) = said(turns);
+        assert_eq!(at_once, ["#5"]);
+        assert_eq!(later, ["drained", "#6", "#7"]);
+    }
+
+    #[test]
+    fn what_was_passed_no_longer_is_once_it_was_said() {
+        let mut outbox = Outbox::default();
+        let mut said = Vec::new();
+        let next = DURABLE.next();
+        outbox.hold(next, DURABLE, vec![drained(1)], &mut said);
+        outbox.release(DURABLE, &mut said);
+        assert_eq!(names(&said), [""; 0]);
+        outbox.release(next, &mut said);
+        outbox.hold(next.next(), next, vec![delivery(1, 1, 5, 7)], &mut said);
+        assert_eq!(names(&said), ["drained", "#5"]);
+    }
+}

@@ -254,6 +254,40 @@ fn nothing_is_said_before_its_commit_is_durable() {
 }
 
 #[test]
+fn what_is_durable_is_handed_out_while_later_commits_wait() {
+    check(
+        "
+        0s sync manual
+        0s send a
+        0s send b
+        0s send c
+        1s sync
+        2s send d
+        3s attach r1
+        3s limit r1 2
+        4s complete r1 #1
+        4s limit r1 5
+        5s abandon r1 #2
+        6s wait
+        7s sync
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #2
+            1s sent from #3
+            3s r1 gets #1 a until 33s
+            3s r1 gets #2 b until 33s
+            4s r1 gets #3 c until 34s
+            7s sent from #4
+            7s complete r1 #1: done
+            7s r1 gets #4 d until 37s
+            7s abandon r1 #2: done
+            7s r1 gets #2 b count 1 until 37s
+        "#]],
+    );
+}
+
+#[test]
 fn nothing_is_said_after_the_store_has_failed() {
     check(
         "
