@@ -53,8 +53,8 @@ impl Ahead {
         self.asked(numbers);
     }
 
-    /// There was nothing to ask for when `number` was handed out, among more than `most` messages,
-    /// or no room for it.
+    /// There was nothing to ask for when `number` was handed out, among twice as many as `most`
+    /// messages, or no room for it.
     pub fn rest(&mut self, number: SequenceNumber, most: usize) {
         self.due_at = Some(number.0.saturating_add(most.max(REST) as u64));
     }

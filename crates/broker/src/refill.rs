@@ -126,9 +126,10 @@ impl Queue {
         let most = if has_room { most } else { 0 };
         let bodies = &cx.shared.bodies;
         let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
-        let missing = next.take(LOOK * most).filter(|(_, entry)| {
-            !bodies.is_resident(entry.body) && entry.row.size as usize <= half
-        });
+        let next = next.take_while(|(_, entry)| entry.row.size as usize <= half);
+        let missing = next
+            .take(LOOK * most)
+            .filter(|(_, entry)| !bodies.is_resident(entry.body));
         let numbers = numbers_of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
         let ahead = &mut self.sub_mut(subqueue).ahead;
         if numbers.is_empty() {

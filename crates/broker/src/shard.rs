@@ -200,6 +200,12 @@ impl Shard {
                 None => self.store.submit(effects.writes),
                 Some(caller) => self.store.commit(effects.writes, caller),
             };
+            let expected = effects.submitted.next();
+            debug_assert!(
+                self.submitted == expected || self.store.failure().is_some(),
+                "what is written now rests on {expected:?}, not on {:?}",
+                self.submitted
+            );
         }
         let after = self.submitted;
         if effects.deletes {

@@ -57,9 +57,11 @@ impl Output {
         whole
     }
 
-    /// Gives memory back if nothing waits and more than `most` bytes are held for what will.
+    /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of it
+    /// with 0.
     pub fn shrink(&mut self, most: usize) {
-        if self.is_empty() && self.copied.capacity() > most {
+        let pieces = self.shared.capacity() * size_of::<Piece>();
+        if self.is_empty() && (most == 0 || self.copied.capacity().max(pieces) > most) {
             *self = Self::default();
         }
     }

@@ -4,9 +4,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::output::Output;
 
-/// Shorter pieces are copied: with 1 KiB, what sharing costs (a count that another processor has
-/// touched, a part of its own in the write) is more than what it saves; with 16 KiB a third.
-const LEAST_SHARED: usize = 4_096;
+/// Shorter pieces are copied: at 1 KiB what sharing costs (a count that another processor has touched, a
+/// part of its own in the write) is more than what it saves. And a shared piece keeps all that its owner
+/// lies in until it is written, which may be a whole buffer that a socket was read into.
+const LEAST_SHARED: usize = 8 << 10;
 
 pub(crate) struct Payload<'a> {
     pieces: &'a [&'a [u8]],
@@ -47,6 +48,7 @@ impl<'a> Payload<'a> {
     pub(crate) fn into_bytes(mut self) -> Bytes {
         if let Some(owner) = self.owner
             && let Some(last) = self.last_piece()
+            && last.len() >= LEAST_SHARED
             && holds(owner, last)
         {
             return owner.slice_ref(last);
@@ -132,12 +134,14 @@ mod tests {
 
     #[test]
     fn a_rest_in_one_piece_of_the_owner_is_not_copied() {
-        let owner = Bytes::from_static(b"abcdef");
+        let owner = Bytes::from(vec![7; LEAST_SHARED + 4]);
         let pieces: [&[u8]; 4] = [b"head", &owner[1..], b"", b""];
-        let mut payload = Payload::new(&pieces, Some(&owner));
-        payload.move_into(&mut Output::default(), 6);
-        let rest = payload.into_bytes();
-        assert_eq!(rest, "def");
-        assert_eq!(rest.as_ptr(), owner[3..].as_ptr());
+        for (gone, shared) in [(7, true), (8, false)] {
+            let mut payload = Payload::new(&pieces, Some(&owner));
+            payload.move_into(&mut Output::default(), gone);
+            let rest = payload.into_bytes();
+            assert_eq!(rest, owner[gone - 3..]);
+            assert_eq!(rest.as_ptr() == owner[gone - 3..].as_ptr(), shared);
+        }
     }
 }

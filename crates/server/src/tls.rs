@@ -12,6 +12,7 @@ use rustls::ServerConnection;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use crate::input::is_temporary;
 use crate::stream::{Stream, try_read_once};
 
 /// What one read may bring.
@@ -110,7 +111,8 @@ impl Stream for Tls {
         self.try_flush()?;
         let count = self.session.writer().write_vectored(parts)?;
         match self.try_flush() {
-            Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+            // What was taken is taken, and must not be given again.
+            Err(error) if !is_temporary(&error) => Err(error),
             _ => Ok(count),
         }
     }

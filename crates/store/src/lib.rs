@@ -44,7 +44,8 @@ pub enum Caller {
 
 /// One shard's door to durable storage. A wake-up handed over at opening tells of progress.
 pub trait Store: Send {
-    /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call.
+    /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call, so that it is
+    /// known before which one it will be.
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
     /// As [`submit`](Self::submit), but it may block for a moment and return when `writes` are durable, which

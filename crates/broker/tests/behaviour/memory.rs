@@ -288,6 +288,66 @@ fn what_is_durable_is_handed_out_while_later_commits_wait() {
 }
 
 #[test]
+fn a_message_that_is_deleted_as_it_is_received_waits_for_that() {
+    check(
+        "
+        0s sync manual
+        0s send a
+        0s send b
+        1s sync
+        2s attach r1 delete
+        2s limit r1 1
+        3s wait
+        4s sync
+        5s attach r2
+        5s limit r2 1
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #2
+            4s r1 gets #1 a
+            5s r2 gets #2 b until 35s
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_read_back_rests_on_what_was_submitted_by_then() {
+    check_with(
+        tiny(1, 0),
+        "
+        0s sync manual
+        0s send a
+        0s send b
+        0s send c
+        1s sync
+        2s attach r1
+        2s limit r1 2
+        3s abandon r1 #2
+        4s reads late
+        4s limit r1 5
+        5s complete r1 #1
+        5s answer
+        6s answer
+        7s answer
+        8s sync
+        9s answer
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #2
+            1s sent from #3
+            2s r1 gets #1 a until 32s
+            2s r1 gets #2 b until 32s
+            8s abandon r1 #2: done
+            8s complete r1 #1: done
+            8s r1 gets #2 b count 1 until 38s
+            8s r1 gets #3 c until 38s
+        "#]],
+    );
+}
+
+#[test]
 fn nothing_is_said_after_the_store_has_failed() {
     check(
         "

@@ -252,7 +252,7 @@ fn large_messages(shared: bool, max_frame_size: u32, incoming_window: u32) -> Ve
     pair.client.set_credit(at_client, 20, false);
     pair.run();
     for index in 0..20 {
-        let owner = Bytes::from(body(index * 1_500));
+        let owner = Bytes::from(body(index * 2_500));
         let (front, back) = owner.split_at(owner.len() / 3);
         let outgoing = Outgoing {
             owner: shared.then_some(&owner),

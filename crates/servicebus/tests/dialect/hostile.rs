@@ -11,10 +11,10 @@ use crate::world::{Login, Request, World, message, receiver, sender};
 /// A whole client's life, as the bytes it would write.
 fn recorded() -> Vec<u8> {
     let mut world = World::offline(Login::Plain("root", crate::world::KEY), |_| {});
-    let mut bytes = world.client.output(Mono(0)).chunk().to_vec();
+    let mut bytes = written(&mut world);
     world.pump();
     let session = world.client.begin();
-    bytes.extend_from_slice(world.client.output(Mono(0)).chunk());
+    bytes.extend(written(&mut world));
     world.pump();
     for attach in [
         sender("orders"),
@@ -25,8 +25,19 @@ fn recorded() -> Vec<u8> {
     ] {
         world.client.attach(session, attach);
     }
-    bytes.extend_from_slice(world.client.output(Mono(0)).chunk());
+    bytes.extend(written(&mut world));
     bytes
+}
+
+/// What the client is about to write, which stays with it.
+fn written(world: &mut World) -> Vec<u8> {
+    let output = world.client.output(Mono(0));
+    assert_eq!(
+        output.chunk().len(),
+        output.len(),
+        "nothing of it is shared"
+    );
+    output.chunk().to_vec()
 }
 
 proptest! {

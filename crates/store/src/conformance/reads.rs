@@ -125,16 +125,20 @@ pub(super) fn points_come_in_order_and_leave_out_what_is_not_there<H: Harness>(h
 
 pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
     let mut store = harness.create();
-    submit(&mut store, |set| {
+    let first = submit(&mut store, |set| {
         for number in [1, 2, 3, 5, 400, 100_000] {
             put(set, A, Part::Active, number, 10 * number.min(40) as usize);
         }
     });
+    let before = read(&store, first, &range(A, Part::Active, 0, u64::MAX));
     let last = submit(&mut store, |set| {
         set.push(Write::RemoveMessage {
             entity: A,
             part: Part::Active,
             number: SequenceNumber(3),
+        });
+        set.push(Write::RemoveBody {
+            pointer: before[2].row.body,
         });
         set.push(Write::PutPatch {
             entity: A,
@@ -142,10 +146,10 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
             patch: Bytes::from_static(b"changed"),
         });
     });
-    let all = read(&store, last, &range(A, Part::Active, 0, u64::MAX));
-    for asked in [&[1, 2, 5][..], &[2, 400, 100_000], &[5], &[]] {
-        let rows = all.iter().filter(|row| asked.contains(&row.number.0));
-        let known = rows.clone().map(|row| KnownMessage {
+    let now = read(&store, last, &range(A, Part::Active, 0, u64::MAX));
+    for asked in [&[1, 2, 3, 5][..], &[2, 3, 400, 100_000], &[5], &[3], &[]] {
+        let rows = before.iter().filter(|row| asked.contains(&row.number.0));
+        let known = rows.map(|row| KnownMessage {
             number: row.number,
             row: row.row,
             delivery_count: 7,
@@ -155,13 +159,21 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
             part: Part::Active,
             known: known.collect(),
         };
-        let expected = rows.map(|row| StoredMessage {
+        let mut found = read(&store, last, &query);
+        // It may be found as it was.
+        found.retain(|message| {
+            *message
+                != StoredMessage {
+                    delivery_count: 7,
+                    ..before[2].clone()
+                }
+        });
+        let expected = now.iter().filter(|row| asked.contains(&row.number.0));
+        let expected = expected.map(|row| StoredMessage {
             delivery_count: 7,
             ..row.clone()
         });
-        let expected: Vec<_> = expected.collect();
-        assert_eq!(expected.len(), asked.len());
-        assert_eq!(read(&store, last, &query), expected);
+        assert_eq!(found, expected.collect::<Vec<_>>());
     }
 }
 
