@@ -15,15 +15,14 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{
-    EntityId, EntryKey, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError,
-};
+use store::{EntityId, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
 
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 const NOWHERE: EntityId = EntityId(99);
 
+mod asked;
 mod attaching;
 mod deleting;
 mod entities;
@@ -32,6 +31,7 @@ mod redriving;
 mod sessions;
 mod topics;
 
+use asked::asked;
 use entities::queue_settings;
 pub use sessions::audit_sessions;
 
@@ -768,58 +768,6 @@ fn a_shard_can_be_sent_to_another_thread() {
     fn check<T: Send>() {}
     check::<Shard>();
     check::<Broker>();
-}
-
-fn asked(query: &Query) -> String {
-    match query {
-        Query::Range {
-            part,
-            from,
-            until,
-            limit,
-            bodies,
-            ..
-        } => {
-            let bodies = if *bodies { " with bodies" } else { "" };
-            let until = if *until == SequenceNumber::MAX {
-                "max".to_owned()
-            } else {
-                until.to_string()
-            };
-            format!("{limit} of {part:?} {from}..{until}{bodies}")
-        }
-        Query::Points { part, numbers, .. } => {
-            let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-            format!("{part:?} {}", numbers.join(" "))
-        }
-        Query::Bodies { part, known, .. } => {
-            let numbers: Vec<_> = known.iter().map(|it| it.number.to_string()).collect();
-            format!("{part:?} {}", numbers.join(" "))
-        }
-        Query::Entries {
-            index,
-            from,
-            until,
-            limit,
-            ..
-        } => format!("{limit} of {index:?} {}..{}", place(from), place(until)),
-        Query::EntryPoints { index, keys, .. } => format!("{index:?} {keys:?}"),
-        Query::Groups {
-            index,
-            after,
-            limit,
-            ..
-        } => format!("{limit} groups of {index:?} after {after:?}"),
-    }
-}
-
-/// An entry's place, if its group is a time, counted from the script's begin.
-fn place(key: &EntryKey) -> String {
-    match key.group_u64() {
-        Some(u64::MAX) => "max".to_owned(),
-        Some(at) => format!("{} {}", time(at.saturating_sub(START)), key.number),
-        None => format!("{key:?}"),
-    }
 }
 
 fn browsed(message: &Browsed) -> String {
