@@ -3,17 +3,18 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
-use store::{CommitId, EntityId, NamespaceId, Part, Query, Recovery, StoreError, WriteSet};
+use store::{CommitId, EntityId, NamespaceId, Part, Recovery, StoreError, WriteSet};
 
 use crate::administration::{self, Ensured};
 use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::{Directory, change_of};
-use crate::id::{ReadId, Subqueue};
+use crate::id::Subqueue;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output};
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
+use crate::shard::ReadRequest;
 use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
@@ -31,7 +32,8 @@ pub struct Effects {
     pub submitted: CommitId,
     pub writes: WriteSet,
     pub outputs: Vec<Output>,
-    pub reads: Vec<(ReadId, Query)>,
+    /// After this turn's commit at most.
+    pub reads: Vec<ReadRequest>,
     /// Whether there is a piece of a batch deletion: no other is begun before [`Command::Durable`].
     pub deletes: bool,
 }

@@ -25,8 +25,8 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 /// Why something was read.
 #[derive(Debug)]
 pub(crate) enum Purpose {
-    /// The window's next messages.
-    Refill(Place),
+    /// The window's next messages, as they are with that commit.
+    Refill(Place, CommitId),
     /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their turn.
     Fetch(Place, Vec<SequenceNumber>, Option<usize>),
     /// Part of a block that is looked through for expired messages.
@@ -62,7 +62,7 @@ pub(crate) enum Purpose {
 impl Purpose {
     fn entity(&self) -> EntityId {
         match self {
-            Self::Refill(place)
+            Self::Refill(place, _)
             | Self::Fetch(place, ..)
             | Self::Select(place)
             | Self::Show(place, _)
@@ -93,7 +93,7 @@ impl Purpose {
             Self::Cancel(cancellation) => cancellation.refuse(RequestError::NotFound, cx),
             Self::Session(_, read) => read.refuse(cx),
             // Nobody waits for these, or was told when the entity went.
-            Self::Refill(_)
+            Self::Refill(..)
             | Self::Fetch(..)
             | Self::Select(_)
             | Self::Show(..)
@@ -144,7 +144,9 @@ pub(crate) fn loaded(
     let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
     let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
     match purpose {
-        Purpose::Refill(place) => queue.refilled(place.subqueue, read, rows(found), cx),
+        Purpose::Refill(place, after) => {
+            queue.refilled(place.subqueue, read, after, rows(found), cx);
+        }
         Purpose::Fetch(place, numbers, _) => {
             queue.fetched(place.subqueue, read, &numbers, rows(found), cx);
         }
@@ -173,14 +175,14 @@ pub(crate) fn loaded(
     queue.run(cx);
 }
 
-/// A row that has just been read, as the window has it, its body not in memory. What was `submitted` by now
-/// may have been read, and nothing later.
-pub(crate) fn entry_of(stored: &StoredMessage, submitted: CommitId) -> Entry {
+/// A row that has been read, as the window has it, its body not in memory. It `rests_on` the commit after which
+/// it was read if nothing that was read has changed since; else on what was submitted when it came.
+pub(crate) fn entry_of(stored: &StoredMessage, rests_on: CommitId) -> Entry {
     Entry {
         row: stored.row,
         delivery_count: stored.delivery_count,
         body: BodyRef::NONE,
-        rests_on: submitted,
+        rests_on,
     }
 }
 

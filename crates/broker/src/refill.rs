@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use store::{Query, SequenceNumber, StoreError, StoredMessage};
+use store::{CommitId, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::ahead::Ahead;
 use crate::clients::Place;
@@ -18,8 +18,8 @@ use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::{Ask, Entry};
 
-/// Most messages that are fetched at once. A fetch waits for what was submitted before it, so this is
-/// also what can be read back in the time of a commit.
+/// Most messages that are fetched at once, which is also what can be read back in the time of a commit if
+/// they have just arrived.
 const FETCH_MESSAGES: usize = 1_024;
 /// Most bytes of bodies at once: this part of their budget, and not less than a mebibyte.
 const FETCH_SHARE: usize = 4;
@@ -47,15 +47,16 @@ impl Queue {
             return;
         };
         let query = query_for(place, &ask, next_number);
-        let read = cx.ask(query, Purpose::Refill(place));
+        let read = cx.ask(query, Purpose::Refill(place, cx.commit()));
         sub.window.asked(read, ask, next_number);
     }
 
-    /// A refill came back.
+    /// A refill came back, which holds that commit.
     pub(crate) fn refilled(
         &mut self,
         subqueue: Subqueue,
         read: ReadId,
+        after: CommitId,
         rows: Rows,
         cx: &mut Context<'_>,
     ) {
@@ -63,11 +64,9 @@ impl Queue {
         sub.stirred = true;
         match rows {
             Ok(rows) => {
-                let submitted = cx.effects.submitted;
+                // What has changed since is known to the window.
                 let rows = rows.iter();
-                let rows = rows
-                    .map(|row| (row.number, entry_of(row, submitted)))
-                    .collect();
+                let rows = rows.map(|row| (row.number, entry_of(row, after))).collect();
                 let locks = &sub.locks;
                 let spilled = sub
                     .window
@@ -152,12 +151,15 @@ impl Queue {
         let known: Vec<_> = numbers.iter().filter_map(known).collect();
         let bytes = known.iter().map(|known| known.row.size as usize).sum();
         let ahead = ahead.then_some(bytes);
+        let entries = numbers.iter().filter_map(|number| window.get(*number));
+        let after = entries.map(|entry| entry.rests_on).max();
         let query = Query::Bodies {
             entity: self.id,
             part: subqueue.part(),
             known,
         };
-        let read = cx.ask(query, Purpose::Fetch(place, numbers.clone(), ahead));
+        let purpose = Purpose::Fetch(place, numbers.clone(), ahead);
+        let read = cx.ask_after(after.unwrap_or_default(), query, purpose);
         if let Some(bytes) = ahead {
             cx.shared.ahead_reads += 1;
             cx.shared.ahead_bytes += bytes;

@@ -19,6 +19,7 @@ use crate::time::Now;
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct ReadRequest {
     pub read: ReadId,
+    /// What the answer has to hold, with everything before it.
     pub after: CommitId,
     pub query: Query,
 }
@@ -207,12 +208,14 @@ impl Shard {
                 self.submitted
             );
         }
-        let after = self.submitted;
         if effects.deletes {
-            self.deletion = Some(after);
+            self.deletion = Some(self.submitted);
         }
-        let asked = effects.reads.into_iter();
-        reads.extend(asked.map(|(read, query)| ReadRequest { read, after, query }));
+        // A turn that writes nothing is no commit.
+        reads.extend(effects.reads.into_iter().map(|asked| ReadRequest {
+            after: asked.after.min(self.submitted),
+            ..asked
+        }));
         effects.outputs
     }
 }

@@ -13,6 +13,7 @@ use crate::output::Output;
 use crate::pace::Pace;
 use crate::read::Purpose;
 use crate::settings::BrokerSettings;
+use crate::shard::ReadRequest;
 use crate::time::{Mono, Now, Wall};
 use crate::token::Tokens;
 use crate::topic::Sizes;
@@ -122,12 +123,17 @@ impl Context<'_> {
         self.effects.outputs.push(output);
     }
 
-    /// Asks the store; the answer comes back with what it was for.
+    /// Asks the store for what is there once this turn is; the answer comes back with what it was for.
     pub(crate) fn ask(&mut self, query: Query, purpose: Purpose) -> ReadId {
+        self.ask_after(self.commit(), query, purpose)
+    }
+
+    /// The same where what is there `after` that commit is enough, so that nobody waits for later ones.
+    pub(crate) fn ask_after(&mut self, after: CommitId, query: Query, purpose: Purpose) -> ReadId {
         self.shared.last_read += 1;
         let read = ReadId(self.shared.last_read);
         self.shared.reads.insert(read, purpose);
-        self.effects.reads.push((read, query));
+        self.effects.reads.push(ReadRequest { read, after, query });
         read
     }
 

@@ -91,7 +91,8 @@ impl Store for MemoryStore {
     }
 }
 
-/// Reads the current image: whatever was submitted is there to be read.
+/// Reads an image as old as may be, which is what a store does that is told of commits long after they
+/// are durable: the durable one, or else the current one.
 struct MemoryReader {
     disk: MemoryDisk,
     opening: u64,
@@ -107,6 +108,9 @@ impl Reader for MemoryReader {
             after <= state.submitted,
             "a read names a commit that was submitted"
         );
+        if after <= state.durable_id {
+            return state.durable.read(query);
+        }
         state.current.read(query)
     }
 }

@@ -46,10 +46,10 @@ fn send(number: u64) -> WriteSet {
     set
 }
 
-fn numbers_in(store: &MemoryStore) -> Vec<u64> {
+fn numbers_in(store: &MemoryStore, after: CommitId) -> Vec<u64> {
     conformance::numbers(&conformance::read(
         store,
-        CommitId(0),
+        after,
         &range(QUEUE, Part::Active, 0, 99),
     ))
 }
@@ -78,8 +78,19 @@ fn nothing_is_durable_before_the_disk_says_so() {
     assert_eq!(store.durable(), CommitId(0));
     disk.sync_to(CommitId(2));
     assert_eq!(store.durable(), CommitId(2));
-    assert_eq!(numbers_in(&store), [1, 2, 3]);
+    assert_eq!(numbers_in(&store, CommitId(3)), [1, 2, 3]);
     assert_eq!(disk.with_durable(|image| image.messages.len()), 2);
+}
+
+#[test]
+fn a_read_sees_no_more_than_it_must() {
+    let disk = MemoryDisk::new();
+    let mut store = disk.open();
+    for number in 1..=3 {
+        store.submit(send(number));
+    }
+    disk.sync_to(CommitId(2));
+    assert_eq!(numbers_in(&store, CommitId(1)), [1, 2]);
 }
 
 #[test]
@@ -90,7 +101,10 @@ fn a_crash_loses_exactly_what_was_not_durable() {
         store.submit(send(number));
     }
     disk.sync_to(CommitId(1));
-    assert_eq!(numbers_in(&disk.crash_after(CommitId(3))), [1, 2, 3]);
+    assert_eq!(
+        numbers_in(&disk.crash_after(CommitId(3)), CommitId(0)),
+        [1, 2, 3]
+    );
 }
 
 #[test]
@@ -106,7 +120,7 @@ fn a_store_from_before_the_crash_is_dead() {
     let answer = reader.read(CommitId(0), &range(QUEUE, Part::Active, 0, 9));
     assert!(matches!(answer, Err(StoreError::Poisoned(_))));
     assert_eq!(new.submit(send(2)), CommitId(1));
-    assert_eq!(numbers_in(&new), [2]);
+    assert_eq!(numbers_in(&new, CommitId(1)), [2]);
 }
 
 #[test]
@@ -131,14 +145,14 @@ fn a_failed_disk_acknowledges_nothing_more_until_it_is_opened_again() {
     );
     let store = disk.crash();
     assert_eq!(store.failure(), None);
-    assert_eq!(numbers_in(&store), [1]);
+    assert_eq!(numbers_in(&store, CommitId(0)), [1]);
 }
 
 #[test]
 fn an_automatic_disk_makes_each_set_durable_at_once() {
     let mut store = MemoryStore::new();
     assert_eq!(store.submit(send(1)), store.durable());
-    assert_eq!(numbers_in(&store.disk().crash()), [1]);
+    assert_eq!(numbers_in(&store.disk().crash(), CommitId(0)), [1]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! only while the holder wants messages. A read that failed is tried again after a second; a
 //! damaged message is set aside for as long as the session is held.
 
-use store::{Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
+use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::id::{ReadId, Subqueue};
 use crate::lock::Origin;
@@ -225,6 +225,7 @@ impl Queue {
         let most = if hold.cautious { 1 } else { credit.max(1) };
         let mut bytes = 0_usize;
         let mut known = Vec::new();
+        let mut after = CommitId::default();
         let all = SequenceNumber(0)..SequenceNumber::MAX;
         for (number, entry) in hold.window.range(all).take(most as usize) {
             if cx.shared.bodies.is_resident(entry.body) {
@@ -235,6 +236,7 @@ impl Queue {
                 break;
             }
             known.push(known_of(number, entry));
+            after = after.max(entry.rests_on);
         }
         let numbers: Vec<_> = known.iter().map(|known| known.number).collect();
         let query = Query::Bodies {
@@ -243,7 +245,8 @@ impl Queue {
             known,
         };
         let asked = numbers.clone();
-        let read = self.ask_of(query, SessionRead::Bodies { hold: id, numbers }, cx);
+        let read = SessionRead::Bodies { hold: id, numbers };
+        let read = cx.ask_after(after, query, Purpose::Session(self.id, Box::new(read)));
         if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
             hold.fetch.begin(read, asked);
         }
