@@ -32,10 +32,8 @@ const FEW_BYTES: u64 = 4;
 const WORTH_A_FLUSH: u64 = 4;
 /// What a segment counts then.
 const WEIGHT: u64 = 256;
-/// Large bodies that are looked at in one go, and the bytes and files of them that go in one go: readers
-/// wait meanwhile.
+/// Large bodies that are looked at in one go, and how many of them go in one go: readers wait meanwhile.
 const MOST_STAGED: usize = 1_024;
-const MOST_BYTES_GIVEN_UP: u64 = 64 << 20;
 const MOST_GIVEN_UP: usize = 64;
 /// For so long files do not go because somebody reads.
 const HINDERED: Duration = Duration::from_secs(2);
@@ -273,13 +271,10 @@ impl Retention {
             return Ok(());
         };
         let mut batch = WriteBatch::default();
-        let (mut bytes, mut count) = (0_u64, 0);
+        let mut count = 0;
         let may_go = |_: &u64, kept: &mut Kept| {
-            let goes = is_gone(kept) && bytes < MOST_BYTES_GIVEN_UP && count < MOST_GIVEN_UP;
-            if goes && kept.is_staged() {
-                bytes = bytes.saturating_add(kept.sealed.bytes);
-                count += 1;
-            }
+            let goes = is_gone(kept) && count < MOST_GIVEN_UP;
+            count += usize::from(goes && kept.is_staged());
             goes
         };
         for (id, _) in self.segments.extract_if(.., may_go) {

@@ -4,6 +4,7 @@
 //! few of them: writing over blocks that a file has already is cheaper to sync than growing one.
 //! Staged bodies lie in the same folder; a file of theirs is never used again.
 
+mod discard;
 mod reads;
 mod stage;
 
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use rustix::fs::Advice;
 use store::StoreError;
 
+use self::discard::Discards;
 use super::handle::{Access, Handle};
 use super::pages::{PAGE, Pages};
 use super::record::{FIRST, segment_header};
@@ -30,6 +32,8 @@ const MOST_SPARE: usize = 4;
 const EXTENSION: &str = "journal";
 const STAGED: &str = "body";
 const SPARE: &str = "spare";
+/// Of files whose space is being given back, behind what they were called.
+const GONE: &str = "gone";
 
 /// The folder of a store's journal.
 pub(crate) struct Files {
@@ -41,6 +45,7 @@ pub(crate) struct Files {
     /// Numbers of spare files.
     spare: Mutex<Vec<u64>>,
     pub staged: Arc<Staged>,
+    discards: Discards,
 }
 
 impl Files {
@@ -59,6 +64,11 @@ impl Files {
             listed.map_err(|error| io_error("listing", &folder, &error))
         };
         let (spare, staged) = (numbers(SPARE)?, numbers(STAGED)?);
+        let listed = with_extension(&folder, GONE);
+        let discards = Discards::default();
+        for gone in listed.map_err(|error| io_error("listing", &folder, &error))? {
+            discards.add(gone);
+        }
         Ok(Self {
             folder,
             access,
@@ -66,6 +76,7 @@ impl Files {
             open: Mutex::default(),
             spare: Mutex::new(spare),
             staged: Arc::new(Staged::after(staged.last().copied().unwrap_or(0))),
+            discards,
         })
     }
 
@@ -172,7 +183,7 @@ impl Files {
         };
         let mut spare = lock(&self.spare);
         if spare.len() >= MOST_SPARE || names != 1 || is_staged(id) {
-            return fs::remove_file(&path);
+            return self.discard(id);
         }
         let file = File::options().write(true).open(&path)?;
         if file.metadata()?.len() > keep {
@@ -186,6 +197,20 @@ impl Files {
         fs::rename(&path, self.spare_path(id))?;
         spare.push(id);
         Ok(())
+    }
+
+    /// Takes a file away that nobody needs, if it is there. Its space goes a little later.
+    pub fn discard(&self, id: u64) -> io::Result<()> {
+        let path = self.path(id);
+        let gone = path.with_added_extension(GONE);
+        match fs::rename(&path, &gone) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.discards.add(gone);
+                Ok(())
+            }
+        }
     }
 
     /// Gives every segment and every staged body that a record names a second name in `folder`.
@@ -233,16 +258,22 @@ fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
 
 /// The numbers of the files with this extension, ascending.
 fn numbers(folder: &Path, extension: &str) -> io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
+    let paths = with_extension(folder, extension)?.into_iter();
+    let number = |path: PathBuf| u64::from_str_radix(path.file_stem()?.to_str()?, 16).ok();
+    let mut numbers: Vec<_> = paths.filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn with_extension(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|found| found == extension) {
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            numbers.extend(stem.and_then(|stem| u64::from_str_radix(stem, 16).ok()));
+            paths.push(path);
         }
     }
-    numbers.sort_unstable();
-    Ok(numbers)
+    Ok(paths)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -270,6 +301,21 @@ mod tests {
         let (_, room) = files.create(6).expect("made of the spare one");
         assert_eq!(room, PAGE as u64);
         assert_eq!(files.segments().expect("listed"), [6]);
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_removal_goes_at_the_next_opening() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("journal");
+        let files = Files::open(folder.clone(), Access::Cached).expect("opened");
+        files.create(1).expect("made");
+        drop(files);
+        let gone = folder.join("0000000000000001.journal.gone");
+        fs::rename(folder.join("0000000000000001.journal"), &gone).expect("renamed");
+        let files = Files::open(folder, Access::Cached).expect("opened");
+        assert_eq!(files.segments().expect("listed"), []);
+        drop(files);
+        assert!(!gone.exists());
     }
 
     #[test]

@@ -119,7 +119,8 @@ fn copy_files(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("listed") {
         let entry = entry.expect("listed");
         let target = to.join(entry.file_name());
-        if target.exists() {
+        // What is being given back may be gone any moment.
+        if target.exists() || target.extension().is_some_and(|found| found == "gone") {
             continue;
         }
         if entry.file_type().expect("known").is_dir() {

@@ -1,0 +1,157 @@
+//! Discards: files that nobody needs, whose space goes back to the file system piece by piece.
+//!
+//! A file system that tells its disk what is free does so as a file goes, and there are disks that serve
+//! nobody meanwhile: every commit waited for 5 ms while a segment went. So a file loses its name at once,
+//! and then its length, a piece at a time with as long a pause behind it, in a thread that ends with the
+//! last file. What a crash leaves has a name that the next opening looks for.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::lock;
+use crate::directory::sync_directory;
+
+/// How much of a file goes at once.
+const PIECE: u64 = 1 << 20;
+/// No pause is longer.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// What goes, and the thread that sees to it. When it is dropped the rest goes at once.
+#[derive(Default)]
+pub(super) struct Discards {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    closing: AtomicBool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    paths: VecDeque<PathBuf>,
+    is_attended: bool,
+}
+
+impl Discards {
+    /// Has a file removed to which nobody will give another name.
+    pub fn add(&self, path: PathBuf) {
+        let mut waiting = lock(&self.shared.waiting);
+        waiting.paths.push_back(path);
+        if waiting.is_attended {
+            return;
+        }
+        let shared = self.shared.clone();
+        let thread = thread::Builder::new().name("discards".into());
+        match thread.spawn(move || shared.work()) {
+            Ok(thread) => {
+                waiting.is_attended = true;
+                *lock(&self.thread) = Some(thread);
+            }
+            // It goes with the next.
+            Err(error) => tracing::warn!(%error, "no thread for files that nobody needs"),
+        }
+    }
+}
+
+impl Drop for Discards {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::Relaxed);
+        if let Some(thread) = lock(&self.thread).take() {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        while let Some(path) = self.next() {
+            match self.discard(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    let path = path.display();
+                    tracing::warn!(%path, %error, "a file that nobody needs stays until the next start");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn next(&self) -> Option<PathBuf> {
+        let mut waiting = lock(&self.waiting);
+        let path = waiting.paths.pop_front();
+        waiting.is_attended = path.is_some();
+        path
+    }
+
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        let file = File::options().write(true).open(path)?;
+        let about = file.metadata()?;
+        // One with a second name is in a backup.
+        if about.nlink() == 1 && about.len() > PIECE {
+            // After a crash it must not have its old name and less than it had.
+            path.parent().map_or(Ok(()), sync_directory)?;
+            self.shorten(&file, about.len())?;
+        }
+        fs::remove_file(path)
+    }
+
+    fn shorten(&self, file: &File, mut len: u64) -> io::Result<()> {
+        while len > PIECE && !self.closing.load(Ordering::Relaxed) {
+            len -= PIECE;
+            let began = Instant::now();
+            file.set_len(len)?;
+            thread::sleep(began.elapsed().min(LONGEST));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &Path, name: &str, len: u64) -> PathBuf {
+        let path = folder.join(name);
+        let file = File::create_new(&path).expect("created");
+        file.set_len(len).expect("grown");
+        path
+    }
+
+    #[test]
+    fn files_go_and_what_has_a_second_name_stays_whole_under_it() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let lone = file(folder.path(), "1.gone", 3 * PIECE + 1);
+        let linked = file(folder.path(), "2.gone", 3 * PIECE);
+        let second = folder.path().join("second");
+        fs::hard_link(&linked, &second).expect("linked");
+        let discards = Discards::default();
+        discards.add(folder.path().join("0.gone"));
+        discards.add(lone.clone());
+        discards.add(linked.clone());
+        drop(discards);
+        assert!(!lone.exists() && !linked.exists());
+        let kept = fs::metadata(second).expect("there");
+        assert_eq!(kept.len(), 3 * PIECE);
+    }
+
+    #[test]
+    fn a_file_goes_bit_by_bit_down_to_its_last_piece() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = file(folder.path(), "1.gone", 3 * PIECE + 1);
+        let open = File::options().write(true).open(&path).expect("opened");
+        let shared = Shared::default();
+        shared.shorten(&open, 3 * PIECE + 1).expect("shortened");
+        assert_eq!(open.metadata().expect("there").len(), 1);
+        shared.discard(&path).expect("removed");
+        assert!(!path.exists());
+    }
+}
