@@ -149,7 +149,7 @@ fn replay(
     forget_missing(&mut known, files, database, options)?;
     for id in found.useless.into_iter().chain(found.unnamed) {
         let removing = |error| io_error("removing", &files.path(id), &error);
-        files.discard(id).map_err(removing)?;
+        fs::remove_file(files.path(id)).map_err(removing)?;
     }
     let staged = found.staged.keys().filter_map(|id| known.get(id)).cloned();
     let new: Vec<_> = found.sealed.iter().cloned().chain(staged).collect();

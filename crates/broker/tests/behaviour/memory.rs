@@ -312,7 +312,7 @@ fn a_message_that_is_deleted_as_it_is_received_waits_for_that() {
 }
 
 #[test]
-fn what_was_read_back_rests_on_what_was_submitted_by_then() {
+fn what_was_read_back_rests_on_what_was_submitted_when_it_was_asked_for() {
     check_with(
         tiny(1, 0),
         "

@@ -199,17 +199,17 @@ impl Files {
         Ok(())
     }
 
-    /// Takes a file away that nobody needs, if it is there. Its space goes a little later.
-    pub fn discard(&self, id: u64) -> io::Result<()> {
+    /// Takes a file away that nobody needs. Its space goes a little later.
+    fn discard(&self, id: u64) -> io::Result<()> {
         let path = self.path(id);
         let gone = path.with_added_extension(GONE);
         match fs::rename(&path, &gone) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
             Ok(()) => {
                 self.discards.add(gone);
                 Ok(())
             }
+            // A full disk may have no room for another name.
+            Err(_) => unless_gone(fs::remove_file(&path)).map(drop),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Stage: writing a large body to a file of its own.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::sync::PoisonError;
@@ -62,12 +62,12 @@ impl Files {
     pub fn remove_abandoned(&self) -> io::Result<()> {
         let mut removed = Ok(());
         for id in self.staged.take_abandoned() {
-            match self.discard(id) {
-                Err(error) => {
+            match fs::remove_file(self.path(id)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
                     self.staged.abandon(id);
                     removed = Err(error);
                 }
-                Ok(()) => self.staged.forget(id),
+                _ => self.staged.forget(id),
             }
         }
         removed
