@@ -16,7 +16,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
@@ -152,20 +151,25 @@ final class Queue implements AutoCloseable {
 
     /**
      * Receives exactly {@code count} messages, in as many calls as the SDK needs. What comes when it has just ended a
-     * call it neither hands out nor gives back; that comes again when its lock is over, long after what was behind it,
-     * and is put in its place then.
+     * call it neither hands out nor gives back; that comes again when its lock is over, long after what was behind it.
+     * That alone is put in its place; all others stay in the order in which they came.
      */
     static List<ServiceBusReceivedMessage> receive(ServiceBusReceiverClient receiver, int count) {
         List<ServiceBusReceivedMessage> received = new ArrayList<>();
         Instant began = Instant.now();
         while (received.size() < count) {
             assertTrue(Instant.now().isBefore(began.plus(LOCK_OVER)), received.size() + " of " + count + " messages");
-            receiver.receiveMessages(count - received.size(), Duration.ofSeconds(5)).forEach(received::add);
-        }
-        if (Instant.now().isAfter(began.plus(PATIENCE))) {
-            received.sort(Comparator.comparing(ServiceBusReceivedMessage::getSequenceNumber));
+            for (ServiceBusReceivedMessage one : receiver.receiveMessages(count - received.size(), Duration.ofSeconds(5))) {
+                boolean again = one.getDeliveryCount() > 0 && Instant.now().isAfter(began.plus(PATIENCE));
+                received.add(again ? placeOf(one, received) : received.size(), one);
+            }
         }
         return received;
+    }
+
+    /** Before the first that was sent after it. */
+    private static int placeOf(ServiceBusReceivedMessage one, List<ServiceBusReceivedMessage> received) {
+        return (int) received.stream().takeWhile(other -> other.getSequenceNumber() < one.getSequenceNumber()).count();
     }
 
     static ServiceBusReceivedMessage receiveOne(ServiceBusReceiverClient receiver) {
