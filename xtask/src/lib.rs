@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod broker;
+pub mod order;
 mod pool;
 pub mod run;
 pub mod setup;

@@ -56,6 +56,18 @@ const CLIENTS: &[Need] = &[
     },
 ];
 
+/// What watches which functions run, and what lists them.
+const ORDER: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("valgrind"),
+        packages: &["valgrind"],
+    },
+    Need {
+        is_met: || shell::is_installed("nm"),
+        packages: &["binutils"],
+    },
+];
+
 /// What Artemis takes: Maven to get it, Java to run it, and libaio, without which its journal is slower.
 const ARTEMIS: &[Need] = &[
     Need {
@@ -87,6 +99,15 @@ const RABBITMQ: &[Need] = &[
 /// Installs what the build of the broker needs.
 pub fn for_building() -> Result<()> {
     install(&missing(BUILD))
+}
+
+/// Installs what building the broker and watching its functions needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_order() -> Result<()> {
+    for_building()?;
+    install(&missing(ORDER))
 }
 
 /// Installs what measuring Artemis needs.
