@@ -131,14 +131,18 @@ impl Files {
         };
         let file = begun?;
         if file.access() != self.access {
-            let folder = self.folder.display();
-            self.cached.call_once(|| tracing::info!(%folder, "files here have no direct access: the journal goes through the system's cache"));
+            self.tell_cached();
         }
         sync_directory(&self.folder)?;
         let room = file.file().metadata()?.len() / PAGE as u64 * PAGE as u64;
         let file = Arc::new(file);
         self.remember(id, &file);
         Ok((file, room))
+    }
+
+    fn tell_cached(&self) {
+        let folder = self.folder.display();
+        self.cached.call_once(|| tracing::info!(%folder, "files here have no direct access: the journal goes through the system's cache"));
     }
 
     /// The file of a segment, unless it is gone.

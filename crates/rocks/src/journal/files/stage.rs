@@ -44,6 +44,7 @@ impl Files {
         let crc = match self.write_pieces(&path, body, self.access) {
             // Some file systems refuse only what is written.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                self.tell_cached();
                 self.write_pieces(&path, body, Access::Cached)
             }
             written => written,
@@ -119,5 +120,51 @@ fn take_room(file: &File, len: u64) -> io::Result<()> {
         // Not every file system can. Then it grows as it is written.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::BodyPointer;
+
+    use super::*;
+    use crate::journal::place::{self, Place};
+
+    /// The file that `body` is staged to, and what is read of it as a body.
+    fn staged(access: Access, body: &Bytes) -> (Vec<u8>, Bytes) {
+        // Where other tests' files are there may be no direct access.
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+        let files = Files::open(directory.path().join("journal"), access).expect("opened");
+        let handle = files.stage(body).expect("staged");
+        let segment = files.staged().expect("listed")[0];
+        let pointer = BodyPointer {
+            home: store::EntityId(1),
+            number: store::SequenceNumber(2),
+        };
+        let place = Place {
+            segment,
+            offset: 0,
+            len: u32::try_from(body.len()).expect("small"),
+            checksum: place::checksum(pointer, body),
+        };
+        let mut read = files.read(&[Some((pointer, place))]).expect("read");
+        assert_eq!(handle, *body);
+        let body = read.pop().flatten().expect("it is there");
+        (fs::read(files.path(segment)).expect("read"), body)
+    }
+
+    #[test]
+    fn a_body_of_any_length_lies_in_its_file_from_its_begin_on() {
+        for len in [1, PAGE, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + PAGE + 7] {
+            let bytes: Vec<_> = (0..len).map(|at| (at % 251) as u8).collect();
+            let body = Bytes::from(bytes);
+            for access in [Access::Cached, Access::Direct] {
+                let (file, read) = staged(access, &body);
+                assert!(read == body, "{access:?} {len}");
+                assert!(file[..len] == body, "{access:?} {len}");
+                assert!(file[len..].iter().all(|byte| *byte == 0));
+                assert!(file.len() == len || file.len() == len.next_multiple_of(PAGE));
+            }
+        }
     }
 }
