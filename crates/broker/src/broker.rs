@@ -149,6 +149,11 @@ impl Broker {
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
+    /// Whether somebody has lately wanted something else than a deletion.
+    pub(crate) fn has_others_beside_deletion(&self) -> bool {
+        self.shared.pace.has_others()
+    }
+
     /// When the last step was.
     pub(crate) fn now(&self) -> Now {
         self.now

@@ -2,8 +2,8 @@
 //!
 //! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
 //! only when the one before is durable, and no more than one is in a group. A piece is small when
-//! somebody has wanted something else since the last one, and otherwise most of what a turn may do,
-//! since nobody waits. Queues with deletions stand in line; each has its share and goes to the end.
+//! somebody has wanted something else lately, and otherwise most of what a turn may do, since nobody
+//! waits. Queues with deletions stand in line; each has its share and goes to the end.
 
 use std::collections::VecDeque;
 
@@ -14,6 +14,8 @@ use crate::command::Command;
 /// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one leaves
 /// as much to others.
 const SHARE: usize = 4;
+/// Somebody has wanted something lately until so many pieces have passed in which nobody did.
+const LATELY: u32 = 4;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -27,8 +29,8 @@ pub(crate) struct Pace {
     taken: usize,
     /// Whether the last piece is not durable yet.
     is_pending: bool,
-    /// Whether somebody has wanted something else since the last piece.
-    others_wait: bool,
+    /// For so many more pieces it is taken that others may want something.
+    others_for: u32,
 }
 
 impl Pace {
@@ -41,7 +43,7 @@ impl Pace {
             line: VecDeque::new(),
             taken: 0,
             is_pending: false,
-            others_wait: false,
+            others_for: 0,
         }
     }
 
@@ -52,7 +54,7 @@ impl Pace {
 
     /// Hears what somebody wants.
     pub(crate) fn note(&mut self, command: &Command) {
-        self.others_wait |= !matches!(
+        let is_of_deletion = matches!(
             command,
             Command::DeleteMessages { .. }
                 | Command::Durable
@@ -61,6 +63,9 @@ impl Pace {
                 | Command::SetLimits(_)
                 | Command::Tick
         );
+        if !is_of_deletion {
+            self.others_for = LATELY;
+        }
     }
 
     /// Puts a queue, which is not in the line, at its end.
@@ -90,9 +95,14 @@ impl Pace {
         let was_piece = std::mem::take(&mut self.taken) > 0;
         if was_piece {
             self.is_pending = true;
-            self.others_wait = false;
+            self.others_for = self.others_for.saturating_sub(1);
         }
         was_piece
+    }
+
+    /// Whether somebody has wanted something else lately.
+    pub(crate) fn has_others(&self) -> bool {
+        self.others_for > 0
     }
 
     /// The last piece is durable.
@@ -101,7 +111,7 @@ impl Pace {
     }
 
     fn may_take(&self) -> bool {
-        let most = if self.others_wait {
+        let most = if self.has_others() {
             self.share
         } else {
             self.most

@@ -35,6 +35,8 @@ pub struct Shard {
     nearly_full: bool,
     /// Of the last turn that deleted a batch, unless the broker knows that it is durable.
     deletion: Option<CommitId>,
+    /// Whether the broker is not told of it for now.
+    holds_deletions: bool,
 }
 
 impl Shard {
@@ -56,6 +58,7 @@ impl Shard {
             outbox: Outbox::default(),
             nearly_full: false,
             deletion: None,
+            holds_deletions: false,
         })
     }
 
@@ -142,6 +145,18 @@ impl Shard {
         self.deletion.is_some()
     }
 
+    /// Whether a deletion is about to go on, and somebody has wanted something else lately.
+    #[must_use]
+    pub fn is_deleting_beside_others(&self) -> bool {
+        self.has_deleted() && self.broker.has_others_beside_deletion()
+    }
+
+    /// Whether deletions go on no more until this is called again: they may rest, as if their last piece
+    /// took so long to become durable.
+    pub fn hold_deletions(&mut self, hold: bool) {
+        self.holds_deletions = hold;
+    }
+
     /// The store, for its reader and its state.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
@@ -174,10 +189,10 @@ impl Shard {
         self.store.close()
     }
 
-    /// Whether the last piece of a deletion is durable and the broker does not know yet.
+    /// Whether the last piece of a deletion is durable and the broker does not know yet, but is to.
     fn has_deleted(&self) -> bool {
         let durable = self.store.durable();
-        self.deletion.is_some_and(|deletion| deletion <= durable)
+        !self.holds_deletions && self.deletion.is_some_and(|deletion| deletion <= durable)
     }
 
     fn look_at_room(&mut self, now: Now, effects: &mut Effects) {

@@ -25,6 +25,7 @@ pub mod messages;
 mod namespace;
 mod options;
 pub mod plan;
+mod rest;
 pub mod rules;
 mod server;
 mod setup;

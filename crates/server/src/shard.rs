@@ -15,10 +15,12 @@ use servicebus::{AccessRules, Directory};
 use store::{Caller, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use crate::broker_clock::BrokerClock;
 use crate::crowd::Crowd;
 use crate::effort::Effort;
+use crate::rest::Rest;
 use crate::virtual_clock::{Answer, Progress, Request};
 
 /// Batches that wait for the shard before connections have to.
@@ -103,6 +105,7 @@ pub struct ShardTask {
     reads_under_way: usize,
     effort: Effort,
     crowd: Crowd,
+    rest: Rest,
 }
 
 impl ShardTask {
@@ -130,6 +133,7 @@ impl ShardTask {
             reads_under_way: 0,
             effort: Effort::default(),
             crowd: Crowd::default(),
+            rest: Rest::default(),
         };
         (task, own_inbox)
     }
@@ -181,6 +185,7 @@ impl ShardTask {
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
             () = self.clock.sleep(deadline, under_way) => {}
+            () = self.rest.over() => {}
         }
     }
 
@@ -252,6 +257,7 @@ impl ShardTask {
 
     fn turn(&mut self, caller: Caller) -> Result<(), StoreError> {
         self.effort.commands += self.commands.len() as u64;
+        self.rest.look(Instant::now(), &mut self.shard);
         self.shard.blocking_turn(
             self.clock.now(),
             &mut self.commands,

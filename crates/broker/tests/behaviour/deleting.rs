@@ -395,8 +395,7 @@ fn deleting_is_done_in_pieces_between_which_others_have_their_turn() {
 }
 
 #[test]
-fn a_piece_is_begun_when_the_one_before_is_durable_and_a_large_one_when_nobody_else_wants_anything()
-{
+fn a_piece_is_begun_when_the_one_before_is_durable_and_a_large_one_when_nobody_else_came_lately() {
     check_with(
         BrokerSettings {
             turn_work: 8,
@@ -413,6 +412,8 @@ fn a_piece_is_begun_when_the_one_before_is_durable_and_a_large_one_when_nobody_e
         0s counters
         0s sync
         0s counters
+        0s sync
+        0s sync
         0s sync
         0s counters
         1s wait
@@ -455,6 +456,12 @@ fn queues_delete_in_turns() {
         0s counters
         0s counters in=other
         0s sync
+        0s counters
+        0s counters in=other
+        0s sync
+        0s sync
+        0s counters
+        0s counters in=other
         0s sync
         0s sync
         ",
@@ -463,8 +470,12 @@ fn queues_delete_in_turns() {
             0s sent from #1
             0s active 7 dead 0 deferred 0 bytes 7
             0s active 3 dead 0 deferred 0 bytes 3
-            0s active 5 dead 0 deferred 0 bytes 5
+            0s active 6 dead 0 deferred 0 bytes 6
+            0s active 3 dead 0 deferred 0 bytes 3
+            0s active 6 dead 0 deferred 0 bytes 6
             0s active 2 dead 0 deferred 0 bytes 2
+            0s active 3 dead 0 deferred 0 bytes 3
+            0s active 1 dead 0 deferred 0 bytes 1
             0s delete 2 in=other: 2
             0s delete 9: 8
         "#]],

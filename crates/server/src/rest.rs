@@ -1,0 +1,155 @@
+//! Rest: a pause between the pieces of a deletion while somebody else wants something.
+//!
+//! That a piece is durable is not all that others have waited for: its thread, the index and compaction
+//! take processors, and whoever comes meanwhile stands behind them. So the shard is not told at once that
+//! the next piece may begin. The pause is real time even where broker time is virtual, since a purge has
+//! to go on when that is frozen. A store whose sync takes longer looks the same to the shard.
+
+use std::time::Duration;
+
+use broker::Shard;
+use tokio::time::Instant;
+
+/// How long. A small piece is done in a tenth of it to a quarter.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The pause that is going on, if any.
+#[derive(Debug, Default)]
+pub struct Rest {
+    until: Option<Instant>,
+}
+
+impl Rest {
+    /// Looks before a turn whether a deletion is to rest, or has rested.
+    pub fn look(&mut self, now: Instant, shard: &mut Shard) {
+        match self.until {
+            Some(until) if until <= now => {
+                self.until = None;
+                shard.hold_deletions(false);
+            }
+            Some(_) => {}
+            None if shard.is_deleting_beside_others() => {
+                self.until = Some(now + PAUSE);
+                shard.hold_deletions(true);
+            }
+            None => {}
+        }
+    }
+
+    /// Returns when the pause is over, and never if there is none.
+    pub async fn over(&self) {
+        match self.until {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::{
+        BrokerSettings, Command, ConnectionId, Incoming, Now, Output, QueueSettings, RequestId,
+        Subqueue, Wall,
+    };
+    use store::{EntityId, MemoryStore, NamespaceId};
+
+    use super::*;
+
+    /// A shard with a queue of messages, whose smallest pieces are one message.
+    struct Site {
+        shard: Shard,
+        rest: Rest,
+        now: Instant,
+    }
+
+    const QUEUE: EntityId = EntityId(1);
+    const REQUEST: RequestId = RequestId {
+        connection: ConnectionId(1),
+        token: 1,
+    };
+
+    impl Site {
+        fn new(messages: usize) -> Self {
+            let settings = BrokerSettings {
+                turn_work: 4,
+                ..BrokerSettings::default()
+            };
+            let store = Box::new(MemoryStore::new());
+            let shard = Shard::open(settings, store, Now::default()).expect("it is empty");
+            let (rest, now) = (Rest::default(), Instant::now());
+            let mut site = Self { shard, rest, now };
+            site.turn(vec![Command::EnsureQueue {
+                request: REQUEST,
+                namespace: NamespaceId(0),
+                path: "q".to_owned(),
+                settings: QueueSettings::default(),
+            }]);
+            site.turn(vec![send(messages)]);
+            site
+        }
+
+        fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
+            let mut said = Vec::new();
+            self.rest.look(self.now, &mut self.shard);
+            let shard = &mut self.shard;
+            shard.turn(Now::default(), &mut commands, &mut said, &mut Vec::new());
+            said
+        }
+
+        fn left(&self) -> u64 {
+            self.shard.broker.queue(QUEUE).expect("it is there").active
+        }
+    }
+
+    fn send(messages: usize) -> Command {
+        Command::Send {
+            request: REQUEST,
+            entity: QUEUE,
+            messages: vec![Incoming::default(); messages],
+        }
+    }
+
+    fn delete(count: usize) -> Command {
+        Command::DeleteMessages {
+            request: REQUEST,
+            entity: QUEUE,
+            subqueue: Subqueue::Main,
+            session: None,
+            enqueued_before: Wall(u64::MAX),
+            count,
+        }
+    }
+
+    #[test]
+    fn a_deletion_rests_while_others_want_something_and_then_goes_on() {
+        let mut site = Site::new(9);
+        site.turn(vec![delete(9)]);
+        assert_eq!(site.left(), 8);
+        site.turn(Vec::new());
+        assert_eq!(site.left(), 8, "it rests");
+        site.now += PAUSE - Duration::from_millis(1);
+        site.turn(vec![send(1)]);
+        assert_eq!(site.left(), 9, "whoever comes meanwhile is served");
+        site.now += Duration::from_millis(1);
+        site.turn(Vec::new());
+        assert_eq!(site.left(), 8);
+        site.turn(Vec::new());
+        assert_eq!(site.left(), 8, "it rests again");
+    }
+
+    #[test]
+    fn a_deletion_does_not_rest_for_nobody() {
+        let mut site = Site::new(99);
+        site.turn(vec![delete(99)]);
+        for _ in 0..3 {
+            site.now += PAUSE;
+            site.turn(Vec::new());
+            site.turn(Vec::new());
+        }
+        let left = site.left();
+        site.turn(Vec::new());
+        assert_eq!(site.left(), left - 3, "the largest piece");
+        site.turn(Vec::new());
+        assert_eq!(site.left(), left - 6, "and the next at once");
+    }
+}
