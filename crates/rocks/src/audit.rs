@@ -39,10 +39,16 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
     let families = database.families();
     each(database, families.message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
-        let row = value::decode_row(entity, number, value);
-        Some(row.map(|row| {
+        let mut take = || {
+            let row = value::decode_row(entity, number, value)?;
             image.messages.insert((entity, part, number), row);
-        }))
+            if let Some(place) = chunk::place_in_row(row.body, value)? {
+                let body = opened.read_body(row.body, place)?;
+                image.bodies.insert((entity, number), body);
+            }
+            Ok(())
+        };
+        Some(take())
     })?;
     each_of(database, Kind::DeliveryCount, |key, value| {
         let count = value::decode_u32("a delivery count", value);
@@ -73,7 +79,7 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
         image.entries.insert(place, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    image.bodies = bodies(opened)?;
+    image.bodies.append(&mut bodies(opened)?);
     Ok(image)
 }
 

@@ -1,6 +1,6 @@
 //! Chunk: a body, or a piece of a large one, as a value of the `body` family.
 //!
-//! Nowadays a body lies in the journal, and here is its place. What was written in format 1 is
+//! Nowadays a body lies in the journal, and here is its place; it may also stand in a message's row. What was written in format 1 is
 //! read as it is: a body of at most 1 MiB is one chunk, a larger one several, of which the first
 //! says how many there are. Each value has a CRC32C over its key, its header and its bytes.
 
@@ -8,7 +8,7 @@ use store::{BodyPointer, StoreError};
 
 use crate::journal::Place;
 use crate::key;
-use crate::value::{Fields, damaged};
+use crate::value::{self, Fields, damaged};
 
 /// The most bytes of a body in one chunk.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -43,6 +43,17 @@ pub(crate) fn encode_place(pointer: BodyPointer, place: Place) -> [u8; PLACE] {
     let checksum = checksum(&key::body(pointer, 0), &[], &value[4..]);
     value[..4].copy_from_slice(&checksum.to_be_bytes());
     value
+}
+
+/// The place of its own body in a message's row, if it stands there.
+pub(crate) fn place_in_row(own: BodyPointer, row: &[u8]) -> Result<Option<Place>, StoreError> {
+    let Some(value) = value::place_in_row(row) else {
+        return Ok(None);
+    };
+    match decode(own, 0, value)? {
+        Chunk::Elsewhere(place) => Ok(Some(place)),
+        _ => Err(damaged("a body", format!("{own:?} stands in a row"))),
+    }
 }
 
 fn checksum(key: &[u8], header: &[u8], bytes: &[u8]) -> u32 {

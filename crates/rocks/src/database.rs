@@ -9,6 +9,7 @@ use std::path::Path;
 
 use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
+use rocksdb::properties::{NUM_ENTRIES_ACTIVE_MEM_TABLE, TOTAL_SST_FILES_SIZE};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
     DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, ReadOptions, ReadTier,
@@ -27,6 +28,12 @@ const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
 const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
 /// Small enough that a settled stretch holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;
+/// A new table spans all from what was settled to what was sent meanwhile, so merging it with the whole of a
+/// backlog would write that again. Small levels above the last have it merged with little at a time: what was
+/// sent is handed down at once, being larger than the first of them, and deletions come down by and by, in
+/// tables that are small enough to wait until there are so many.
+const FIRST_LEVEL: u64 = 4 << 20;
+const NEW_TABLES: i32 = 16;
 /// Open tables at a time; the rest of the descriptors is for connections.
 const OPEN_FILES: i32 = 512;
 /// What flushes and compactions may write per second at most; tuned down by RocksDB itself.
@@ -81,6 +88,18 @@ impl Database {
             message: handle(family::MESSAGE),
             body: handle(family::BODY),
         }
+    }
+
+    /// Whether the `body` family has neither a table nor anything in memory.
+    pub fn has_no_bodies(&self) -> Result<bool, StoreError> {
+        let body = self.families().body;
+        for property in [TOTAL_SST_FILES_SIZE, NUM_ENTRIES_ACTIVE_MEM_TABLE] {
+            let found = self.db.property_int_value_cf(body, property);
+            if found.map_err(refused)? != Some(0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes a batch, which is permanent once the memtables are flushed.
@@ -203,6 +222,12 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
     family.set_write_buffer_size(to_usize(options.memtables() / 8));
+    if name != family::STATE {
+        family.set_level_zero_file_num_compaction_trigger(NEW_TABLES);
+        family.set_max_bytes_for_level_base(FIRST_LEVEL);
+        family.set_level_zero_slowdown_writes_trigger(3 * NEW_TABLES);
+        family.set_level_zero_stop_writes_trigger(4 * NEW_TABLES);
+    }
     family
 }
 

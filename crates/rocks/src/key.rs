@@ -14,6 +14,8 @@ pub(crate) mod single {
     pub const FORMAT: &[u8] = b"f";
     /// The greatest entity id ever given out.
     pub const LAST_ENTITY: &[u8] = b"l";
+    /// That whatever is removed together with the row it came with stands in that row only.
+    pub const BESIDE: &[u8] = b"r";
 }
 
 /// What a row of the `state` family is about: its key's first byte.
@@ -125,6 +127,11 @@ pub(crate) fn parse_message(key: &[u8]) -> Option<(EntityId, Part, SequenceNumbe
     let (number, rest) = split_u64(rest)?;
     rest.is_empty()
         .then_some((EntityId(entity), parse_part(*part)?, SequenceNumber(number)))
+}
+
+/// The key of the row that a body came with.
+pub(crate) fn own_row(pointer: BodyPointer) -> [u8; 17] {
+    message(pointer.home, Part::Active, pointer.number)
 }
 
 /// The key of one chunk of a body.

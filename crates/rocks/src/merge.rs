@@ -5,18 +5,17 @@
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
 //! them. Every other family keeps its order, but of several heads of one entity only the last is
 //! written, and so it is with counts of copies. A message that is sent and settled within the group
-//! is not written at all. Bodies are in the journal already; what is put for one is its place.
+//! is not written at all. Bodies are in the journal already; what is put for one is its place, and
+//! mostly in the row that came with it (`beside.rs`).
 
+mod beside;
 mod put;
 mod remove;
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use rocksdb::WriteBatch;
-use store::{
-    BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet,
-};
+use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
 use crate::database::{Database, Families};
 use crate::giveback::GiveBack;
@@ -25,6 +24,7 @@ use crate::key::single;
 use crate::removal::Removals;
 use crate::settled::Settled;
 use crate::shares::Shares;
+use beside::Placed;
 
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
@@ -34,6 +34,8 @@ pub(crate) struct Merger {
     last_entity: Option<EntityId>,
     /// Whether there may be bodies of several chunks.
     large_bodies: bool,
+    /// Whether bodies that came with a row that is still there have none of their own.
+    beside_only: bool,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
@@ -51,10 +53,11 @@ pub(crate) struct Merged {
 
 impl Merger {
     /// For a store as it was found at opening.
-    pub fn new(last_entity: Option<EntityId>, large_bodies: bool) -> Self {
+    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, beside_only: bool) -> Self {
         Self {
             last_entity,
             large_bodies,
+            beside_only,
             rows: Removals::new(),
             bodies: Removals::new(),
             shares: Shares::new(),
@@ -89,7 +92,8 @@ impl Merger {
         for (pointer, place) in moves {
             merge.move_body(*pointer, place, database)?;
         }
-        merge.put_rows();
+        merge.part(database)?;
+        merge.put_rows(database)?;
         merge.put_bodies();
         merge.put_heads();
         merge
@@ -154,7 +158,7 @@ struct Merge<'a> {
     families: Families<'a>,
     batch: WriteBatch,
     rows: Vec<(RowKey, &'a MessageRow)>,
-    bodies: Vec<(BodyPointer, &'a Bytes)>,
+    bodies: Vec<Placed>,
     heads: BTreeMap<EntityId, &'a Head>,
     removed_entities: Vec<EntityId>,
     give_back: Vec<GiveBack>,

@@ -80,8 +80,8 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     check_format(&database)?;
     let files = Arc::new(Files::open(layout.journal(), options.access())?);
     let testimony = Witness::read(&layout.witness())?;
-    let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     directory.write_format()?;
+    let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     let has_pending = remove_pending_bodies(&database)?;
     giveback::recover(&database)?;
     if recovered.was_read || has_pending {
@@ -114,7 +114,11 @@ fn replay(
     files.staged.skip(known.keys().copied());
     let mut index = Index {
         database: database.clone(),
-        merger: Merger::new(last_entity(database)?, has_large_bodies(database)?),
+        merger: Merger::new(
+            last_entity(database)?,
+            has_large_bodies(database)?,
+            is_beside_only(database)?,
+        ),
     };
     let from = journal::From {
         position: database.position()?,
@@ -205,24 +209,26 @@ fn check_doubtful(
         return Ok(());
     }
     doubtful.extend(found.unnamed.iter().map(|id| (*id, 0)));
-    let (from, until) = ([0], [u8::MAX; 21]);
-    let mut scan = Scan::new(&database.db, database.families().body, from, until);
-    while let Some((key, value)) = scan.next()? {
-        let Some((pointer, place)) = place_of(key, value)? else {
-            continue;
-        };
-        if doubtful
-            .get(&place.segment)
-            .is_none_or(|end| place.offset < *end)
-        {
-            continue;
+    let families = database.families();
+    for family in [families.message, families.body] {
+        let mut scan = Scan::new(&database.db, family, [0], [u8::MAX; 21]);
+        while let Some((key, value)) = scan.next()? {
+            let Some((pointer, place)) = place_of(key, value)? else {
+                continue;
+            };
+            if doubtful
+                .get(&place.segment)
+                .is_none_or(|end| place.offset < *end)
+            {
+                continue;
+            }
+            if !options.accept_data_loss {
+                let path = files.path(place.segment);
+                let detail = format!("{} can not be read to its end", path.display());
+                return Err(value::damaged("the journal", detail));
+            }
+            found.keep_for(place.segment, pointer);
         }
-        if !options.accept_data_loss {
-            let path = files.path(place.segment);
-            let detail = format!("{} can not be read to its end", path.display());
-            return Err(value::damaged("the journal", detail));
-        }
-        found.keep_for(place.segment, pointer);
     }
     Ok(())
 }
@@ -351,6 +357,21 @@ fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
     let had_some = !batch.is_empty();
     database.write(batch)?;
     Ok(had_some)
+}
+
+/// Whether bodies that came with a row have none of their own, see [`single::BESIDE`]. In a store of an
+/// earlier format that is so once no body is left in it that was put then.
+fn is_beside_only(database: &Database) -> Result<bool, StoreError> {
+    if database.single(single::BESIDE)?.is_some() {
+        return Ok(true);
+    }
+    let is_empty = database.has_no_bodies()?;
+    if is_empty {
+        let mut batch = WriteBatch::default();
+        batch.put_cf(database.families().state, single::BESIDE, []);
+        database.write(batch)?;
+    }
+    Ok(is_empty)
 }
 
 fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {

@@ -9,11 +9,11 @@ const RANGE_FROM: usize = 4;
 
 /// One removed number of a scope: a part of an entity, or the home of bodies.
 #[derive(Clone, Copy, Debug)]
-struct Removal<S> {
-    scope: S,
-    number: u64,
-    /// Put in this very group, so there is nothing to delete.
-    put_here: bool,
+pub(crate) struct Removal<S> {
+    pub scope: S,
+    pub number: u64,
+    /// There is nothing to delete, since it was put in this very group, or stands in a row that goes too.
+    pub nothing_there: bool,
 }
 
 /// The removed numbers of a group.
@@ -43,7 +43,7 @@ impl<S: Copy + Ord> Removals<S> {
         self.removals.push(Removal {
             scope,
             number,
-            put_here: false,
+            nothing_there: false,
         });
     }
 
@@ -66,11 +66,16 @@ impl<S: Copy + Ord> Removals<S> {
         let key = |removal: &Removal<S>| (removal.scope, removal.number);
         match self.removals.binary_search_by_key(&(scope, number), key) {
             Ok(index) => {
-                self.removals[index].put_here = true;
+                self.removals[index].nothing_there = true;
                 true
             }
             Err(_) => false,
         }
+    }
+
+    /// All of them, ascending.
+    pub fn removals_mut(&mut self) -> impl Iterator<Item = &mut Removal<S>> {
+        self.removals.iter_mut()
     }
 
     /// Whether the group removes it.
@@ -103,11 +108,11 @@ impl<S: Copy> Run<'_, S> {
         self.removals[self.removals.len() - 1].number
     }
 
-    /// The numbers that were there before this group.
+    /// The numbers that have to be deleted.
     pub fn on_disk(&self) -> impl Iterator<Item = u64> {
         self.removals
             .iter()
-            .filter(|removal| !removal.put_here)
+            .filter(|removal| !removal.nothing_there)
             .map(|removal| removal.number)
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rocksdb::WriteBatch;
+use rocksdb::{ColumnFamily, DB, WriteBatch};
 use store::{BodyPointer, StoreError};
 
 use crate::chunk::{self, Chunk};
@@ -82,8 +82,8 @@ pub(crate) struct Retention {
 
 struct Kept {
     sealed: Sealed,
-    /// No body of the segment is before this key of the index.
-    from: [u8; 20],
+    /// No body of the segment is before these keys of the index: in rows, and on its own.
+    from: ([u8; 17], [u8; 20]),
     /// When nothing in it was needed any more.
     dead_at: Option<u64>,
     /// How many bodies were left when they were counted last, and since when; 0 if many.
@@ -95,7 +95,7 @@ struct Kept {
 impl Kept {
     fn new(sealed: Sealed) -> Self {
         Self {
-            from: [0; 20],
+            from: ([0; 17], [0; 20]),
             dead_at: None,
             left: (0, Instant::now()),
             judged_at: 0,
@@ -288,42 +288,85 @@ impl Retention {
 
 /// Whether the index knows a body in the segment. More rows than are looked at count as one.
 fn is_alive(kept: &mut Kept, database: &Database, most_rows: usize) -> Result<bool, StoreError> {
-    let body = database.families().body;
+    let (id, homes) = (kept.sealed.id, &kept.sealed.homes);
+    let families = database.families();
+    let (in_rows, own) = &mut kept.from;
+    let rows = homes.spans().map(|(first, last)| {
+        let after = key::own_row(BodyPointer {
+            number: key::after_number(last.number),
+            ..last
+        });
+        (key::own_row(first), after)
+    });
+    let bodies = homes
+        .spans()
+        .map(|(first, last)| (key::body(first, 0), key::body(last, u32::MAX)));
+    let is_here = |key: &[u8], value: &[u8]| Ok(place_in(id, key, value)?.is_some());
+    Ok(is_alive_in(
+        &database.db,
+        families.message,
+        rows,
+        in_rows,
+        most_rows,
+        is_here,
+    )? || is_alive_in(&database.db, families.body, bodies, own, most_rows, is_here)?)
+}
+
+/// The same of one family: of the keys in `spans` from `from` on, which goes on to the first one that is.
+fn is_alive_in<const N: usize>(
+    db: &DB,
+    family: &ColumnFamily,
+    spans: impl Iterator<Item = ([u8; N], [u8; N])>,
+    from: &mut [u8; N],
+    most_rows: usize,
+    is_here: impl Fn(&[u8], &[u8]) -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
     let mut rows = 0;
-    for (first, last) in kept.sealed.homes.spans() {
-        let until = key::body(last, u32::MAX);
-        if kept.from > until {
+    for (first, until) in spans {
+        if *from > until {
             continue;
         }
-        let from = kept.from.max(key::body(first, 0));
-        let mut scan = Scan::new(&database.db, body, from, until);
+        let begin = first.max(*from);
+        let mut scan = Scan::new(db, family, begin, until);
         while let Some((key, value)) = scan.next()? {
-            if rows >= most_rows || place_in(kept.sealed.id, key, value)?.is_some() {
-                kept.from = key.try_into().unwrap_or(from);
+            if rows >= most_rows || is_here(key, value)? {
+                *from = key.try_into().unwrap_or(begin);
                 return Ok(true);
             }
             rows += 1;
         }
-        kept.from = until;
+        *from = until;
     }
     Ok(false)
 }
 
 /// The bodies that are left in a segment; none if they are too many to be moved.
 fn left_in(sealed: &Sealed, database: &Database) -> Result<Vec<(BodyPointer, Place)>, StoreError> {
-    let body = database.families().body;
+    let families = database.families();
     let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
     for (first, last) in sealed.homes.spans() {
+        let after = BodyPointer {
+            number: key::after_number(last.number),
+            ..last
+        };
+        let in_rows = Scan::new(
+            &database.db,
+            families.message,
+            key::own_row(first),
+            key::own_row(after),
+        );
         let (from, until) = (key::body(first, 0), key::body(last, u32::MAX));
-        let mut scan = Scan::new(&database.db, body, from, until);
-        while let Some((key, value)) = scan.next()? {
-            rows += 1;
-            if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
-                bytes += u64::from(place.len);
-                left.push((pointer, place));
-            }
-            if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
-                return Ok(Vec::new());
+        let own = Scan::new(&database.db, families.body, from, until);
+        for mut scan in [in_rows, own] {
+            while let Some((key, value)) = scan.next()? {
+                rows += 1;
+                if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
+                    bytes += u64::from(place.len);
+                    left.push((pointer, place));
+                }
+                if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
+                    return Ok(Vec::new());
+                }
             }
         }
     }
@@ -340,11 +383,16 @@ fn place_in(
     Ok(found.filter(|(_, place)| place.segment == segment))
 }
 
-/// Whose body a row of the index is about, and where in the journal that is.
+/// Whose body a row of the index tells of, be it a message's or its own, and where in the journal that is.
 pub(crate) fn place_of(
     key: &[u8],
     value: &[u8],
 ) -> Result<Option<(BodyPointer, Place)>, StoreError> {
+    if let Some((home, _, number)) = key::parse_message(key) {
+        let pointer = BodyPointer { home, number };
+        let place = chunk::place_in_row(pointer, value)?;
+        return Ok(place.map(|place| (pointer, place)));
+    }
     let Some((pointer, index)) = key::parse_body(key) else {
         return Err(damaged("a body's key", format!("{key:02x?}")));
     };

@@ -1,8 +1,7 @@
 //! Values: how rows, heads, definitions and chunks of bodies look on disk.
 //!
-//! A message's row leaves out what is at its usual value, so most take 13 bytes. A chunk of a
-//! body carries a CRC32C over its key and its bytes: a body that was damaged, cut or put in the
-//! wrong place is never served. Decoding trusts nothing and never panics.
+//! A message's row leaves out what is at its usual value, so most take 13 bytes, and 29 more where
+//! the place of the body that came with it stands in it too. Decoding trusts nothing and never panics.
 
 use bytes::Bytes;
 use store::{
@@ -10,11 +9,12 @@ use store::{
     SequenceNumber, StoreError,
 };
 
+use crate::chunk::PLACE;
 use crate::key::{self, Kind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
-/// their own.
-pub(crate) const FORMAT: u32 = 3;
+/// their own, with 4 the places of bodies in rows.
+pub(crate) const FORMAT: u32 = 4;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {
@@ -24,7 +24,9 @@ mod tag {
     pub const SESSION: u8 = 8;
     pub const FLAGS: u8 = 16;
     pub const ENQUEUED_NUMBER: u8 = 32;
-    pub const ALL: u8 = 63;
+    /// The place of the message's own body, behind all else.
+    pub const PLACE: u8 = 64;
+    pub const ALL: u8 = 127;
 }
 
 /// Where a head goes on with something else than a part.
@@ -37,14 +39,14 @@ mod field {
 
 /// A short value on the stack.
 pub(crate) struct Short {
-    bytes: [u8; 72],
+    bytes: [u8; 96],
     len: usize,
 }
 
 impl Short {
     fn new() -> Self {
         Self {
-            bytes: [0; 72],
+            bytes: [0; 96],
             len: 0,
         }
     }
@@ -101,6 +103,18 @@ pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &Message
     value
 }
 
+/// Adds the place of the message's own body to its row.
+pub(crate) fn add_place(row: &mut Short, place: [u8; PLACE]) {
+    row.bytes[0] |= tag::PLACE;
+    row.add(place);
+}
+
+/// The place of the message's own body in its row, as a value of the `body` family.
+pub(crate) fn place_in_row(value: &[u8]) -> Option<&[u8; PLACE]> {
+    let has_place = value.first()? & tag::PLACE != 0;
+    has_place.then(|| value.last_chunk()).flatten()
+}
+
 /// Decodes the row of the message at its place.
 pub(crate) fn decode_row(
     entity: EntityId,
@@ -147,7 +161,8 @@ fn parse_row(entity: EntityId, number: SequenceNumber, value: &[u8]) -> Option<M
     if has(tag::ENQUEUED_NUMBER) {
         row.enqueued_number = fields.u64()?;
     }
-    (fields.0.is_empty() && tags & !tag::ALL == 0).then_some(row)
+    let rest = if has(tag::PLACE) { PLACE } else { 0 };
+    (fields.0.len() == rest && tags & !tag::ALL == 0).then_some(row)
 }
 
 /// Encodes a head into `value`; parts that never had a message take no space.
@@ -322,7 +337,7 @@ mod tests {
 
     use super::*;
 
-    const PLACE: (EntityId, SequenceNumber) = (EntityId(3), SequenceNumber(4));
+    const AT: (EntityId, SequenceNumber) = (EntityId(3), SequenceNumber(4));
 
     fn usual_or_any(usual: u64) -> impl Strategy<Value = u64> {
         prop_oneof![Just(usual), any::<u64>()]
@@ -345,16 +360,26 @@ mod tests {
     proptest! {
         #[test]
         fn every_row_survives_the_disk(row in row()) {
-            let value = encode_row(PLACE.0, PLACE.1, &row);
-            prop_assert_eq!(decode_row(PLACE.0, PLACE.1, value.as_ref()), Ok(row));
+            let value = encode_row(AT.0, AT.1, &row);
+            prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
+            prop_assert_eq!(place_in_row(value.as_ref()), None);
+        }
+
+        #[test]
+        fn the_place_of_its_body_stands_in_a_row(row in row(), place: [u8; PLACE]) {
+            let mut value = encode_row(AT.0, AT.1, &row);
+            add_place(&mut value, place);
+            prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
+            prop_assert_eq!(place_in_row(value.as_ref()), Some(&place));
         }
 
         #[test]
         fn damaged_values_are_refused_or_decoded_but_never_a_panic(
             value in prop::collection::vec(any::<u8>(), 0..200),
         ) {
-            drop(decode_row(PLACE.0, PLACE.1, &value));
-            drop(decode_head(PLACE.0, &value));
+            drop(decode_row(AT.0, AT.1, &value));
+            place_in_row(&value);
+            drop(decode_head(AT.0, &value));
             drop(decode_entity(b"i00000000", &value));
         }
     }
@@ -362,8 +387,8 @@ mod tests {
     #[test]
     fn a_plain_row_takes_thirteen_bytes() {
         let body = BodyPointer {
-            home: PLACE.0,
-            number: PLACE.1,
+            home: AT.0,
+            number: AT.1,
         };
         let (ttl_ms, expires_ms) = (u64::MAX, u64::MAX);
         let row = MessageRow {
@@ -376,6 +401,6 @@ mod tests {
             enqueued_number: 0,
             body,
         };
-        assert_eq!(encode_row(PLACE.0, PLACE.1, &row).as_ref().len(), 13);
+        assert_eq!(encode_row(AT.0, AT.1, &row).as_ref().len(), 13);
     }
 }

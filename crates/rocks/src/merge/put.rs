@@ -1,10 +1,8 @@
 //! What a group puts.
 
-use bytes::Bytes;
-use store::{BodyPointer, EntityRow, StoreError, Write};
+use store::{EntityRow, Write};
 
 use super::Merge;
-use crate::database::{Database, refused};
 use crate::key::{self, Kind, single};
 use crate::value;
 
@@ -27,7 +25,9 @@ impl<'a> Merge<'a> {
             }
             Write::PutBody { pointer, body } => {
                 if !self.merger.bodies.cancels(pointer.home, pointer.number.0) {
-                    self.bodies.push((*pointer, body));
+                    let place = body.as_ref().try_into();
+                    let place = place.expect("what the journal hands on for a body is its place");
+                    self.bodies.push((*pointer, place));
                 }
             }
             Write::PutDeliveryCount {
@@ -103,43 +103,13 @@ impl<'a> Merge<'a> {
         }
     }
 
-    pub fn put_rows(&mut self) {
-        self.rows.sort_by_key(|(key, _)| *key);
-        for ((entity, part, number), row) in self.rows.drain(..) {
-            let value = value::encode_row(entity, number, row);
-            let key = key::message(entity, part, number);
-            self.batch.put_cf(self.families.message, key, value);
-        }
-    }
-
+    /// Puts the places of the bodies that are left.
     pub fn put_bodies(&mut self) {
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
         for (pointer, place) in self.bodies.drain(..) {
             let key = key::body(pointer, 0);
             self.batch.put_cf(self.families.body, key, place);
         }
-    }
-
-    /// A body that was removed in between, or is here, stays removed: its move is of no use.
-    pub fn move_body(
-        &mut self,
-        pointer: BodyPointer,
-        place: &'a Bytes,
-        database: &Database,
-    ) -> Result<(), StoreError> {
-        let is_removed = self.merger.bodies.holds(pointer.home, pointer.number.0);
-        let key = key::body(pointer, 0);
-        let family = self.families.body;
-        if !is_removed
-            && database
-                .db
-                .get_pinned_cf(family, key)
-                .map_err(refused)?
-                .is_some()
-        {
-            self.bodies.push((pointer, place));
-        }
-        Ok(())
     }
 
     pub fn put_heads(&mut self) {

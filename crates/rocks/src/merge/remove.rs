@@ -12,7 +12,7 @@ use crate::scan::Scan;
 use crate::value;
 
 /// What a row takes on disk with its key, about.
-const ROW_BYTES: u64 = 48;
+const ROW_BYTES: u64 = 72;
 /// The same of a body's place.
 const PLACE_BYTES: u64 = 56;
 
@@ -66,6 +66,9 @@ impl Merge<'_> {
                 let family = self.families.body;
                 run.on_disk()
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
+            }
+            if run.on_disk().next().is_none() {
+                continue;
             }
             let bytes = count(&run).saturating_mul(PLACE_BYTES);
             if let Some((first, last)) = settled_bodies.add(home, run.first(), run.last(), bytes) {

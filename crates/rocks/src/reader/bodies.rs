@@ -1,10 +1,12 @@
 //! Bodies: read for rows that were found.
 //!
-//! The index tells where they lie; those that lie near each other are read at once. A body that is missing under a row is damage, unless the row itself was removed meanwhile: files
-//! given back are gone from older snapshots too.
+//! The index tells where they lie; those that lie near each other are read at once. A body that is missing
+//! under a row is damage, unless the row itself was removed meanwhile: files given back are gone from older
+//! snapshots too.
 
 use bytes::Bytes;
-use store::{BodyPointer, SequenceNumber, StoreError};
+use rocksdb::ColumnFamily;
+use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
@@ -22,69 +24,114 @@ enum Found {
 }
 
 impl View<'_> {
-    /// The bodies of `rows`, without those that are not there. Neighbours are walked over, which
-    /// costs a fraction of looking for each.
+    /// The bodies of `rows`, without those that are not there. Where they lie may stand in the row that they
+    /// came with or in a row of their own: first the likelier of both is looked for.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let mut places = vec![None; rows.len()];
-        let mut bodies = if are_neighbours(rows) {
-            self.scan_bodies(rows, &mut places)
-        } else {
-            self.find_bodies(rows, &mut places)
-        }?;
-        for (body, read) in bodies.iter_mut().zip(self.files.read(&places)?) {
-            *body = body.take().or(read);
-        }
-        Ok(bodies)
+        let mut found: Vec<_> = rows
+            .iter()
+            .map(|row| row.place.map(Found::Elsewhere))
+            .collect();
+        let is_own = |row: &Row| {
+            let (home, number) = (self.entity, row.number);
+            self.part == Part::Active && row.row.body == BodyPointer { home, number }
+        };
+        self.look_in_rows(rows, &mut found, is_own)?;
+        self.look_for_bodies(rows, &mut found)?;
+        self.look_in_rows(rows, &mut found, |row| !is_own(row))?;
+        let place = |(row, found): (&Row, &Option<Found>)| match found {
+            Some(Found::Elsewhere(place)) => Some((row.row.body, *place)),
+            Some(Found::Here(_)) | None => None,
+        };
+        let places: Vec<_> = rows.iter().zip(&found).map(place).collect();
+        let read = self.files.read(&places)?.into_iter();
+        Ok(read
+            .zip(found)
+            .map(|(read, found)| match found {
+                Some(Found::Here(body)) => body,
+                Some(Found::Elsewhere(_)) | None => read,
+            })
+            .collect())
     }
 
-    fn scan_bodies(
+    /// Looks in the rows that missing bodies came with, for those of the `wanted` rows.
+    fn look_in_rows(
         &self,
         rows: &[Row],
-        places: &mut [Option<(BodyPointer, Place)>],
-    ) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let mut bodies = vec![None; rows.len()];
-        let (Some((_, first)), Some((_, last))) = (rows.first(), rows.last()) else {
-            return Ok(bodies);
+        found: &mut [Option<Found>],
+        wanted: impl Fn(&Row) -> bool,
+    ) -> Result<(), StoreError> {
+        let missing = missing(rows, found, wanted);
+        let keys: Vec<_> = missing
+            .iter()
+            .map(|at| key::own_row(rows[*at].row.body))
+            .collect();
+        self.look_up(
+            self.families.message,
+            &keys,
+            are_neighbours(rows, &missing),
+            |at, value| {
+                let at = missing[at];
+                let place = chunk::place_in_row(rows[at].row.body, value)?;
+                found[at] = place.map(Found::Elsewhere);
+                Ok(())
+            },
+        )
+    }
+
+    /// Looks for missing bodies by themselves.
+    fn look_for_bodies(&self, rows: &[Row], found: &mut [Option<Found>]) -> Result<(), StoreError> {
+        let missing = missing(rows, found, |_| true);
+        let keys: Vec<_> = missing
+            .iter()
+            .map(|at| key::body(rows[*at].row.body, 0))
+            .collect();
+        let neighbours = are_neighbours(rows, &missing)
+            && (missing.iter()).all(|at| rows[*at].row.size as usize <= CHUNK);
+        self.look_up(self.families.body, &keys, neighbours, |at, value| {
+            let at = missing[at];
+            found[at] = Some(self.understand(rows[at].row.body, value)?);
+            Ok(())
+        })
+    }
+
+    /// Hands over what a family has for `keys`, by their index. Neighbours are walked over, which costs a
+    /// fraction of looking for each.
+    fn look_up<const N: usize>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[[u8; N]],
+        neighbours: bool,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+            return Ok(());
         };
-        let (from, until) = (key::body(first.body, 0), key::body(last.body, 1));
-        let mut scan = Scan::with(self.db, self.families.body, from, until, self.options());
-        let mut wanted = rows.iter().zip(bodies.iter_mut().zip(places)).peekable();
-        while let Some((key, value)) = scan.next()? {
-            let (pointer, _) = key::parse_body(key)
-                .ok_or_else(|| value::damaged("a body's key", format!("{key:02x?}")))?;
-            while wanted.next_if(|((_, row), _)| row.body < pointer).is_some() {}
-            if let Some((_, (body, place))) = wanted.next_if(|((_, row), _)| row.body == pointer) {
-                match self.understand(pointer, value)? {
-                    Found::Here(found) => *body = found,
-                    Found::Elsewhere(found) => *place = Some((pointer, found)),
+        if !neighbours {
+            let (sorted, options) = (keys.is_sorted(), self.options());
+            let values = self
+                .db
+                .batched_multi_get_cf_opt(family, keys, sorted, &options);
+            for (at, value) in values.into_iter().enumerate() {
+                if let Some(value) = value.map_err(refused)? {
+                    take(at, &value)?;
                 }
             }
+            return Ok(());
         }
-        Ok(bodies)
-    }
-
-    fn find_bodies(
-        &self,
-        rows: &[Row],
-        places: &mut [Option<(BodyPointer, Place)>],
-    ) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let keys: Vec<_> = rows.iter().map(|(_, row)| key::body(row.body, 0)).collect();
-        let options = self.options();
-        let values =
-            self.db
-                .batched_multi_get_cf_opt(self.families.body, &keys, keys.is_sorted(), &options);
-        let mut bodies = vec![None; rows.len()];
-        let wanted = bodies.iter_mut().zip(places);
-        for (((_, row), value), (body, place)) in rows.iter().zip(values).zip(wanted) {
-            let Some(value) = value.map_err(refused)? else {
-                continue;
-            };
-            match self.understand(row.body, &value)? {
-                Found::Here(found) => *body = found,
-                Found::Elsewhere(found) => *place = Some((row.body, found)),
+        // The least key behind the last one.
+        let until = [last.as_slice(), &[0]].concat();
+        let mut scan = Scan::with(self.db, family, *first, until, self.options());
+        let mut wanted = keys.iter().enumerate().peekable();
+        while let Some((key, value)) = scan.next()? {
+            while wanted
+                .next_if(|(_, wanted)| wanted.as_slice() < key)
+                .is_some()
+            {}
+            if let Some((at, _)) = wanted.next_if(|(_, wanted)| wanted.as_slice() == key) {
+                take(at, value)?;
             }
         }
-        Ok(bodies)
+        Ok(())
     }
 
     fn understand(&self, pointer: BodyPointer, value: &[u8]) -> Result<Found, StoreError> {
@@ -148,16 +195,22 @@ impl View<'_> {
     }
 }
 
-/// Whether the bodies of `rows` lie next to each other, in one chunk each and in this order.
-fn are_neighbours(rows: &[Row]) -> bool {
-    let (Some((_, first)), Some((_, last))) = (rows.first(), rows.last()) else {
+/// The `wanted` rows whose bodies are not found yet.
+fn missing(rows: &[Row], found: &[Option<Found>], wanted: impl Fn(&Row) -> bool) -> Vec<usize> {
+    let missing = (0..rows.len()).filter(|at| found[*at].is_none() && wanted(&rows[*at]));
+    missing.collect()
+}
+
+/// Whether the bodies of some of `rows` are of one home, ascend, and leave few others out between them.
+fn are_neighbours(rows: &[Row], some: &[usize]) -> bool {
+    let body = |at: &usize| rows[*at].row.body;
+    let (Some(first), Some(last)) = (some.first().map(body), some.last().map(body)) else {
         return false;
     };
-    let span = last.body.number.0.saturating_sub(first.body.number.0);
-    first.body.home == last.body.home
-        && span / 4 <= rows.len() as u64
-        && rows.is_sorted_by(|(_, one), (_, other)| one.body < other.body)
-        && rows.iter().all(|(_, row)| row.size as usize <= CHUNK)
+    let span = last.number.0.saturating_sub(first.number.0);
+    first.home == last.home
+        && span / 4 <= some.len() as u64
+        && some.is_sorted_by(|one, other| body(one) < body(other))
 }
 
 /// What to allocate for a large body: never more than its chunks can hold.

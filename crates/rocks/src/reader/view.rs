@@ -9,8 +9,9 @@ use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
 
+use crate::chunk;
 use crate::database::{Families, refused};
-use crate::journal::Files;
+use crate::journal::{Files, Place};
 use crate::key::{self, Kind};
 use crate::scan::Scan;
 use crate::value;
@@ -31,7 +32,13 @@ pub(super) struct View<'a> {
     pub bodies: bool,
 }
 
-pub(super) type Row = (SequenceNumber, MessageRow);
+/// A message's row, and where its body is, if the row is known to tell.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub number: SequenceNumber,
+    pub row: MessageRow,
+    pub place: Option<Place>,
+}
 
 impl View<'_> {
     pub fn range(
@@ -74,10 +81,9 @@ impl View<'_> {
             && (bytes < max_bytes || rows.is_empty() || !self.bodies)
             && let Some((key, row)) = scan.next()?
         {
-            let number = number_of(key)?;
-            let row = value::decode_row(self.entity, number, row)?;
-            bytes = bytes.saturating_add(row.size as usize);
-            rows.push((number, row));
+            let row = self.decode(number_of(key)?, row)?;
+            bytes = bytes.saturating_add(row.row.size as usize);
+            rows.push(row);
         }
         Ok(rows)
     }
@@ -130,10 +136,20 @@ impl View<'_> {
             let number = number_of(key)?;
             while wanted.next_if(|wanted| *wanted < number).is_some() {}
             if wanted.next_if_eq(&number).is_some() {
-                rows.push((number, value::decode_row(self.entity, number, row)?));
+                rows.push(self.decode(number, row)?);
             }
         }
         Ok(())
+    }
+
+    fn decode(&self, number: SequenceNumber, value: &[u8]) -> Result<Row, StoreError> {
+        let row = value::decode_row(self.entity, number, value)?;
+        let place = if self.bodies {
+            chunk::place_in_row(row.body, value)?
+        } else {
+            None
+        };
+        Ok(Row { number, row, place })
     }
 
     fn find_rows(&self, numbers: &[SequenceNumber], rows: &mut Vec<Row>) -> Result<(), StoreError> {
@@ -141,7 +157,7 @@ impl View<'_> {
         let values = self.get_sorted(self.families.message, &keys);
         for (number, value) in numbers.iter().zip(values) {
             if let Some(value) = value? {
-                rows.push((*number, value::decode_row(self.entity, *number, &value)?));
+                rows.push(self.decode(*number, &value)?);
             }
         }
         Ok(())
@@ -160,7 +176,7 @@ impl View<'_> {
         let mut round = Vec::new();
         let mut bytes = 0_usize;
         for row in rows {
-            bytes = bytes.saturating_add(row.1.size as usize);
+            bytes = bytes.saturating_add(row.row.size as usize);
             round.push(row);
             if round.len() >= self.rows_per_round() || self.bodies && bytes >= max_bytes {
                 break;
@@ -173,7 +189,12 @@ impl View<'_> {
     pub fn known(&self, known: &[KnownMessage]) -> Result<Vec<StoredMessage>, StoreError> {
         let mut found = Vec::with_capacity(known.len());
         for known in known.chunks(BODIES_PER_ROUND) {
-            let rows = known.iter().map(|it| (it.number, it.row)).collect();
+            let rows = known.iter().map(|it| Row {
+                number: it.number,
+                row: it.row,
+                place: None,
+            });
+            let rows = rows.collect();
             let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
             found.extend(self.complete_with(rows, |number| {
                 let count = counts.find(|(known, _)| *known == number);
@@ -185,7 +206,7 @@ impl View<'_> {
 
     /// Adds to rows in ascending order what is kept elsewhere.
     fn complete(&self, rows: Vec<Row>) -> Result<Vec<StoredMessage>, StoreError> {
-        let numbers: Vec<_> = rows.iter().map(|(number, _)| *number).collect();
+        let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
         let counts = self.attached(Kind::DeliveryCount, &numbers)?;
         self.complete_with(rows, |number| {
             let count = counts.get(&number);
@@ -203,13 +224,13 @@ impl View<'_> {
         let mut patches = BTreeMap::new();
         let mut bodies = Vec::new();
         if self.bodies {
-            let numbers: Vec<_> = rows.iter().map(|(number, _)| *number).collect();
+            let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
             patches = self.attached(Kind::Patch, &numbers)?;
             bodies = self.load_bodies(&rows)?;
         }
         let mut bodies = bodies.into_iter();
         let mut messages = Vec::with_capacity(rows.len());
-        for (number, row) in rows {
+        for Row { number, row, .. } in rows {
             let body = if self.bodies {
                 bodies.next().flatten()
             } else {

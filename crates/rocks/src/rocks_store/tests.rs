@@ -19,6 +19,7 @@ use crate::retention::Pace;
 
 mod alone;
 mod backup;
+mod beside;
 mod damage;
 mod shares;
 mod staged;
@@ -143,6 +144,29 @@ fn settle(store: &mut RocksStore, numbers: impl IntoIterator<Item = u64>) -> Com
     let mut set = WriteSet::default();
     for number in numbers {
         remove(&mut set, QUEUE, Part::Active, number);
+    }
+    store.submit(set)
+}
+
+/// Messages leave the rows that their bodies came with.
+fn dead_letter(
+    store: &mut RocksStore,
+    numbers: impl IntoIterator<Item = u64>,
+    len: usize,
+) -> CommitId {
+    let mut set = WriteSet::default();
+    for number in numbers.into_iter().map(SequenceNumber) {
+        set.push(store::Write::RemoveMessage {
+            entity: QUEUE,
+            part: Part::Active,
+            number,
+        });
+        set.push(store::Write::PutMessage {
+            entity: QUEUE,
+            part: Part::DeadLetter,
+            number,
+            row: conformance::row_of(QUEUE, number, len),
+        });
     }
     store.submit(set)
 }
@@ -279,21 +303,7 @@ fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
         send(&mut store, first..first + 1_000, 600);
     }
     store.progress.wait_for(store.last()).expect("committed");
-    let mut set = WriteSet::default();
-    let number = SequenceNumber(dead);
-    let row = conformance::row_of(QUEUE, number, 600);
-    set.push(store::Write::RemoveMessage {
-        entity: QUEUE,
-        part: Part::Active,
-        number,
-    });
-    set.push(store::Write::PutMessage {
-        entity: QUEUE,
-        part: Part::DeadLetter,
-        number,
-        row,
-    });
-    store.submit(set);
+    dead_letter(&mut store, [dead], 600);
     for first in (1..=last).step_by(500) {
         let done = (first..first + 500).filter(|number| ![dead, held].contains(number));
         let id = settle(&mut store, done);
@@ -314,7 +324,7 @@ fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
         store.last(),
         &range(QUEUE, Part::DeadLetter, 0, u64::MAX),
     );
-    assert_eq!(found[0].body, Some(body_of(row.body, 600)));
+    assert_eq!(found[0].body, Some(body_of(found[0].row.body, 600)));
     store.close().expect("closed");
     assert_eq!(numbers_in(&open(directory.path())), [held]);
 }

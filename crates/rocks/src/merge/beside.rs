@@ -1,0 +1,178 @@
+//! Beside: the places of bodies in the rows that they came with.
+//!
+//! A message mostly goes from its queue as a whole, so one row of the index is enough for both. Where the
+//! row goes and the body stays, since the message was dead-lettered, deferred, forwarded or shared, its
+//! place gets a row of its own in the `body` family.
+//! Invariant: as long as [`Merger::beside_only`] says so, a body that is removed together with the row it
+//! came with has no row of its own, so nothing has to be deleted for it.
+
+use std::iter;
+
+use bytes::Bytes;
+use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
+
+use super::{Merge, Merger};
+use crate::chunk::PLACE;
+use crate::database::{Database, refused};
+use crate::key::{self, single};
+use crate::scan::Scan;
+use crate::value;
+
+/// From so many neighbours on, walking over them is cheaper than looking for each.
+const WALK_FROM: usize = 8;
+
+/// A body, and where it lies.
+pub(super) type Placed = (BodyPointer, [u8; PLACE]);
+
+impl Merger {
+    /// Tells what is removed from a row together with its body, and returns whose rows go alone.
+    fn pair(&mut self) -> Vec<BodyPointer> {
+        let mut alone = Vec::new();
+        let mut bodies = self.bodies.removals_mut().peekable();
+        let rows = self.rows.removals_mut();
+        for row in rows.filter(|row| row.scope.1 == Part::Active && !row.nothing_there) {
+            let own = (row.scope.0, row.number);
+            while bodies
+                .next_if(|body| (body.scope, body.number) < own)
+                .is_some()
+            {}
+            match bodies.next_if(|body| (body.scope, body.number) == own) {
+                Some(body) => body.nothing_there |= self.beside_only,
+                None => alone.push(pointer(own.0, own.1)),
+            }
+        }
+        alone
+    }
+}
+
+impl Merge<'_> {
+    /// Puts rows, and takes the places of bodies that came with them along.
+    pub fn put_rows(&mut self, database: &Database) -> Result<(), StoreError> {
+        self.rows.sort_by_key(|(key, _)| *key);
+        self.bodies.sort_by_key(|(pointer, _)| *pointer);
+        let mut rows = std::mem::take(&mut self.rows).into_iter().peekable();
+        let mut bodies = std::mem::take(&mut self.bodies).into_iter().peekable();
+        while let Some((key, row)) = rows.next() {
+            if rows.peek().is_some_and(|(next, _)| *next == key) {
+                // It is put once more.
+                continue;
+            }
+            let (entity, part, number) = key;
+            let mut value = value::encode_row(entity, number, row);
+            let own = pointer(entity, number.0);
+            if part == Part::Active && row.body == own {
+                self.bodies
+                    .extend(iter::from_fn(|| bodies.next_if(|(it, _)| *it < own)));
+                let newest = iter::from_fn(|| bodies.next_if(|(it, _)| *it == own)).last();
+                match newest {
+                    Some((_, place)) => value::add_place(&mut value, place),
+                    None => self.keep_place(own, &mut value, database)?,
+                }
+            }
+            let key = key::message(entity, part, number);
+            self.batch.put_cf(self.families.message, key, value);
+        }
+        self.bodies.extend(bodies);
+        Ok(())
+    }
+
+    /// A row that is put without its body: what stands beside it stays there.
+    fn keep_place(
+        &mut self,
+        own: BodyPointer,
+        value: &mut value::Short,
+        database: &Database,
+    ) -> Result<(), StoreError> {
+        match place_beside(own, database)? {
+            Some(place) => value::add_place(value, place),
+            None if self.merger.beside_only => {
+                self.merger.beside_only = false;
+                self.batch.delete_cf(self.families.state, single::BESIDE);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A body of a segment that is about to go has a new place. One that is removed needs none, nor does
+    /// one that is not here; one that parts from its row in this very group can wait.
+    pub fn move_body(
+        &mut self,
+        pointer: BodyPointer,
+        place: &Bytes,
+        database: &Database,
+    ) -> Result<(), StoreError> {
+        let merger = &*self.merger;
+        let is_removed = merger.bodies.holds(pointer.home, pointer.number.0)
+            || (merger.rows).holds((pointer.home, Part::Active), pointer.number.0);
+        if is_removed {
+            return Ok(());
+        }
+        let place = <[u8; PLACE]>::try_from(place.as_ref());
+        let place = place.expect("what the journal hands on for a body is its place");
+        let row = key::own_row(pointer);
+        let found = database.db.get_pinned_cf(self.families.message, row);
+        let found = found.map_err(refused)?;
+        if let Some(old) = found.filter(|row| value::place_in_row(row).is_some()) {
+            let mut moved = old.to_vec();
+            let at = moved.len() - PLACE;
+            moved[at..].copy_from_slice(&place);
+            self.batch.put_cf(self.families.message, row, moved);
+            return Ok(());
+        }
+        let body = key::body(pointer, 0);
+        let found = database.db.get_pinned_cf(self.families.body, body);
+        if found.map_err(refused)?.is_some() {
+            self.bodies.push((pointer, place));
+        }
+        Ok(())
+    }
+
+    /// Gives those bodies rows of their own whose messages leave the rows they came with.
+    pub fn part(&mut self, database: &Database) -> Result<(), StoreError> {
+        let alone = self.merger.pair();
+        for run in alone.chunk_by(|one, two| {
+            one.home == two.home && key::after_number(one.number) == two.number
+        }) {
+            if run.len() >= WALK_FROM {
+                self.part_run(run, database)?;
+                continue;
+            }
+            for pointer in run {
+                let place = place_beside(*pointer, database)?;
+                self.bodies.extend(place.map(|place| (*pointer, place)));
+            }
+        }
+        Ok(())
+    }
+
+    fn part_run(&mut self, run: &[BodyPointer], database: &Database) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            return Ok(());
+        };
+        let until = key::own_row(pointer(last.home, key::after_number(last.number).0));
+        let family = self.families.message;
+        let mut scan = Scan::new(&database.db, family, key::own_row(*first), until);
+        while let Some((key, value)) = scan.next()? {
+            let own = key::parse_message(key)
+                .map(|(entity, _, SequenceNumber(number))| pointer(entity, number));
+            let own =
+                own.ok_or_else(|| value::damaged("a message's key", format!("{key:02x?}")))?;
+            let place = value::place_in_row(value);
+            self.bodies.extend(place.map(|place| (own, *place)));
+        }
+        Ok(())
+    }
+}
+
+fn place_beside(own: BodyPointer, database: &Database) -> Result<Option<[u8; PLACE]>, StoreError> {
+    let family = database.families().message;
+    let row = database.db.get_pinned_cf(family, key::own_row(own));
+    let row = row.map_err(refused)?;
+    Ok(row.and_then(|row| value::place_in_row(&row).copied()))
+}
+
+fn pointer(home: EntityId, number: u64) -> BodyPointer {
+    let number = SequenceNumber(number);
+    BodyPointer { home, number }
+}
