@@ -17,6 +17,7 @@ use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
+use crate::breath::Breath;
 use crate::budget::Share;
 use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
@@ -56,6 +57,7 @@ pub struct Connection<S> {
     input: Input,
     staging: Staging,
     share: Share,
+    breath: Breath,
     house: Arc<House>,
     /// Those that held when it came.
     limits: Arc<Limits>,
@@ -94,6 +96,7 @@ impl<S: Stream> Connection<S> {
             input: Input::new(early),
             staging: Staging::new(house.gate.clone()),
             share,
+            breath: Breath::default(),
             stopping: house.stopping.clone(),
             limits: house.limits(),
             house,
@@ -118,15 +121,23 @@ impl<S: Stream> Connection<S> {
             self.count_told();
             self.write();
             self.submit().await;
-            if self.client.is_slow() || self.has_more {
-                tokio::task::yield_now().await;
-            }
+            self.let_others_go().await;
         }
         self.count_told();
         self.finish_staging().await;
         if !self.is_gone {
             // Allocated when it comes to that: an idle connection keeps no room for its end.
             Box::pin(self.linger()).await;
+        }
+    }
+
+    /// Steps back for a moment if this connection has much to do.
+    async fn let_others_go(&mut self) {
+        let received = self.house.counts.received_bytes.get();
+        match self.breath.after(self.share.partial(), received) {
+            Some(pause) if self.has_more => tokio::time::sleep(pause).await,
+            _ if self.client.is_slow() || self.has_more => tokio::task::yield_now().await,
+            _ => {}
         }
     }
 
@@ -264,6 +275,7 @@ impl<S: Stream> Connection<S> {
                 Read::Some(count) => {
                     reads += 1;
                     self.house.counts.received_bytes.add(count as u64);
+                    self.breath.took(count as u64);
                     let now = self.house.clock.moment();
                     self.client.handle_input(now, self.input.buffer());
                     self.count_refusals();

@@ -7,6 +7,7 @@
 
 mod administrator;
 mod apply;
+mod breath;
 mod broker_clock;
 mod budget;
 mod clock;

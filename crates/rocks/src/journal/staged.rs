@@ -22,7 +22,7 @@ use super::place::{self, Place};
 pub(crate) const STAGED_FROM: usize = 4 << 20;
 /// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
 /// this before it.
-pub(super) const PIECE: usize = 1 << 20;
+pub(super) const PIECE: usize = 256 << 10;
 /// Set in the number of a staged file, so that it is never taken for a segment.
 const MARK: u64 = 1 << 63;
 
