@@ -154,6 +154,11 @@ impl Connection {
         &mut self.outbox.output
     }
 
+    /// Memory for what will be written, see [`Output::lend`].
+    pub fn lend(&mut self, memory: &mut BytesMut) {
+        self.outbox.output.lend(memory);
+    }
+
     /// Bytes that wait, in the output or for the peer's session windows.
     #[must_use]
     pub fn buffered(&self) -> usize {

@@ -57,6 +57,24 @@ impl Output {
         whole
     }
 
+    /// Takes `memory` over for what is to come, if nothing waits and it has less of its own.
+    pub fn lend(&mut self, memory: &mut BytesMut) {
+        if self.is_empty() && self.copied.capacity() < memory.capacity() {
+            self.copied = std::mem::take(memory);
+        }
+    }
+
+    /// Gives the memory away that it has for what is to come, emptied, if nothing waits.
+    pub fn give_up(&mut self) -> Option<BytesMut> {
+        if !self.is_empty() || self.copied.capacity() == 0 {
+            return None;
+        }
+        let mut memory = std::mem::take(&mut self.copied);
+        // What was taken off its front too; there need not be anything.
+        let _ = memory.try_reclaim(memory.capacity() + 1);
+        Some(memory)
+    }
+
     /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of it
     /// with 0.
     pub fn shrink(&mut self, most: usize) {
@@ -162,6 +180,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn lent_memory_comes_back_as_a_whole_once_nothing_waits() {
+        let mut output = Output::default();
+        let mut memory = BytesMut::with_capacity(100);
+        output.lend(&mut memory);
+        assert_eq!(memory.capacity(), 0);
+        output.copied.extend_from_slice(&[7; 60]);
+        output.advance(59);
+        assert_eq!(output.give_up(), None, "a byte waits");
+        output.lend(&mut BytesMut::with_capacity(1_000));
+        assert_eq!(output.chunk(), [7]);
+        output.advance(1);
+        let memory = output
+            .give_up()
+            .map(|memory| (memory.len(), memory.capacity()));
+        assert_eq!(memory, Some((0, 100)));
+        assert_eq!(output.give_up(), None);
+    }
 
     #[derive(Clone, Debug)]
     enum Step {

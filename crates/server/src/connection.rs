@@ -22,6 +22,7 @@ use crate::budget::Share;
 use crate::door::House;
 use crate::input::{Input, Read, is_temporary};
 use crate::options::Limits;
+use crate::paper;
 use crate::shard::{Directories, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
@@ -32,8 +33,6 @@ const READS_PER_ROUND: usize = 4;
 const SLOW_READ: usize = 4 * 1024;
 /// Batches heard in one round.
 const BATCHES_PER_ROUND: usize = 32;
-/// An output buffer larger than this is given back when it is empty.
-const KEPT_OUTPUT: usize = 64 * 1024;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -235,6 +234,7 @@ impl<S: Stream> Connection<S> {
         if self.heard.is_empty() {
             return;
         }
+        paper::lend(&mut self.client);
         let now = self.house.clock.moment();
         for output in self.heard.drain(..).flatten() {
             self.client.handle_output(now, output);
@@ -348,7 +348,8 @@ impl<S: Stream> Connection<S> {
             let output = self.client.output(now);
             self.unwritten = output.len();
             if output.is_empty() {
-                output.shrink(KEPT_OUTPUT);
+                paper::take_back(output);
+                output.shrink(0);
                 break;
             }
             match self.stream.try_write_output(output) {

@@ -25,6 +25,7 @@ mod input;
 pub mod messages;
 mod namespace;
 mod options;
+mod paper;
 pub mod plan;
 mod rest;
 pub mod rules;

@@ -226,6 +226,11 @@ impl Client {
         self.connection.output(now.mono)
     }
 
+    /// Memory for what will be written, see [`endpoint::Output::lend`].
+    pub fn lend(&mut self, memory: &mut BytesMut) {
+        self.connection.lend(memory);
+    }
+
     /// Everything taken out of [`output`](Self::output) so far is written: tells the broker what its
     /// deliveries no longer occupy.
     pub fn written(&mut self) {
