@@ -79,7 +79,11 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
         image.entries.insert(place, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    image.bodies.append(&mut bodies(opened)?);
+    for (at, body) in bodies(opened)? {
+        if image.bodies.insert(at, body).is_some() {
+            return Err(damaged("a body", format!("{at:?} has two places")));
+        }
+    }
     Ok(image)
 }
 

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
-use rocksdb::properties::{NUM_ENTRIES_ACTIVE_MEM_TABLE, TOTAL_SST_FILES_SIZE};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
     DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, ReadOptions, ReadTier,
@@ -88,18 +87,6 @@ impl Database {
             message: handle(family::MESSAGE),
             body: handle(family::BODY),
         }
-    }
-
-    /// Whether the `body` family has neither a table nor anything in memory.
-    pub fn has_no_bodies(&self) -> Result<bool, StoreError> {
-        let body = self.families().body;
-        for property in [TOTAL_SST_FILES_SIZE, NUM_ENTRIES_ACTIVE_MEM_TABLE] {
-            let found = self.db.property_int_value_cf(body, property);
-            if found.map_err(refused)? != Some(0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Writes a batch, which is permanent once the memtables are flushed.

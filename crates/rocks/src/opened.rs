@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rocksdb::WriteBatch;
+use rocksdb::{ReadOptions, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
@@ -28,6 +28,10 @@ use crate::space::{self, Reserve};
 use crate::value::{self, FORMAT};
 use crate::witness::{Testimony, Witness};
 
+/// So many bodies that have rows of their own, and so many deletions before the next of them, are looked at
+/// to find out whether all are such as may be.
+const MOST_PARTED: usize = 4_096;
+const MOST_SKIPPED: u64 = 100_000;
 /// So many writes of the journal are applied at once.
 const WRITES_AT_ONCE: usize = 32_768;
 
@@ -80,6 +84,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     check_format(&database)?;
     let files = Arc::new(Files::open(layout.journal(), options.access())?);
     let testimony = Witness::read(&layout.witness())?;
+    // Also if the opening is refused after that: what is replayed may be made permanent at any time.
     directory.write_format()?;
     let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
     let has_pending = remove_pending_bodies(&database)?;
@@ -360,18 +365,40 @@ fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
 }
 
 /// Whether bodies that came with a row have none of their own, see [`single::BESIDE`]. In a store of an
-/// earlier format that is so once no body is left in it that was put then.
+/// earlier format that is so once those messages are gone that came then.
 fn is_beside_only(database: &Database) -> Result<bool, StoreError> {
     if database.single(single::BESIDE)?.is_some() {
         return Ok(true);
     }
-    let is_empty = database.has_no_bodies()?;
-    if is_empty {
+    let is_so = have_parted(database);
+    if is_so {
         let mut batch = WriteBatch::default();
         batch.put_cf(database.families().state, single::BESIDE, []);
         database.write(batch)?;
     }
-    Ok(is_empty)
+    Ok(is_so)
+}
+
+/// Whether no body that has a row of its own still has the row that it came with. If that takes long to
+/// find out, or can not be, it is taken that some have.
+fn have_parted(database: &Database) -> bool {
+    let families = database.families();
+    let mut options = ReadOptions::default();
+    options.set_max_skippable_internal_keys(MOST_SKIPPED);
+    let mut scan = Scan::with(&database.db, families.body, [0], [u8::MAX; 21], options);
+    for _row in 0..MOST_PARTED {
+        let Ok(found) = scan.next() else { return false };
+        let Some((key, _)) = found else { return true };
+        let Some((pointer, _)) = key::parse_body(key) else {
+            return false;
+        };
+        let row = key::own_row(pointer);
+        let row = database.db.get_pinned_cf(families.message, row);
+        if !matches!(row, Ok(None)) {
+            return false;
+        }
+    }
+    false
 }
 
 fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {

@@ -38,7 +38,10 @@ pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, S
         Some(row.and_then(|row| {
             count(&mut counted, (entity, part), &row);
             match chunk::place_in_row(row.body, value)? {
-                Some(place) => opened.read_body(row.body, place).map(drop),
+                Some(place) => {
+                    check_no_other_place(database, row.body)?;
+                    opened.read_body(row.body, place).map(drop)
+                }
                 None => check_body_is_there(database, row.body),
             }
         }))
@@ -86,6 +89,16 @@ fn check_body_is_there(database: &Database, pointer: BodyPointer) -> Result<(), 
         return Ok(());
     }
     Err(damaged("a body", format!("{pointer:?} is not there")))
+}
+
+/// A place in a row is the only one.
+fn check_no_other_place(database: &Database, pointer: BodyPointer) -> Result<(), StoreError> {
+    let family = database.families().body;
+    let found = database.db.get_pinned_cf(family, key::body(pointer, 0));
+    match found.map_err(refused)? {
+        Some(_) => Err(damaged("a body", format!("{pointer:?} has two places"))),
+        None => Ok(()),
+    }
 }
 
 /// Compares a head with what was counted, and takes that out.

@@ -149,9 +149,10 @@ impl<S: Stream> Connection<S> {
             commands = self.staging.next() => Cause::Staged(commands),
             count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
             Ok(()) = self.directories.changed() => Cause::Entities,
-            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
+            // Before a socket that always has more.
             () = alarm.as_mut() => Cause::Alarm,
             _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
+            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
         };
         match cause {
             // The shard has ended, and with it everything.

@@ -123,7 +123,8 @@ impl Merge<'_> {
         let body = key::body(pointer, 0);
         let found = database.db.get_pinned_cf(self.families.body, body);
         if found.map_err(refused)?.is_some() {
-            self.bodies.push((pointer, place));
+            // Not with those that came in this group: it stays a row of its own, whatever comes beside it.
+            self.batch.put_cf(self.families.body, body, place);
         }
         Ok(())
     }
