@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use amqp::{Attach, Role};
 use bytes::{Buf, BytesMut};
 use endpoint::{Connection, Event, Mono, SessionId, Side};
 
@@ -189,7 +190,7 @@ impl<W: Work> Client<W> {
             Event::Closed { error } => return Err(Error::Closed(error).into()),
             event if self.is_let_in() => {
                 if let Event::Attached { attach, .. } = &event {
-                    self.refused |= attach.source.is_none() || attach.target.is_none();
+                    self.refused |= is_refused(attach);
                 }
                 self.work.handle(now, event, &mut self.engine)?;
             }
@@ -232,5 +233,14 @@ impl<W: Work> Client<W> {
     fn mono(&self, now: Instant) -> Mono {
         let elapsed: Duration = now.saturating_duration_since(self.began);
         Mono(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Whether the peer does not give the link what it is asked for: messages from its source, or a place for
+/// them. The other terminus is ours, and some do not repeat it. [AMQP 2.6.3]
+fn is_refused(attach: &Attach) -> bool {
+    match attach.role {
+        Role::Sender => attach.source.is_none(),
+        Role::Receiver => attach.target.is_none(),
     }
 }
