@@ -141,7 +141,7 @@ mod tests {
     fn a_deletion_does_not_rest_for_nobody() {
         let mut site = Site::new(99);
         site.turn(vec![delete(99)]);
-        for _ in 0..3 {
+        for _ in 0..4 {
             site.now += PAUSE;
             site.turn(Vec::new());
             site.turn(Vec::new());
