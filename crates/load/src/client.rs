@@ -244,3 +244,25 @@ fn is_refused(attach: &Attach) -> bool {
         Role::Receiver => attach.target.is_none(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use amqp::{Source, Target};
+
+    use super::*;
+    use crate::asking;
+
+    #[test]
+    fn a_link_is_refused_by_the_terminus_that_its_peer_has() {
+        let attach = |role, source: bool, target: bool| {
+            let mut attach = asking::link("l", role, Source::default(), Target::default());
+            attach.source = attach.source.filter(|_| source);
+            attach.target = attach.target.filter(|_| target);
+            attach
+        };
+        assert!(!is_refused(&attach(Role::Sender, true, false)));
+        assert!(is_refused(&attach(Role::Sender, false, true)));
+        assert!(!is_refused(&attach(Role::Receiver, false, true)));
+        assert!(is_refused(&attach(Role::Receiver, true, false)));
+    }
+}
