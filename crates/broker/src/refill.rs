@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use store::{CommitId, Query, SequenceNumber, StoreError, StoredMessage};
+use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::ahead::Ahead;
 use crate::clients::Place;
@@ -32,6 +32,40 @@ const LOOK: usize = 2;
 const MOST_AHEAD: usize = 4;
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;
+
+/// Messages whose bodies are to be asked for.
+#[derive(Debug, Default)]
+struct Missing {
+    /// Ascending.
+    numbers: Vec<SequenceNumber>,
+    /// What is known of each.
+    known: Vec<KnownMessage>,
+    /// Of all their bodies.
+    bytes: usize,
+    /// The newest commit that one of them rests on.
+    rest_on: CommitId,
+}
+
+impl Missing {
+    /// As many of `entries` as there are within so many bytes, but one at least.
+    fn of<'a>(
+        entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
+        most_bytes: usize,
+    ) -> Self {
+        let mut missing = Self::default();
+        for (number, entry) in entries {
+            let bytes = missing.bytes.saturating_add(entry.row.size as usize);
+            if bytes > most_bytes && !missing.numbers.is_empty() {
+                break;
+            }
+            missing.bytes = bytes;
+            missing.numbers.push(number);
+            missing.known.push(known_of(number, entry));
+            missing.rest_on = missing.rest_on.max(entry.rests_on);
+        }
+        missing
+    }
+}
 
 impl Queue {
     /// Asks for more messages if the window runs low.
@@ -103,9 +137,9 @@ impl Queue {
         let first = first
             .take(most)
             .filter(|(number, entry)| !is_asked(*number) && !bodies.is_resident(entry.body));
-        let numbers = numbers_of(first, most_bytes(FETCH_SHARE, cx));
-        self.sub_mut(subqueue).ahead.waited_for(&numbers);
-        self.ask_for_bodies(subqueue, numbers, false, cx);
+        let missing = Missing::of(first, most_bytes(FETCH_SHARE, cx));
+        self.sub_mut(subqueue).ahead.waited_for(&missing.numbers);
+        self.ask_for_bodies(subqueue, missing, false, cx);
     }
 
     /// Asks for the bodies behind those that were asked for, if it is time when `handed_out` is.
@@ -129,42 +163,36 @@ impl Queue {
         let missing = next
             .take(LOOK * most)
             .filter(|(_, entry)| !bodies.is_resident(entry.body));
-        let numbers = numbers_of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
+        let missing = Missing::of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
         let ahead = &mut self.sub_mut(subqueue).ahead;
-        if numbers.is_empty() {
+        if missing.numbers.is_empty() {
             return ahead.rest(handed_out, most);
         }
-        ahead.read_ahead(&numbers, FETCH_MESSAGES);
-        self.ask_for_bodies(subqueue, numbers, true, cx);
+        ahead.read_ahead(&missing.numbers, FETCH_MESSAGES);
+        self.ask_for_bodies(subqueue, missing, true, cx);
     }
 
     fn ask_for_bodies(
         &mut self,
         subqueue: Subqueue,
-        numbers: Vec<SequenceNumber>,
+        missing: Missing,
         ahead: bool,
         cx: &mut Context<'_>,
     ) {
         let place = self.place(subqueue);
-        let window = &self.sub(subqueue).window;
-        let known = |number: &SequenceNumber| Some(known_of(*number, window.get(*number)?));
-        let known: Vec<_> = numbers.iter().filter_map(known).collect();
-        let bytes = known.iter().map(|known| known.row.size as usize).sum();
-        let ahead = ahead.then_some(bytes);
-        let entries = numbers.iter().filter_map(|number| window.get(*number));
-        let after = entries.map(|entry| entry.rests_on).max();
+        let ahead = ahead.then_some(missing.bytes);
         let query = Query::Bodies {
             entity: self.id,
             part: subqueue.part(),
-            known,
+            known: missing.known,
         };
-        let purpose = Purpose::Fetch(place, numbers.clone(), ahead);
-        let read = cx.ask_after(after.unwrap_or_default(), query, purpose);
+        let purpose = Purpose::Fetch(place, missing.numbers.clone(), ahead);
+        let read = cx.ask_after(missing.rest_on, query, purpose);
         if let Some(bytes) = ahead {
             cx.shared.ahead_reads += 1;
             cx.shared.ahead_bytes += bytes;
         }
-        self.sub_mut(subqueue).fetch.begin(read, numbers);
+        self.sub_mut(subqueue).fetch.begin(read, missing.numbers);
     }
 
     /// How many messages the takers would take, within bounds.
@@ -220,6 +248,7 @@ impl Queue {
     ) {
         let entity = self.id;
         let window = &mut self.sub_mut(subqueue).window;
+        let mut taken = 0;
         let rows = rows.into_iter();
         for mut stored in rows.filter(|row| !returned.contains(&row.number)) {
             if let Some(entry) = window.get_mut(stored.number)
@@ -227,7 +256,11 @@ impl Queue {
             {
                 drop(cx.shared.bodies.take(entry.body));
                 entry.body = cx.shared.bodies.put(entity, body);
+                taken += 1;
             }
+        }
+        if taken >= numbers.len() {
+            return;
         }
         let missing: Vec<_> = numbers
             .iter()
@@ -262,23 +295,6 @@ impl Queue {
 /// How many bytes are fetched at once: this part of what bodies may take.
 fn most_bytes(share: usize, cx: &Context<'_>) -> usize {
     FETCH_BYTES.max(cx.shared.settings.body_bytes / share)
-}
-
-/// As many of them as there are within so many bytes, but one at least.
-fn numbers_of<'a>(
-    entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
-    most_bytes: usize,
-) -> Vec<SequenceNumber> {
-    let mut bytes = 0_usize;
-    let mut numbers = Vec::new();
-    for (number, entry) in entries {
-        bytes = bytes.saturating_add(entry.row.size as usize);
-        if bytes > most_bytes && !numbers.is_empty() {
-            break;
-        }
-        numbers.push(number);
-    }
-    numbers
 }
 
 fn later(now: Mono) -> Mono {

@@ -4,7 +4,7 @@
 //! when it was made and released when that commit is durable. A delivery waits only for the commit that it
 //! rests on. A store that has failed releases nothing any more.
 
-use store::{Caller, CommitId, Query, Store, StoreError};
+use store::{Caller, CommitId, Query, Store, StoreError, WriteSet};
 
 use crate::broker::{Broker, Deadline, Effects};
 use crate::command::Command;
@@ -33,6 +33,9 @@ pub struct Shard {
     released: CommitId,
     outbox: Outbox,
     nearly_full: bool,
+    /// For how many writes and outputs there is room from the start of the next turn: as many as the last one
+    /// had, or half of what it was made for.
+    room: (usize, usize),
     /// Of the last turn that deleted a batch, unless the broker knows that it is durable.
     deletion: Option<CommitId>,
     /// Whether the broker is not told of it for now.
@@ -57,6 +60,7 @@ impl Shard {
             store,
             outbox: Outbox::default(),
             nearly_full: false,
+            room: (0, 0),
             deletion: None,
             holds_deletions: false,
         })
@@ -91,8 +95,11 @@ impl Shard {
     }
 
     fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
+        let (writes, outputs) = self.room;
         let mut effects = Effects {
             submitted: self.submitted,
+            writes: WriteSet::with_capacity(writes),
+            outputs: Vec::with_capacity(outputs),
             ..Effects::default()
         };
         self.look_at_room(now, &mut effects);
@@ -107,6 +114,10 @@ impl Shard {
             self.broker.step(now, Command::Tick, &mut effects);
         }
         self.broker.finish_turn(&mut effects);
+        self.room = (
+            effects.writes.as_slice().len().max(writes / 2),
+            effects.outputs.len().max(outputs / 2),
+        );
         effects
     }
 

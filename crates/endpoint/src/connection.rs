@@ -154,6 +154,12 @@ impl Connection {
         &mut self.outbox.output
     }
 
+    /// Bytes that wait in [`output`](Self::output), pending dispositions aside.
+    #[must_use]
+    pub fn unwritten(&self) -> usize {
+        self.outbox.output.len()
+    }
+
     /// Memory for what will be written, see [`Output::lend`].
     pub fn lend(&mut self, memory: &mut BytesMut) {
         self.outbox.output.lend(memory);

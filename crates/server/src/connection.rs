@@ -6,6 +6,7 @@
 //! so a peer that does not read still has its settlements taken in and its time-outs kept; what
 //! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
 
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,11 @@ const READS_PER_ROUND: usize = 4;
 const SLOW_READ: usize = 4 * 1024;
 /// Batches heard in one round.
 const BATCHES_PER_ROUND: usize = 32;
+/// Output is written as soon as there is so much: while it is in the processor's cache, and so that the
+/// peer has something to do meanwhile.
+const WRITTEN_AT: usize = 256 * 1024;
+/// Where a round brought so many commands, room is made for as many in the next.
+const MANY_COMMANDS: usize = 64;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -64,6 +70,8 @@ pub struct Connection<S> {
     said_goodbye: bool,
     /// Bytes that the socket did not take in the last round.
     unwritten: usize,
+    /// So many commands are likely to come of what is read next.
+    expected: usize,
     /// Credentials of the peer that were refused and are counted.
     refused_credentials: u64,
     /// There was something to read for all of the last round.
@@ -101,6 +109,7 @@ impl<S: Stream> Connection<S> {
             house,
             said_goodbye: false,
             unwritten: 0,
+            expected: 0,
             refused_credentials: 0,
             has_more: false,
             input_ended: false,
@@ -237,9 +246,15 @@ impl<S: Stream> Connection<S> {
         }
         paper::lend(&mut self.client);
         let now = self.house.clock.moment();
-        for output in self.heard.drain(..).flatten() {
+        let mut heard = std::mem::take(&mut self.heard);
+        let mut takes_more = self.unwritten == 0;
+        for output in heard.drain(..).flatten() {
             self.client.handle_output(now, output);
+            if takes_more && self.client.unwritten() >= WRITTEN_AT {
+                takes_more = self.write_out();
+            }
         }
+        self.heard = heard;
     }
 
     /// Keeps the share true to what the client has.
@@ -278,6 +293,8 @@ impl<S: Stream> Connection<S> {
                     self.house.counts.received_bytes.add(count as u64);
                     self.breath.took(count as u64);
                     let now = self.house.clock.moment();
+                    let expected = std::mem::take(&mut self.expected);
+                    self.client.commands().reserve(expected);
                     self.client.handle_input(now, self.input.buffer());
                     self.count_refusals();
                 }
@@ -320,6 +337,9 @@ impl<S: Stream> Connection<S> {
             return;
         }
         let commands = std::mem::take(commands);
+        if commands.len() >= MANY_COMMANDS {
+            self.expected = commands.len();
+        }
         let commands = self.staging.pass(commands);
         self.tell(commands).await;
     }
@@ -342,15 +362,22 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Writes what the stream takes.
+    /// Writes what the stream takes, and gives back the memory for it if that was all.
     fn write(&mut self) {
+        if self.write_out() {
+            let output = self.client.output(self.house.clock.moment());
+            paper::take_back(output);
+            output.shrink(0);
+        }
+    }
+
+    /// Writes what the stream takes. Returns whether that was all.
+    fn write_out(&mut self) -> bool {
         let now = self.house.clock.moment();
         loop {
             let output = self.client.output(now);
             self.unwritten = output.len();
             if output.is_empty() {
-                paper::take_back(output);
-                output.shrink(0);
                 break;
             }
             match self.stream.try_write_output(output) {
@@ -358,13 +385,21 @@ impl<S: Stream> Connection<S> {
                     self.house.counts.sent_bytes.add(count as u64);
                     self.client.written();
                 }
-                Err(error) if is_temporary(&error) => return,
-                Err(_) => return self.lose(),
+                Err(error) => {
+                    self.judge(&error);
+                    return false;
+                }
             }
         }
-        if let Err(error) = self.stream.try_flush()
-            && !is_temporary(&error)
-        {
+        if let Err(error) = self.stream.try_flush() {
+            self.judge(&error);
+        }
+        true
+    }
+
+    /// The stream has not taken something: for now, or for good.
+    fn judge(&mut self, error: &io::Error) {
+        if !is_temporary(error) {
             self.lose();
         }
     }

@@ -38,6 +38,8 @@ pub type Ear = mpsc::UnboundedSender<Vec<Output>>;
 struct Listener {
     ear: Ear,
     batch: Vec<Output>,
+    /// How much the last one was: the next will be about as much.
+    last_batch: usize,
 }
 
 /// The newest directory of entities, and word of newer ones.
@@ -209,6 +211,7 @@ impl ShardTask {
                     Listener {
                         ear,
                         batch: Vec::new(),
+                        last_batch: 0,
                     },
                 );
             }
@@ -310,6 +313,7 @@ impl ShardTask {
     fn hand_out(&mut self) {
         let mut addressed = Vec::new();
         let (mut changes, mut rules) = (Vec::new(), Vec::new());
+        let most = self.said.len();
         for output in self.said.drain(..) {
             let output = match output {
                 Output::EntityChanged(change) => {
@@ -328,6 +332,7 @@ impl ShardTask {
             };
             if listener.batch.is_empty() {
                 addressed.push(connection);
+                listener.batch.reserve(listener.last_batch.min(most));
             }
             listener.batch.push(output);
         }
@@ -344,7 +349,9 @@ impl ShardTask {
         }
         for connection in addressed {
             if let Some(listener) = self.listeners.get_mut(&connection) {
-                drop(listener.ear.send(std::mem::take(&mut listener.batch)));
+                let batch = std::mem::take(&mut listener.batch);
+                listener.last_batch = batch.len();
+                drop(listener.ear.send(batch));
             }
         }
     }

@@ -231,6 +231,12 @@ impl Client {
         self.connection.lend(memory);
     }
 
+    /// Bytes that wait in [`output`](Self::output), pending dispositions aside.
+    #[must_use]
+    pub fn unwritten(&self) -> usize {
+        self.connection.unwritten()
+    }
+
     /// Everything taken out of [`output`](Self::output) so far is written: tells the broker what its
     /// deliveries no longer occupy.
     pub fn written(&mut self) {

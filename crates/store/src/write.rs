@@ -93,6 +93,13 @@ pub struct WriteSet {
 }
 
 impl WriteSet {
+    /// An empty set with room for so many writes.
+    #[must_use]
+    pub fn with_capacity(writes: usize) -> Self {
+        let writes = Vec::with_capacity(writes);
+        Self { writes }
+    }
+
     /// Adds one write.
     pub fn push(&mut self, write: Write) {
         self.writes.push(write);
