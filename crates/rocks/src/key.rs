@@ -184,12 +184,17 @@ pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
 /// The key of an entry: its group comes with its length, so that shorter groups come first.
 pub(crate) fn entry(entity: EntityId, index: Index, place: &EntryKey) -> Vec<u8> {
     let mut key = Vec::with_capacity(20 + place.group.len());
+    append_entry(entity, index, place, &mut key);
+    key
+}
+
+/// The same behind what is there.
+pub(crate) fn append_entry(entity: EntityId, index: Index, place: &EntryKey, key: &mut Vec<u8>) {
     key.extend_from_slice(&index_of(entity, index));
     let len = u16::try_from(place.group.len()).expect("a group is shorter than its bound");
     key.extend_from_slice(&len.to_be_bytes());
     key.extend_from_slice(&place.group);
     key.extend_from_slice(&place.number.0.to_be_bytes());
-    key
 }
 
 /// What the keys of all entries of an index begin with.

@@ -3,12 +3,14 @@
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
-//! them. Every other family keeps its order, but of several heads of one entity only the last is
+//! them. Entries come in the order of their keys too, each with what is done to it last (`entries.rs`). What
+//! else there is keeps its order, but of several heads of one entity only the last is
 //! written, and so it is with counts of copies. A message that is sent and settled within the group
 //! is not written at all. Bodies are in the journal already; what is put for one is its place, and
 //! mostly in the row that came with it (`beside.rs`).
 
 mod beside;
+mod entries;
 mod put;
 mod remove;
 
@@ -25,6 +27,7 @@ use crate::removal::Removals;
 use crate::settled::Settled;
 use crate::shares::Shares;
 use beside::Placed;
+use entries::Entries;
 
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
@@ -83,6 +86,7 @@ impl Merger {
             rows: Vec::new(),
             bodies: Vec::new(),
             heads: BTreeMap::new(),
+            entries: Entries::default(),
             removed_entities: Vec::new(),
             give_back: Vec::new(),
         };
@@ -95,6 +99,7 @@ impl Merger {
         merge.part(database)?;
         merge.put_rows(database)?;
         merge.put_bodies();
+        merge.write_entries();
         merge.put_heads();
         merge
             .merger
@@ -160,6 +165,7 @@ struct Merge<'a> {
     rows: Vec<(RowKey, &'a MessageRow)>,
     bodies: Vec<Placed>,
     heads: BTreeMap<EntityId, &'a Head>,
+    entries: Entries<'a>,
     removed_entities: Vec<EntityId>,
     give_back: Vec<GiveBack>,
 }

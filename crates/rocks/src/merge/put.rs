@@ -76,13 +76,9 @@ impl<'a> Merge<'a> {
                 index,
                 key,
                 value,
-            } => {
-                self.batch
-                    .put_cf(state, key::entry(*entity, *index, key), value);
-            }
+            } => self.entries.add(*entity, *index, key, Some(value)),
             Write::RemoveEntry { entity, index, key } => {
-                self.batch
-                    .delete_cf(state, key::entry(*entity, *index, key));
+                self.entries.add(*entity, *index, key, None);
             }
             // Known from the survey, done at the end.
             Write::RemoveMessage { .. }

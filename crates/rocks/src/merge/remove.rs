@@ -91,8 +91,6 @@ impl Merge<'_> {
             .delete_cf(state, key::of_entity(Kind::Head, entity));
         let (from, until) = key::expiries_of(entity);
         self.batch.delete_range_cf(state, from, until);
-        let (from, until) = key::entries_of(entity);
-        self.batch.delete_range_cf(state, from, until);
         for kind in [Kind::DeliveryCount, Kind::Patch] {
             let (from, until) = key::of_numbers(kind, entity);
             self.batch.delete_range_cf(state, from, until);
@@ -118,6 +116,8 @@ impl Merge<'_> {
             };
             self.batch
                 .delete_range_cf(self.families.body, body(entity), body(next));
+            let (from, until) = key::entries_of(entity);
+            self.batch.delete_range_cf(self.families.state, from, until);
             for kind in [Kind::LargeBody, Kind::Share] {
                 let (from, until) = key::of_numbers(kind, entity);
                 self.batch.delete_range_cf(self.families.state, from, until);
