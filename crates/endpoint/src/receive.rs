@@ -19,9 +19,9 @@ use crate::receiver::{OVERHEAD, Partial, Receiver};
 use crate::session::{self, Session};
 
 /// A delivery of which so much has come is a large one.
-const LARGE: usize = 4 << 20;
+const LARGE: usize = 1 << 20;
 /// So many times what has come is set aside for a large delivery. It is memory only once it is used.
-const GROWTH: usize = 32;
+const GROWTH: usize = 128;
 /// Frames that may still come for a link after our detach.
 const MAX_DROPPED: u32 = 65_536;
 

@@ -16,7 +16,7 @@ use super::process::as_f64;
 use super::sender::{Plan, Sender};
 use super::site;
 use super::slow::Slow;
-use super::{Scale, memory};
+use super::{Scale, bodies, memory, traffic};
 
 /// The longest a disturbance may take.
 pub const PATIENCE: Duration = Duration::from_secs(300);
@@ -41,11 +41,12 @@ pub struct Scene {
 pub type Disturbance = fn(&Scene) -> Result<f64>;
 
 /// All of them, by name.
-pub const DISTURBANCES: [(&str, Disturbance); 4] = [
+pub const DISTURBANCES: [(&str, Disturbance); 5] = [
     ("a queue with a slow receiver", slow),
     ("a connection that never reads", unread),
     ("a purge", purge),
     ("messages of 100 MiB", giants),
+    ("as many bytes over a bare socket", bare),
 ];
 
 /// A queue grows while its receiver keeps a thousand locked and completes ten a second.
@@ -93,6 +94,12 @@ fn giants(scene: &Scene) -> Result<f64> {
     drive::open(&mut clients)?;
     scene.begin()?;
     scene.work(&mut clients)
+}
+
+/// What the machine does for such messages, without the broker.
+fn bare(scene: &Scene) -> Result<f64> {
+    scene.begin()?;
+    traffic::send(&bodies::block(), Duration::from_secs(scene.scale.seconds))
 }
 
 impl Scene {

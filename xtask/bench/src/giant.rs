@@ -15,7 +15,7 @@ use super::task::{Tally, Task};
 /// A message's bytes: 100 MiB, which no entity lets be more, less what stands before the body.
 pub const BODY: usize = (100 << 20) - 1_024;
 /// One piece of a body.
-const PIECE: usize = 4 << 20;
+pub const PIECE: usize = 4 << 20;
 
 /// A sending link and what became of its messages.
 pub struct Giant {

@@ -49,6 +49,7 @@ mod taker;
 mod task;
 mod throughput;
 mod topics;
+mod traffic;
 mod transactor;
 mod watcher;
 mod wide;

@@ -52,7 +52,9 @@ impl<'a> Entries<'a> {
     /// Each entry with what is done to it last. Only after [`sort`](Self::sort).
     fn outcomes(&self) -> impl Iterator<Item = (&[u8], Option<&'a Bytes>)> {
         let key = |change: &Change<'_>| &self.keys[change.key.0..change.key.1];
-        let runs = self.changes.chunk_by(move |one, other| key(one) == key(other));
+        let runs = self
+            .changes
+            .chunk_by(move |one, other| key(one) == key(other));
         runs.filter_map(move |run| run.last().map(|last| (key(last), last.value)))
     }
 }
