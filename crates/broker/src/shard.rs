@@ -14,6 +14,9 @@ use crate::output::Output;
 use crate::settings::BrokerSettings;
 use crate::time::Now;
 
+/// For more writes or outputs there is no room at the start of a turn, since write sets are kept for a while.
+const MOST_ROOM: usize = 4_096;
+
 /// A read to be made off the shard; its rows come back as `Command::Loaded`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
@@ -114,9 +117,10 @@ impl Shard {
             self.broker.step(now, Command::Tick, &mut effects);
         }
         self.broker.finish_turn(&mut effects);
+        let room = |had: usize, before: usize| had.max(before / 2).min(MOST_ROOM);
         self.room = (
-            effects.writes.as_slice().len().max(writes / 2),
-            effects.outputs.len().max(outputs / 2),
+            room(effects.writes.as_slice().len(), writes),
+            room(effects.outputs.len(), outputs),
         );
         effects
     }

@@ -18,9 +18,10 @@ use crate::link::{End, Stage};
 use crate::receiver::{OVERHEAD, Partial, Receiver};
 use crate::session::{self, Session};
 
-/// A delivery of which so much has come is a large one.
+/// A delivery of which so much has come is a large one. Nobody gets there who has not shown a right.
 const LARGE: usize = 1 << 20;
-/// So many times what has come is set aside for a large delivery. It is memory only once it is used.
+/// So many times what has come is set aside for a large delivery, though no more than its link takes. It is
+/// memory only once it is used: what is bounded in memory is bounded to so many times that in addresses.
 const GROWTH: usize = 128;
 /// Frames that may still come for a link after our detach.
 const MAX_DROPPED: u32 = 65_536;

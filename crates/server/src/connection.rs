@@ -2,7 +2,8 @@
 //!
 //! Each round waits for something to happen, then hears what the broker says, reads what is there,
 //! sends the shard all commands as one batch (large messages and what is said after them wait for
-//! the store, see [`staging`](crate::staging)) and writes what can be written. Writing never waits,
+//! the store, see [`staging`](crate::staging)) and writes what can be written; where there is much of
+//! that already while it hears. Writing never waits,
 //! so a peer that does not read still has its settlements taken in and its time-outs kept; what
 //! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
 
@@ -37,8 +38,9 @@ const BATCHES_PER_ROUND: usize = 32;
 /// Output is written as soon as there is so much: while it is in the processor's cache, and so that the
 /// peer has something to do meanwhile.
 const WRITTEN_AT: usize = 256 * 1024;
-/// Where a round brought so many commands, room is made for as many in the next.
+/// Where a round brought so many commands, room is made for as many in the next, up to a bound.
 const MANY_COMMANDS: usize = 64;
+const MOST_EXPECTED: usize = 4_096;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -68,7 +70,7 @@ pub struct Connection<S> {
     limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
     said_goodbye: bool,
-    /// Bytes that the socket did not take in the last round.
+    /// Bytes that the socket did not take when it was last written to.
     unwritten: usize,
     /// So many commands are likely to come of what is read next.
     expected: usize,
@@ -251,7 +253,8 @@ impl<S: Stream> Connection<S> {
         for output in heard.drain(..).flatten() {
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {
-                takes_more = self.write_out();
+                // A peer that is gone is noticed once what it had sent is read.
+                takes_more = matches!(self.write_out(), Ok(true));
             }
         }
         self.heard = heard;
@@ -323,7 +326,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Counts the errors that the peer is about to be told.
+    /// Counts the errors that the peer is being told.
     fn count_told(&mut self) {
         for ((scope, condition), count) in self.client.take_told() {
             self.house.counts.told.of(scope, &condition).add(count);
@@ -332,13 +335,12 @@ impl<S: Stream> Connection<S> {
 
     /// Sends the shard what there is to decide. Waits only while the shard has more to do than it can.
     async fn submit(&mut self) {
-        let commands = self.client.commands();
+        let commands = std::mem::take(self.client.commands());
         if commands.is_empty() {
             return;
         }
-        let commands = std::mem::take(commands);
         if commands.len() >= MANY_COMMANDS {
-            self.expected = commands.len();
+            self.expected = commands.len().min(MOST_EXPECTED);
         }
         let commands = self.staging.pass(commands);
         self.tell(commands).await;
@@ -364,15 +366,22 @@ impl<S: Stream> Connection<S> {
 
     /// Writes what the stream takes, and gives back the memory for it if that was all.
     fn write(&mut self) {
-        if self.write_out() {
-            let output = self.client.output(self.house.clock.moment());
-            paper::take_back(output);
-            output.shrink(0);
+        match self.write_out() {
+            Ok(true) => {
+                let output = self.client.output(self.house.clock.moment());
+                paper::take_back(output);
+                output.shrink(0);
+            }
+            Ok(false) => {}
+            Err(_) => self.lose(),
         }
     }
 
-    /// Writes what the stream takes. Returns whether that was all.
-    fn write_out(&mut self) -> bool {
+    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of it.
+    ///
+    /// # Errors
+    /// When the stream will not take any more.
+    fn write_out(&mut self) -> io::Result<bool> {
         let now = self.house.clock.moment();
         loop {
             let output = self.client.output(now);
@@ -385,22 +394,13 @@ impl<S: Stream> Connection<S> {
                     self.house.counts.sent_bytes.add(count as u64);
                     self.client.written();
                 }
-                Err(error) => {
-                    self.judge(&error);
-                    return false;
-                }
+                Err(error) if is_temporary(&error) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
-        if let Err(error) = self.stream.try_flush() {
-            self.judge(&error);
-        }
-        true
-    }
-
-    /// The stream has not taken something: for now, or for good.
-    fn judge(&mut self, error: &io::Error) {
-        if !is_temporary(error) {
-            self.lose();
+        match self.stream.try_flush() {
+            Err(error) if !is_temporary(&error) => Err(error),
+            _ => Ok(true),
         }
     }
 

@@ -313,7 +313,8 @@ impl ShardTask {
     fn hand_out(&mut self) {
         let mut addressed = Vec::new();
         let (mut changes, mut rules) = (Vec::new(), Vec::new());
-        let most = self.said.len();
+        // For all of them together: each may have been the only one before.
+        let mut room = self.said.len();
         for output in self.said.drain(..) {
             let output = match output {
                 Output::EntityChanged(change) => {
@@ -332,7 +333,9 @@ impl ShardTask {
             };
             if listener.batch.is_empty() {
                 addressed.push(connection);
-                listener.batch.reserve(listener.last_batch.min(most));
+                let likely = listener.last_batch.min(room);
+                room -= likely;
+                listener.batch.reserve(likely);
             }
             listener.batch.push(output);
         }

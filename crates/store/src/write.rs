@@ -16,6 +16,7 @@ pub enum Write {
     /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose home it is,
     /// shared or not: no row elsewhere may point to one. Nothing is known of the bodies that its rows share
     /// with others; an entity that goes alone releases them beforehand, in as many sets as that takes.
+    /// Nothing is written for that entity afterwards.
     RemoveEntity(EntityId),
     /// Of several heads of one entity in a group of sets only the last needs to be written.
     PutHead { entity: EntityId, head: Head },

@@ -1,9 +1,12 @@
-//! What a group makes of entries, in the order of their keys.
+//! What a group makes of entries, one index of an entity after the other.
 //!
-//! Ids that are remembered come in random order, between entries of other indexes: each would be a search of
-//! its own from the top of a memtable, through memory that no cache holds. In order the next place is near the
-//! last one, and where a time is what is counted it is right behind it. What a group does to one entry comes to
-//! what it does last.
+//! Ids that are remembered come in random order: each would be a search of its own from the top of a memtable,
+//! through memory that no cache holds. So where keys are in no order they are sorted, and the next place is
+//! near the last one; what a group does to one entry comes to what it does last then. Most indexes come in
+//! order, or in a few runs of it, as numbers and times do, and stay as they come: apart from the others each
+//! place is right behind the one before.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use store::{EntityId, EntryKey, Index};
@@ -11,15 +14,23 @@ use store::{EntityId, EntryKey, Index};
 use super::Merge;
 use crate::key;
 
+/// Keys are in no order if more than one in so many is less than the one before.
+const IN_A_RUN: usize = 4;
+
 /// The entries that a group puts and removes.
 #[derive(Default)]
-pub(super) struct Entries<'a> {
+pub(super) struct Entries<'a>(BTreeMap<(EntityId, Index), Changes<'a>>);
+
+/// What becomes of entries of one index.
+#[derive(Default)]
+struct Changes<'a> {
     /// All keys, one behind the other.
     keys: Vec<u8>,
     changes: Vec<Change<'a>>,
 }
 
 /// What becomes of one entry.
+#[derive(Clone, Copy)]
 struct Change<'a> {
     /// Where its key begins, and where it ends.
     key: (usize, usize),
@@ -36,38 +47,55 @@ impl<'a> Entries<'a> {
         place: &EntryKey,
         value: Option<&'a Bytes>,
     ) {
-        let start = self.keys.len();
-        key::append_entry(entity, index, place, &mut self.keys);
-        let key = (start, self.keys.len());
-        self.changes.push(Change { key, value });
+        let Changes { keys, changes } = self.0.entry((entity, index)).or_default();
+        let start = keys.len();
+        key::append_entry(entity, index, place, keys);
+        let key = (start, keys.len());
+        changes.push(Change { key, value });
+    }
+}
+
+impl<'a> Changes<'a> {
+    fn key(&self, change: &Change<'a>) -> &[u8] {
+        &self.keys[change.key.0..change.key.1]
     }
 
+    /// What is to be written, one after the other.
+    fn outcomes(&mut self) -> impl Iterator<Item = (&[u8], Option<&'a Bytes>)> {
+        if self.is_in_no_order() {
+            self.sort();
+        }
+        self.changes
+            .iter()
+            .map(|change| (self.key(change), change.value))
+    }
+
+    fn is_in_no_order(&self) -> bool {
+        let neighbours = self.changes.windows(2);
+        let descents = neighbours.filter(|two| self.key(&two[1]) < self.key(&two[0]));
+        descents.count() * IN_A_RUN > self.changes.len()
+    }
+
+    /// In order, and of what is done to one entry only the last.
     fn sort(&mut self) {
         let Self { keys, changes } = self;
-        let key = |change: &Change<'_>| &keys[change.key.0..change.key.1];
-        // Stable, so that what is done to one entry stays in order.
+        let key = |change: &Change<'a>| &keys[change.key.0..change.key.1];
+        // The last first, since the first of several stays.
+        changes.reverse();
         changes.sort_by(|one, other| key(one).cmp(key(other)));
-    }
-
-    /// Each entry with what is done to it last. Only after [`sort`](Self::sort).
-    fn outcomes(&self) -> impl Iterator<Item = (&[u8], Option<&'a Bytes>)> {
-        let key = |change: &Change<'_>| &self.keys[change.key.0..change.key.1];
-        let runs = self
-            .changes
-            .chunk_by(move |one, other| key(one) == key(other));
-        runs.filter_map(move |run| run.last().map(|last| (key(last), last.value)))
+        changes.dedup_by(|next, first| key(next) == key(first));
     }
 }
 
 impl Merge<'_> {
     pub fn write_entries(&mut self) {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.sort();
         let state = self.families.state;
-        for (key, value) in entries.outcomes() {
-            match value {
-                Some(value) => self.batch.put_cf(state, key, value),
-                None => self.batch.delete_cf(state, key),
+        for mut changes in std::mem::take(&mut self.entries.0).into_values() {
+            for (key, value) in changes.outcomes() {
+                match value {
+                    Some(value) => self.batch.put_cf(state, key, value),
+                    None => self.batch.delete_cf(state, key),
+                }
             }
         }
     }
@@ -79,37 +107,79 @@ mod tests {
 
     use super::*;
 
+    type Done<'a> = (&'static str, Option<&'a Bytes>);
+
+    fn place(group: &'static str) -> EntryKey {
+        EntryKey::new(Bytes::from(group), SequenceNumber(0))
+    }
+
+    /// What comes of it in one index.
+    fn outcomes<'a>(done: &[Done<'a>]) -> Vec<(EntryKey, Option<&'a Bytes>)> {
+        let mut entries = Entries::default();
+        for (group, value) in done {
+            entries.add(EntityId(1), Index::Session, &place(group), *value);
+        }
+        let mut changes = entries.0.into_values().next().expect("there is an entry");
+        let outcomes = changes.outcomes();
+        let parsed = |key| key::parse_entry(key).expect("it is an entry's").2;
+        outcomes.map(|(key, value)| (parsed(key), value)).collect()
+    }
+
+    fn places<'a>(expected: &[Done<'a>]) -> Vec<(EntryKey, Option<&'a Bytes>)> {
+        let expected = expected.iter();
+        expected
+            .map(|(group, value)| (place(group), *value))
+            .collect()
+    }
+
     #[test]
-    fn entries_come_in_order_and_each_with_what_was_done_to_it_last() {
-        let place = |group: &'static str| EntryKey::new(Bytes::from(group), SequenceNumber(0));
+    fn what_is_in_no_order_is_sorted_and_the_last_that_is_done_to_an_entry_counts() {
         let (one, two) = (Bytes::from("one"), Bytes::from("two"));
         let done = [
             ("d", Some(&one)),
             ("b", Some(&one)),
             ("a", Some(&one)),
             ("b", None),
-            ("c", None),
             ("a", Some(&two)),
+            ("c", None),
+            ("b", None),
+            ("a", None),
             ("c", Some(&two)),
         ];
-        let mut entries = Entries::default();
-        for (group, value) in done {
-            entries.add(EntityId(1), Index::Session, &place(group), value);
-        }
-        entries.add(EntityId(1), Index::Schedule, &place("z"), None);
-        entries.sort();
-        let outcomes: Vec<_> = entries
-            .outcomes()
-            .map(|(key, value)| (key::parse_entry(key), value))
-            .collect();
-        let outcome = |index, group, value| (Some((EntityId(1), index, place(group))), value);
         let expected = [
-            outcome(Index::Schedule, "z", None),
-            outcome(Index::Session, "a", Some(&two)),
-            outcome(Index::Session, "b", None),
-            outcome(Index::Session, "c", Some(&two)),
-            outcome(Index::Session, "d", Some(&one)),
+            ("a", None),
+            ("b", None),
+            ("c", Some(&two)),
+            ("d", Some(&one)),
         ];
-        assert_eq!(outcomes, expected);
+        assert_eq!(outcomes(&done), places(&expected));
+    }
+
+    #[test]
+    fn what_comes_in_runs_stays_as_it_comes() {
+        let one = Bytes::from("one");
+        let puts = ["c", "d", "e", "f", "g"].map(|group| (group, Some(&one)));
+        let removals = ["a", "b", "c", "d"].map(|group| (group, None));
+        let done = [&puts[..], &removals[..]].concat();
+        assert_eq!(outcomes(&done), places(&done));
+    }
+
+    #[test]
+    fn each_index_is_by_itself() {
+        let one = Bytes::from("one");
+        let mut entries = Entries::default();
+        for (index, group) in [
+            (Index::Session, "b"),
+            (Index::Schedule, "z"),
+            (Index::Session, "c"),
+        ] {
+            entries.add(EntityId(1), index, &place(group), Some(&one));
+        }
+        let counts: Vec<_> = entries
+            .0
+            .iter()
+            .map(|(which, changes)| (which.1, changes.changes.len()))
+            .collect();
+        assert_eq!(counts, [(Index::Schedule, 1), (Index::Session, 2)]);
     }
 }
