@@ -99,7 +99,7 @@ fn giants(scene: &Scene) -> Result<f64> {
 /// What the machine does for such messages, without the broker.
 fn bare(scene: &Scene) -> Result<f64> {
     scene.begin()?;
-    traffic::send(&bodies::block(), Duration::from_secs(scene.scale.seconds))
+    traffic::send(bodies::block(), Duration::from_secs(scene.scale.seconds))
 }
 
 impl Scene {

@@ -73,9 +73,9 @@ mod tests {
     #[test]
     fn whole_messages_are_sent_read_and_answered() {
         for (duration, sent) in [(Duration::ZERO, false), (Duration::from_nanos(1), true)] {
-            let rate = send(&bodies::block(), duration).expect("a loopback socket works");
+            let rate = send(bodies::block(), duration).expect("a loopback socket works");
             assert_eq!(rate > 0.0, sent, "{rate} a second");
         }
-        assert_eq!(message(&bodies::block()).len(), BODY);
+        assert_eq!(message(bodies::block()).len(), BODY);
     }
 }
