@@ -181,6 +181,9 @@ pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
         .then_some((EntityId(entity), parse_part(*part)?, block))
 }
 
+/// The longest group that a key has room for, far above what is kept.
+pub(crate) const LONGEST_GROUP: usize = u16::MAX as usize;
+
 /// The key of an entry: its group comes with its length, so that shorter groups come first.
 pub(crate) fn entry(entity: EntityId, index: Index, place: &EntryKey) -> Vec<u8> {
     let mut key = Vec::with_capacity(20 + place.group.len());

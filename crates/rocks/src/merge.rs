@@ -3,10 +3,9 @@
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
-//! them. Entries come index by index, in the order of their keys where they are in none (`entries.rs`). What
-//! else there is keeps its order, but of several heads of one entity only the last is
-//! written, and so it is with counts of copies. A message that is sent and settled within the group
-//! is not written at all. Bodies are in the journal already; what is put for one is its place, and
+//! them. Entries come index by index, sorted where their keys are in no order (`entries.rs`). What else
+//! there is keeps its order, but of several heads of one entity only the last is written, and so it is
+//! with counts of copies. A message that is sent and settled within the group is not written at all. Bodies are in the journal already; what is put for one is its place, and
 //! mostly in the row that came with it (`beside.rs`).
 
 mod beside;

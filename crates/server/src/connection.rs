@@ -3,9 +3,9 @@
 //! Each round waits for something to happen, then hears what the broker says, reads what is there,
 //! sends the shard all commands as one batch (large messages and what is said after them wait for
 //! the store, see [`staging`](crate::staging)) and writes what can be written; where there is much of
-//! that already while it hears. Writing never waits,
-//! so a peer that does not read still has its settlements taken in and its time-outs kept; what
-//! may pile up for it is bounded by the broker's outlet and by the limits that pause reading.
+//! that already while it hears. Writing never waits, so a peer that does not read still has its settlements
+//! taken in and its time-outs kept; what may pile up for it is bounded by the broker's outlet and by the
+//! limits that pause reading. That a peer is gone counts once what it had sent is read.
 
 use std::io;
 use std::pin::{Pin, pin};

@@ -152,7 +152,9 @@ impl Decoder<'_> {
 
     fn entry(&mut self, tag: u8, entity: EntityId, number: SequenceNumber) -> Option<Write> {
         let index = *Index::ALL.get(usize::from(self.fields.u8()?))?;
-        let key = EntryKey::new(Bytes::copy_from_slice(self.bytes()?), number);
+        // The key that it will have in the index has no room for more.
+        let group = Some(self.bytes()?).filter(|group| group.len() <= key::LONGEST_GROUP)?;
+        let key = EntryKey::new(Bytes::copy_from_slice(group), number);
         if tag == tag::REMOVE_ENTRY {
             return Some(Write::RemoveEntry { entity, index, key });
         }

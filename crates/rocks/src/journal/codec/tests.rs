@@ -13,6 +13,7 @@ use super::*;
 use crate::chunk;
 use crate::journal::place::{self, Place};
 use crate::journal::staged::{Claims, STAGED_FROM, Staged};
+use crate::key;
 
 const ENTITY: EntityId = EntityId(3);
 const NUMBER: SequenceNumber = SequenceNumber(4);
@@ -115,6 +116,19 @@ fn every_write_comes_back() {
     let decoded = decode(&encoded(&writes, None), 1, 1_000).expect("ours");
     assert_eq!(decoded.set.into_vec(), writes);
     assert!(decoded.moves.is_empty() && decoded.bodies.is_empty());
+}
+
+#[test]
+fn a_group_that_no_key_has_room_for_is_refused() {
+    let put = |length: usize| Write::PutEntry {
+        entity: ENTITY,
+        index: Index::Session,
+        key: EntryKey::new(vec![b'g'; length], NUMBER),
+        value: Bytes::from_static(b"value"),
+    };
+    let longest = key::LONGEST_GROUP;
+    assert!(decode(&encoded(&[put(longest)], None), 1, 1_000).is_some());
+    assert!(decode(&encoded(&[put(longest + 1)], None), 1, 1_000).is_none());
 }
 
 #[test]
