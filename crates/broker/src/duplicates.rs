@@ -1,23 +1,22 @@
 //! Duplicates: a message whose id was accepted within the window is accepted again and dropped.
 //!
-//! Every accepted id is on disk, found by its hash and by its time; in memory are the latest ones,
-//! exactly, and a filter about all of them. What the filter has never seen is new. For the rest
-//! the store is asked, and that send and those behind it wait, so that order is kept; an id in two
+//! Every accepted id is on disk, found by its hash within the era in which it was accepted; in memory are the
+//! latest ones, exactly, and a filter about all of them. What the filter has never seen is new. For the
+//! rest the store is asked, and that send and those behind it wait, so that order is kept; an id in two
 //! of them is decided by what was accepted first. Memory: 2 bytes an id, however many there are
 //! up to 16 million; beyond that, and until the filter is filled after a restart, every id that is
-//! not among the latest is looked up. (Entities contract 19)
+//! not among the latest is looked up, in each era. (Entities contract 19)
 
+mod eras;
 mod filter;
+mod id;
 mod inquiry;
 mod load;
 mod recent;
-mod sweep;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bytes::Bytes;
-use sha2::{Digest, Sha256};
-use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
+use store::{Entry, EntryKey, Head, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::command::Incoming;
 use crate::id::{ReadId, RequestId, TransactionId};
@@ -27,80 +26,14 @@ use crate::read::Purpose;
 use crate::shared::Context;
 use crate::time::Wall;
 use filter::Filter;
+use id::Acceptance;
+pub(crate) use id::IdHash;
 pub(crate) use inquiry::Inquiry;
 use load::Load;
 use recent::Recent;
-use sweep::Sweep;
 
 /// Ids that are known exactly when nobody waits.
 const RECENT: usize = 4_096;
-
-/// What a message id is known by: half of its SHA-256, so that nobody can make two that collide.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct IdHash([u8; 16]);
-
-impl IdHash {
-    /// The hash of a message's id, if it has one.
-    pub(crate) fn of(message: &Incoming) -> Option<Self> {
-        message.message_id.as_ref().map(|id| Self::of_id(id))
-    }
-
-    /// The hash of an encoded id.
-    pub(crate) fn of_id(id: &[u8]) -> Self {
-        let digest: [u8; 32] = Sha256::digest(id).into();
-        Self(*digest.first_chunk().expect("32 bytes begin with 16"))
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        Some(Self(bytes.try_into().ok()?))
-    }
-
-    fn group(self) -> Bytes {
-        Bytes::copy_from_slice(&self.0)
-    }
-
-    fn key(self) -> EntryKey {
-        EntryKey::new(self.group(), SequenceNumber(0))
-    }
-
-    /// Two independent numbers for the filter.
-    fn halves(self) -> (u64, u64) {
-        let whole = u128::from_be_bytes(self.0);
-        let low = u64::try_from(whole & u128::from(u64::MAX)).expect("64 bits are left");
-        let high = u64::try_from(whole >> 64).expect("64 bits are left");
-        (high, low)
-    }
-}
-
-/// When an id was accepted, and with which message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Acceptance {
-    at: Wall,
-    number: SequenceNumber,
-}
-
-impl Acceptance {
-    /// As the entry of an id keeps it.
-    fn encode(self) -> Bytes {
-        let mut value = [0; 16];
-        value[..8].copy_from_slice(&self.at.0.to_be_bytes());
-        value[8..].copy_from_slice(&self.number.0.to_be_bytes());
-        Bytes::copy_from_slice(&value)
-    }
-
-    fn decode(value: &[u8]) -> Option<Self> {
-        let (at, number) = value.split_first_chunk()?;
-        Some(Self {
-            at: Wall(u64::from_be_bytes(*at)),
-            number: SequenceNumber(u64::from_be_bytes(number.try_into().ok()?)),
-        })
-    }
-
-    /// Where the same acceptance stands in the order of time.
-    fn time_key(self) -> EntryKey {
-        EntryKey::by_u64(self.at.0, self.number)
-    }
-}
 
 /// What the store knows of the ids that were looked up.
 type Answers = BTreeMap<IdHash, Acceptance>;
@@ -156,7 +89,8 @@ pub(crate) struct Duplicates {
     recent: Recent,
     filter: Filter,
     load: Load,
-    sweep: Sweep,
+    /// Nothing was accepted after this moment.
+    newest: Wall,
     waiting: VecDeque<Waiting>,
     /// Lookups for messages that are to be forwarded here, and how many ids had been accepted then.
     lookups: BTreeMap<ReadId, u64>,
@@ -165,6 +99,14 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
+    /// What is known of the history of an entity with this head before it is looked at.
+    pub(crate) fn new(head: &Head) -> Self {
+        Self {
+            newest: Wall(head.last_enqueued_ms),
+            ..Self::default()
+        }
+    }
+
     /// Whether memory alone tells if the id is known.
     fn is_decided(&self, id: IdHash) -> bool {
         self.recent.get(id).is_some() || self.load.is_complete() && !self.filter.may_contain(id)
@@ -175,10 +117,23 @@ impl Duplicates {
         self.recent.gone() <= seen
     }
 
-    fn undecided(&self, ids: &[Option<IdHash>]) -> Vec<EntryKey> {
+    /// Where the store may know of an id that memory does not decide.
+    fn keys(&self, id: IdHash, eras: &[u64]) -> Vec<EntryKey> {
+        if self.load.is_complete() {
+            let spans = self.filter.spans(id);
+            let keys = spans.flat_map(|span| eras::keys_within(eras, span, id));
+            keys.collect::<BTreeSet<_>>().into_iter().collect()
+        } else {
+            let always = Wall(0)..=Wall(u64::MAX);
+            eras::keys_within(eras, always, id).collect()
+        }
+    }
+
+    /// Where the store may know of those that memory does not decide.
+    fn undecided(&self, ids: &[Option<IdHash>], eras: &[u64]) -> Vec<EntryKey> {
         let ids = ids.iter().flatten();
         let undecided = ids.filter(|id| !self.is_decided(**id));
-        undecided.map(|id| id.key()).collect()
+        undecided.flat_map(|id| self.keys(*id, eras)).collect()
     }
 
     /// What memory knows of these ids.
@@ -199,7 +154,7 @@ impl Queue {
     ) {
         self.start_load(cx);
         let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
-        let keys = self.duplicates.undecided(&ids);
+        let keys = self.duplicates.undecided(&ids, &self.head.eras);
         if keys.is_empty() && self.duplicates.waiting.is_empty() {
             return self.admit(request, messages, ids, Answers::new(), cx);
         }
@@ -313,7 +268,7 @@ impl Queue {
         let query = Query::EntryPoints {
             entity: self.id,
             index: Index::DuplicateId,
-            keys: vec![id.key()],
+            keys: self.duplicates.keys(id, &self.head.eras),
         };
         let read = cx.ask(query, purpose);
         let seen = self.duplicates.recent.accepted();
@@ -348,47 +303,38 @@ impl Queue {
     pub(crate) fn remember(
         &mut self,
         id: IdHash,
-        known: &Known,
         at: Wall,
         number: SequenceNumber,
         cx: &mut Context<'_>,
     ) {
-        let (entity, acceptance) = (self.id, Acceptance { at, number });
-        if let Some(before) = self.accepted_before(id, known) {
-            // Its window is over, but it has not been swept yet.
-            let key = before.time_key();
-            let index = Index::DuplicateTime;
-            cx.write(Write::RemoveEntry { entity, index, key });
-        }
+        let acceptance = Acceptance { at, number };
+        let era = self.era_at(at, cx);
         cx.write(Write::PutEntry {
-            entity,
+            entity: self.id,
             index: Index::DuplicateId,
-            key: id.key(),
+            key: eras::key(era, id),
             value: acceptance.encode(),
-        });
-        cx.write(Write::PutEntry {
-            entity,
-            index: Index::DuplicateTime,
-            key: acceptance.time_key(),
-            value: id.group(),
         });
         let duplicates = &mut self.duplicates;
         duplicates.recent.insert(id, acceptance);
         duplicates.filter.insert(id, at);
         duplicates.load.limit(&duplicates.filter);
-        duplicates.sweep.note_accepted(id, acceptance);
+        duplicates.newest = duplicates.newest.max(at);
     }
 }
 
+/// Of each id what was accepted last: an earlier era may know it too.
 fn answers_of(entries: &[Entry]) -> Result<Answers, StoreError> {
-    let answer = |entry: &Entry| {
-        let id = IdHash::parse(&entry.key.group)?;
-        Some((id, Acceptance::decode(&entry.value)?))
-    };
-    let answers = entries
-        .iter()
-        .map(|entry| answer(entry).ok_or_else(damaged));
-    answers.collect()
+    let mut answers = Answers::new();
+    for entry in entries {
+        let id = eras::id_of(&entry.key).ok_or_else(damaged)?;
+        let found = Acceptance::decode(&entry.value).ok_or_else(damaged)?;
+        let answer = answers.entry(id).or_insert(found);
+        if answer.at < found.at {
+            *answer = found;
+        }
+    }
+    Ok(answers)
 }
 
 fn damaged() -> StoreError {

@@ -113,7 +113,7 @@ impl Trouble {
 
 /// What the destination says to a message.
 enum Verdict {
-    Take(Known),
+    Take,
     /// It has had one with this id.
     Duplicate,
     /// The ids' history has to be asked first.
@@ -169,7 +169,7 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
             directory.look_up(place, destination, id, transfer.number, cx)
         }
         (verdict, Some(destination)) => {
-            directory.hand_on(place, destination, transfer, verdict, cx)
+            directory.hand_on(place, destination, transfer, &verdict, cx)
         }
         (_, None) => false,
     }
@@ -182,7 +182,7 @@ impl Directory {
         place: Place,
         destination: EntityId,
         transfer: Transfer,
-        verdict: Verdict,
+        verdict: &Verdict,
         cx: &mut Context<'_>,
     ) -> bool {
         let Some(source) = self.get_mut(place.entity) else {
@@ -193,8 +193,8 @@ impl Directory {
         source.run(cx);
         if let Some(destination) = self.get_mut(destination) {
             match verdict {
-                Verdict::Take(known) => {
-                    destination.arrive(place.subqueue, &from, transfer, &known, cx);
+                Verdict::Take => {
+                    destination.arrive(place.subqueue, &from, transfer, cx);
                 }
                 Verdict::NoSession => {
                     destination.arrive_dead(place.subqueue, &from, transfer, cx);

@@ -95,6 +95,7 @@ impl Queue {
     ) -> Self {
         let mut subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
         let schedule = Schedule::new(window, head.schedule_from);
+        let duplicates = Duplicates::new(&head);
         let sessions = settings.requires_session.then(|| {
             subs[Subqueue::Main as usize] = Sub::new(window, &PartHead::default());
             let unknown = head.part(Part::Active).count > 0;
@@ -113,7 +114,7 @@ impl Queue {
             subs,
             schedule,
             expiry: ExpiryIndex::default(),
-            duplicates: Duplicates::default(),
+            duplicates,
             sessions,
             sweep: None,
             deletions: VecDeque::new(),

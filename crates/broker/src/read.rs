@@ -37,8 +37,6 @@ pub(crate) enum Purpose {
     DuplicateLookup(EntityId),
     /// The history of message ids, for the filter.
     DuplicateLoad(EntityId),
-    /// The oldest of the history.
-    DuplicateSweep(EntityId),
     /// The id of a message that is to be forwarded, asked of its destination.
     TransferLookup(Place, EntityId),
     Session(EntityId, Box<SessionRead>),
@@ -71,7 +69,6 @@ impl Purpose {
             | Self::SweepPatches(entity, _)
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
-            | Self::DuplicateSweep(entity)
             | Self::Transaction(entity, _)
             | Self::Grave(entity)
             | Self::Schedule(entity)
@@ -101,7 +98,6 @@ impl Purpose {
             | Self::SweepPatches(..)
             | Self::DuplicateLookup(_)
             | Self::DuplicateLoad(_)
-            | Self::DuplicateSweep(_)
             | Self::TransferLookup(..)
             | Self::Transaction(..)
             | Self::Grave(_)
@@ -163,7 +159,6 @@ pub(crate) fn loaded(
         Purpose::TransferLookup(..) => {}
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
-        Purpose::DuplicateSweep(_) => queue.history_read(read, entries(found), cx),
         Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
         Purpose::Transaction(..) | Purpose::Grave(_) => {}
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),

@@ -102,7 +102,7 @@ impl Queue {
             let promised = promised.map(|first| plus(first, index));
             let number = self.enqueue(message, enqueued, promised, cx);
             if let Some(id) = id {
-                self.remember(id, known, Wall(enqueued), number, cx);
+                self.remember(id, Wall(enqueued), number, cx);
             }
         }
         (first, duplicates)

@@ -140,6 +140,9 @@ impl Merger {
                 Write::PutBody { body, .. } => bytes += body.len(),
                 Write::PutPatch { patch, .. } => bytes += patch.len(),
                 Write::PutEntry { key, value, .. } => bytes += key.group.len() + value.len(),
+                Write::RemoveEntries { keys, .. } => {
+                    bytes += keys.start.group.len() + keys.end.group.len();
+                }
                 Write::PutHead { .. } => bytes += 4 * WRITE_BYTES,
                 _ => {}
             }

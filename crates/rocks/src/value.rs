@@ -13,8 +13,8 @@ use crate::chunk::PLACE;
 use crate::key::{self, Kind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
-/// their own, with 4 the places of bodies in rows.
-pub(crate) const FORMAT: u32 = 4;
+/// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids.
+pub(crate) const FORMAT: u32 = 5;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {
@@ -31,10 +31,12 @@ mod tag {
 
 /// Where a head goes on with something else than a part.
 mod field {
+    /// Before format 5: ids were remembered from this moment on.
     pub const DUPLICATES_FROM: u8 = 0x81;
     pub const SCHEDULE_FROM: u8 = 0x82;
     pub const SESSION_STATES: u8 = 0x83;
     pub const ACCESSED: u8 = 0x84;
+    pub const ERAS: u8 = 0x85;
 }
 
 /// A short value on the stack.
@@ -176,10 +178,7 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
             encode_part(part, value);
         }
     }
-    if head.duplicates_from_ms != 0 {
-        value.push(field::DUPLICATES_FROM);
-        value.extend_from_slice(&head.duplicates_from_ms.to_be_bytes());
-    }
+    encode_eras(&head.eras, value);
     if head.schedule_from != Head::empty().schedule_from {
         let (due_ms, number) = head.schedule_from;
         value.push(field::SCHEDULE_FROM);
@@ -193,6 +192,15 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
     if head.accessed_ms != 0 {
         value.push(field::ACCESSED);
         value.extend_from_slice(&head.accessed_ms.to_be_bytes());
+    }
+}
+
+/// Always there, since a head without them is of an earlier format.
+fn encode_eras(eras: &[u64], value: &mut Vec<u8>) {
+    let count = u8::try_from(eras.len()).expect("a head has few eras");
+    value.extend_from_slice(&[field::ERAS, count]);
+    for start in eras {
+        value.extend_from_slice(&start.to_be_bytes());
     }
 }
 
@@ -218,9 +226,12 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     let mut head = Head::empty();
     head.next_number = SequenceNumber(fields.u64()?);
     head.last_enqueued_ms = fields.u64()?;
+    // What an earlier format remembers is an era of its own.
+    head.eras = vec![0];
     while !fields.0.is_empty() {
         match fields.u8()? {
-            field::DUPLICATES_FROM => head.duplicates_from_ms = fields.u64()?,
+            field::DUPLICATES_FROM => drop(fields.u64()?),
+            field::ERAS => head.eras = parse_eras(&mut fields)?,
             field::SCHEDULE_FROM => {
                 head.schedule_from = (fields.u64()?, SequenceNumber(fields.u64()?));
             }
@@ -235,6 +246,10 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     is_sound(&head).then_some(head)
 }
 
+fn parse_eras(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
+    (0..fields.u8()?).map(|_| fields.u64()).collect()
+}
+
 fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
     part.count = fields.u64()?;
     part.bytes = fields.u64()?;
@@ -245,9 +260,12 @@ fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
     Some(())
 }
 
-/// What the broker relies on without looking: room for more numbers, and stragglers that ascend.
+/// What the broker relies on without looking: room for more numbers, stragglers that ascend, and few eras that
+/// do too.
 fn is_sound(head: &Head) -> bool {
     head.next_number < SequenceNumber::MAX
+        && head.eras.len() <= Head::MAX_ERAS
+        && head.eras.is_sorted_by(|one, other| one < other)
         && head.parts.iter().all(|part| {
             part.resume < u64::MAX && part.stragglers.is_sorted_by(|one, other| one < other)
         })

@@ -106,7 +106,7 @@ struct Page {
     dated: Vec<(MessageKey, u64)>,
     /// Scheduled messages whose rows or entries were written.
     due: BTreeSet<(EntityId, Due)>,
-    /// Entries of histories that were written, or whose others were.
+    /// Entries of histories that were written.
     history: BTreeSet<EntryPlace>,
     /// Rows of sessions, or their entries, that were written.
     members: BTreeSet<Member>,
@@ -383,6 +383,14 @@ impl Books {
                 ref key,
             } => {
                 self.remove_entry(&(entity, index, key.clone()), page);
+                Ok(())
+            }
+            Write::RemoveEntries {
+                entity,
+                index,
+                ref keys,
+            } => {
+                self.remove_entries(entity, index, keys, page);
                 Ok(())
             }
             // Bodies went first.

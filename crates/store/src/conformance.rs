@@ -63,6 +63,7 @@ pub fn run(harness: &mut impl Harness) {
     entries::entries_stop_at_a_limit_of_number_and_of_bytes(harness);
     entries::entries_are_found_by_name_and_groups_by_their_first(harness);
     entries::entries_survive_and_go_with_their_entity(harness);
+    entries::a_range_of_entries_goes_at_once_and_what_is_put_behind_it_stays(harness);
     commits::the_last_head_of_an_entity_holds(harness);
     commits::definitions_and_expiries_are_recovered(harness);
     commits::a_removed_entity_leaves_nothing_and_its_id_is_remembered(harness);

@@ -21,9 +21,9 @@ pub enum Index {
     Session = 1,
     /// What a client keeps with a session.
     SessionState = 2,
-    /// Message ids that would be duplicates.
+    /// Message ids that would be duplicates, by the era in which they were accepted.
     DuplicateId = 3,
-    /// The same by when they stop being so.
+    /// The same by when they were accepted, as they were kept before there were eras.
     DuplicateTime = 4,
     /// A subscription's rules, by name; all of them are read at a start.
     Rule = 5,

@@ -150,6 +150,11 @@ impl Image {
             Write::RemoveEntry { entity, index, key } => {
                 self.entries.remove(&(*entity, *index, key.clone()));
             }
+            Write::RemoveEntries {
+                entity,
+                index,
+                keys,
+            } => self.remove_entries(*entity, *index, keys),
         }
         Ok(())
     }

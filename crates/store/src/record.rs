@@ -62,8 +62,8 @@ pub struct Head {
     pub next_number: SequenceNumber,
     /// The greatest enqueued time given out, so that it never decreases.
     pub last_enqueued_ms: u64,
-    /// No accepted message id that is still remembered is from before this moment.
-    pub duplicates_from_ms: u64,
+    /// When each era began whose message ids are still remembered, ascending; at most [`Head::MAX_ERAS`].
+    pub eras: Vec<u64>,
     /// Time and number: of what is scheduled nothing comes before this, so a scan starts here.
     pub schedule_from: (u64, SequenceNumber),
     /// What the states of all its sessions take.
@@ -77,6 +77,8 @@ pub struct Head {
 impl Head {
     /// More stragglers than this in one part are not recorded: `resume` stays below them.
     pub const MAX_STRAGGLERS: usize = 16;
+    /// No more eras than this are told apart.
+    pub const MAX_ERAS: usize = 16;
 
     /// An entity without messages.
     #[must_use]
@@ -84,7 +86,7 @@ impl Head {
         Self {
             next_number: SequenceNumber::FIRST,
             last_enqueued_ms: 0,
-            duplicates_from_ms: 0,
+            eras: Vec::new(),
             schedule_from: (0, SequenceNumber(0)),
             session_state_bytes: 0,
             accessed_ms: 0,

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, reason = "the fields are named for what they are")]
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use crate::entry::{EntryKey, Index};
@@ -84,6 +86,13 @@ pub enum Write {
         entity: EntityId,
         index: Index,
         key: EntryKey,
+    },
+    /// Removes those with `start <= key < end` that are there, however many; none if the end comes first.
+    /// Boxed, since it travels among smaller ones and is rare.
+    RemoveEntries {
+        entity: EntityId,
+        index: Index,
+        keys: Box<Range<EntryKey>>,
     },
 }
 

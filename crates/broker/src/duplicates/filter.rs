@@ -5,6 +5,8 @@
 //! segment. A segment goes as a whole when everything in it has been swept from the store, so a
 //! "never seen" can be relied on.
 
+use std::ops::RangeInclusive;
+
 use super::IdHash;
 use crate::time::Wall;
 
@@ -25,7 +27,8 @@ struct Segment {
     blocks: Vec<Block>,
     ids: usize,
     capacity: usize,
-    /// When the latest of its ids was accepted.
+    /// When the first and the latest of its ids were accepted.
+    oldest: Wall,
     newest: Wall,
 }
 
@@ -37,7 +40,15 @@ pub(super) struct Filter {
 impl Filter {
     /// Whether the id may have been inserted; if not, it was not.
     pub(super) fn may_contain(&self, id: IdHash) -> bool {
-        self.segments.iter().any(|segment| segment.may_contain(id))
+        self.spans(id).next().is_some()
+    }
+
+    /// The spans of time in one of which the id was inserted, if it was.
+    pub(super) fn spans(&self, id: IdHash) -> impl Iterator<Item = RangeInclusive<Wall>> {
+        let mask = mask(id);
+        let segments = self.segments.iter();
+        let those = segments.filter(move |segment| segment.may_contain(id, &mask));
+        those.map(|segment| segment.oldest..=segment.newest)
     }
 
     pub(super) fn insert(&mut self, id: IdHash, at: Wall) {
@@ -75,38 +86,44 @@ impl Segment {
             blocks: vec![[0; WORDS_PER_BLOCK]; blocks],
             ids: 0,
             capacity,
+            oldest: Wall(u64::MAX),
             newest: Wall(0),
         }
     }
 
     fn insert(&mut self, id: IdHash, at: Wall) {
-        let (block, mask) = self.place(id);
-        let words = self.blocks[block].iter_mut().zip(mask);
+        let block = self.block(id);
+        let words = self.blocks[block].iter_mut().zip(mask(id));
         words.for_each(|(word, mask)| *word |= mask);
         self.ids += 1;
+        self.oldest = self.oldest.min(at);
         self.newest = self.newest.max(at);
     }
 
-    fn may_contain(&self, id: IdHash) -> bool {
-        let (block, mask) = self.place(id);
-        let mut words = self.blocks[block].iter().zip(mask);
-        words.all(|(word, mask)| word & mask == mask)
+    fn may_contain(&self, id: IdHash, mask: &Block) -> bool {
+        let mut words = self.blocks[self.block(id)].iter().zip(mask);
+        words.all(|(word, mask)| word & mask == *mask)
     }
 
-    /// The id's block, and its bits in there.
-    fn place(&self, id: IdHash) -> (usize, Block) {
-        let (mut bits, which) = id.halves();
+    /// Which block is the id's.
+    fn block(&self, id: IdHash) -> usize {
+        let (_, which) = id.halves();
         let blocks = self.blocks.len() as u64;
-        let block = usize::try_from(which % blocks).expect("below a length");
-        let mut mask = [0; WORDS_PER_BLOCK];
-        for _ in 0..PROBES {
-            let word = usize::try_from(bits >> 61).expect("three bits");
-            mask[word] |= 1 << (bits >> 55 & 63);
-            // Eight probes of nine bits are more than there are: the rest comes round again.
-            bits = bits.rotate_left(9).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        (block, mask)
+        usize::try_from(which % blocks).expect("below a length")
     }
+}
+
+/// The id's bits in its block of whatever segment.
+fn mask(id: IdHash) -> Block {
+    let (mut bits, _) = id.halves();
+    let mut mask = [0; WORDS_PER_BLOCK];
+    for _ in 0..PROBES {
+        let word = usize::try_from(bits >> 61).expect("three bits");
+        mask[word] |= 1 << (bits >> 55 & 63);
+        // Eight probes of nine bits are more than there are: the rest comes round again.
+        bits = bits.rotate_left(9).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    mask
 }
 
 #[cfg(test)]

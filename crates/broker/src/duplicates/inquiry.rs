@@ -71,7 +71,11 @@ impl Queue {
     ) -> Inquiry {
         self.start_load(cx);
         let answers = self.duplicates.known(ids);
-        let keys: BTreeSet<EntryKey> = self.duplicates.undecided(ids).into_iter().collect();
+        let keys: BTreeSet<EntryKey> = self
+            .duplicates
+            .undecided(ids, &self.head.eras)
+            .into_iter()
+            .collect();
         let waiting = (!keys.is_empty()).then(|| {
             let query = Query::EntryPoints {
                 entity: self.id,

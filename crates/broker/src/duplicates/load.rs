@@ -1,14 +1,13 @@
 //! Load: after a restart the filter is filled from the store, piece by piece, once it is needed.
 
-use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
+use store::{Entry, EntryKey, Index, Query, StoreError};
 
 use super::filter::Filter;
-use super::{IdHash, damaged};
+use super::{Acceptance, damaged, eras};
 use crate::id::ReadId;
 use crate::queue::Queue;
 use crate::read::Purpose;
 use crate::shared::Context;
-use crate::time::Wall;
 
 /// Entries of one piece.
 const PIECE: usize = 4_096;
@@ -45,20 +44,19 @@ impl Queue {
         if !matches!(self.duplicates.load, Load::NotStarted) {
             return;
         }
-        if self.head.next_number == SequenceNumber::FIRST {
-            self.duplicates.load = Load::Complete;
-        } else {
-            let from = EntryKey::by_u64(self.head.duplicates_from_ms, SequenceNumber(0));
-            self.load_piece(from, cx);
+        match self.head.eras.first() {
+            None => self.duplicates.load = Load::Complete,
+            Some(first) => self.load_piece(eras::keys_from(*first).start, cx),
         }
     }
 
     fn load_piece(&mut self, from: EntryKey, cx: &mut Context<'_>) {
+        let until = eras::keys_from(0).end;
         let query = Query::Entries {
             entity: self.id,
-            index: Index::DuplicateTime,
+            index: Index::DuplicateId,
             from,
-            until: EntryKey::by_u64(u64::MAX, SequenceNumber::MAX),
+            until,
             limit: PIECE,
             max_bytes: usize::MAX,
         };
@@ -94,9 +92,9 @@ impl Queue {
 /// Adds what was read. Returns where to go on, if there is more.
 fn add(filter: &mut Filter, entries: &[Entry]) -> Result<Option<EntryKey>, StoreError> {
     for entry in entries {
-        let id = IdHash::parse(&entry.value).ok_or_else(damaged)?;
-        let at = entry.key.group_u64().ok_or_else(damaged)?;
-        filter.insert(id, Wall(at));
+        let id = eras::id_of(&entry.key).ok_or_else(damaged)?;
+        let acceptance = Acceptance::decode(&entry.value).ok_or_else(damaged)?;
+        filter.insert(id, acceptance.at);
     }
     let last = entries.last().filter(|_| entries.len() == PIECE);
     Ok(last.map(|entry| EntryKey {

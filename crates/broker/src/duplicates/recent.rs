@@ -3,13 +3,14 @@
 //! Whatever was accepted since a send asked for its lookup stays, since the answer may be older
 //! than that; beyond this the oldest go.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use super::{Acceptance, IdHash};
 
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    ids: BTreeMap<IdHash, Acceptance>,
+    /// Nobody goes through them, so their order does not matter.
+    ids: HashMap<IdHash, Acceptance>,
     order: VecDeque<(IdHash, Acceptance)>,
     /// How many have gone from the front of `order`.
     gone: u64,
@@ -47,7 +48,7 @@ impl Recent {
     }
 
     /// Forgets an id, unless it was accepted again since.
-    pub(super) fn forget(&mut self, id: IdHash, acceptance: Acceptance) {
+    fn forget(&mut self, id: IdHash, acceptance: Acceptance) {
         if self.ids.get(&id) == Some(&acceptance) {
             self.ids.remove(&id);
         }

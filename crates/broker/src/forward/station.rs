@@ -6,7 +6,7 @@ use store::SequenceNumber;
 use super::{Looked, Pump, Transfer, Trouble, Verdict, path_of};
 use crate::bodies::Body;
 use crate::clients::Place;
-use crate::duplicates::{IdHash, Known};
+use crate::duplicates::IdHash;
 use crate::id::{ReadId, Subqueue};
 use crate::kind::Kind;
 use crate::output::SendError;
@@ -153,8 +153,7 @@ impl Queue {
         }
         let detects = self.settings.requires_duplicate_detection;
         let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
-            let fits = Verdict::Take(Known::default());
-            return self.judge_size(transfer, cx).unwrap_or(fits);
+            return self.judge_size(transfer, cx).unwrap_or(Verdict::Take);
         };
         let looked = looked.filter(|looked| {
             let here = looked.destination == self.id;
@@ -164,9 +163,7 @@ impl Queue {
         match known.or_else(|| self.known_at_once(id, cx)) {
             None => Verdict::Ask(id),
             Some(known) if self.duplicate_of(id, &known, cx).is_some() => Verdict::Duplicate,
-            Some(known) => self
-                .judge_size(transfer, cx)
-                .unwrap_or(Verdict::Take(known)),
+            Some(_) => self.judge_size(transfer, cx).unwrap_or(Verdict::Take),
         }
     }
 
@@ -197,14 +194,13 @@ impl Queue {
         from: Subqueue,
         source: &str,
         transfer: Transfer,
-        known: &Known,
         cx: &mut Context<'_>,
     ) {
         let id = transfer.properties.id_hash();
         let number = self.arrive_as(Subqueue::Main, from, source, transfer, None, cx);
         if let Some(id) = id.filter(|_| self.settings.requires_duplicate_detection) {
             let at = Wall(self.head.last_enqueued_ms);
-            self.remember(id, known, at, number, cx);
+            self.remember(id, at, number, cx);
             self.trim_recent(cx);
         }
     }

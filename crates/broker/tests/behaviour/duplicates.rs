@@ -150,7 +150,7 @@ fn sends_that_wait_for_the_store_keep_their_order() {
         expect![[r#"
             0s sent from #1
             2s active 1 dead 0 deferred 0 bytes 1
-            3s asked for 4096 of Active #1..#2, 4096 of DuplicateTime 0s #0..max, DuplicateId [EntryKey { group: b"?\xfc\xabq\xa0\x13Em[\xee=\xd6=2\x16[", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }]
+            3s asked for 4096 of Active #1..#2, 4096 of DuplicateId EntryKey { group: b"\0\0\x01\x8b\xcf\xe5h\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", number: SequenceNumber(0) }..EntryKey { group: b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", number: SequenceNumber(18446744073709551615) }, DuplicateId [EntryKey { group: b"\0\0\x01\x8b\xcf\xe5h\0?\xfc\xabq\xa0\x13Em[\xee=\xd6=2\x16[", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\0\0\x01\x8b\xcf\xe5h\0\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }], DuplicateId [EntryKey { group: b"\0\0\x01\x8b\xcf\xe5h\0\"|\xb6\xd0\xbf\xb8\x90\xc2\xb4d5\xba\x8c\xe7\xa5\xb9", number: SequenceNumber(0) }]
             3s sent from #2, known as #1
             3s sent from #2
             3s sent from #3, known as #2
@@ -232,9 +232,9 @@ fn a_refused_send_leaves_nothing_in_the_history() {
         ",
         expect![[r#"
             0s send refused: the entity holds 0 bytes of 3
-            0s history of 0 ids and 0 times
+            0s history of 0 ids in 0 eras
             0s sent from #1
-            0s history of 1 ids and 1 times
+            0s history of 1 ids in 1 eras
         "#]],
     );
 }
@@ -260,63 +260,95 @@ fn ids_leave_the_store_some_time_after_their_window() {
         expect![[r#"
             0s sent from #1
             5s sent from #7
-            16s history of 7 ids and 7 times
-            18s history of 1 ids and 1 times
+            16s history of 7 ids in 2 eras
+            18s history of 7 ids in 2 eras
             20s sent from #8
-            20s history of 2 ids and 2 times
-            24s history of 1 ids and 1 times
-            60s history of 0 ids and 0 times
+            20s history of 8 ids in 3 eras
+            24s history of 2 ids in 2 eras
+            60s history of 0 ids in 0 eras
         "#]],
     );
 }
 
 #[test]
-fn an_id_that_is_accepted_again_outlives_the_sweep_of_its_first_acceptance() {
+fn an_id_that_is_accepted_again_outlives_its_first_acceptance() {
     check(
         "
         0s queue window=16s
         0s send a@1
-        16s reads late
-        17s history
-        17s send b@1
-        17s answer
-        17s history
-        18s reads early
-        18s send c@1
-        18s counters
+        15s send b@2
+        17s send c@1
+        19s history
+        20s history
+        20s restart
+        21s send d@1
+        31s history
+        32s send e@1
+        33s send f@1
         ",
         expect![[r#"
             0s sent from #1
-            17s history of 1 ids and 1 times
-            17s sent from #2
-            17s history of 1 ids and 1 times
-            18s sent from #3, known as #2
-            18s active 2 dead 0 deferred 0 bytes 2
+            15s sent from #2
+            17s sent from #3
+            19s history of 3 ids in 2 eras
+            20s history of 3 ids in 2 eras
+            21s sent from #4, known as #3
+            31s history of 2 ids in 1 eras
+            32s sent from #4, known as #3
+            33s sent from #4
         "#]],
     );
 }
 
 #[test]
-fn an_id_whose_window_ends_while_the_history_is_read_leaves_the_store() {
+fn an_era_that_ends_while_the_store_is_asked_is_over() {
     check(
         "
         0s queue window=16s
         0s send a@1
+        1s restart
         1s reads fresh
-        17s send b@2
-        17s history
-        18s jump +1h
-        18s answer
-        18s reads early
-        18s history
+        1s send b@2
+        1s send c@1
         30s history
+        30s answer
+        30s answer
+        30s answer
+        31s counters
         ",
         expect![[r#"
             0s sent from #1
-            17s sent from #2
-            17s history of 2 ids and 2 times
-            18s history of 0 ids and 0 times
-            30s history of 0 ids and 0 times
+            30s history of 0 ids in 0 eras
+            30s sent from #2
+            30s sent from #3
+            31s active 3 dead 0 deferred 0 bytes 3
+        "#]],
+    );
+}
+
+#[test]
+fn a_window_that_changes_counts_for_what_was_accepted_before() {
+    check(
+        "
+        0s queue window=20s
+        0s send a@1
+        4s send b@2
+        5s queue window=4s
+        5s history
+        7s send c@2
+        7s send d@1
+        8s send e@2
+        8s queue window=1m
+        60s send f@2 g@1
+        ",
+        expect![[r#"
+            0s sent from #1
+            4s sent from #2
+            5s history of 2 ids in 1 eras
+            7s sent from #3, known as #2
+            7s sent from #3
+            8s sent from #4
+            60s sent from #5, known as #4 #3
         "#]],
     );
 }
@@ -389,7 +421,7 @@ proptest! {
         let said = run(settings, &script);
         let counted = format!("active {kept} dead 0 deferred 0 bytes {kept}\n");
         prop_assert!(said.contains(&counted), "{script}\n{said}\nnot {counted}");
-        let swept = said.ends_with("history of 0 ids and 0 times\n");
+        let swept = said.ends_with("history of 0 ids in 0 eras\n");
         prop_assert!(swept, "{}\n{}", script, said);
     }
 }

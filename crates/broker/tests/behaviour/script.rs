@@ -557,16 +557,15 @@ impl Stage {
         self.tell(&format!("{rows} rows and {bodies} bodies"));
     }
 
-    /// How many message ids the store remembers, and how many moments of acceptance.
+    /// How many message ids the store remembers, and in how many eras.
     fn history(&mut self) {
-        let count = |index| {
-            self.disk.with_current(|image| {
-                let indexes = image.entries.keys().map(|(_, of, _)| *of);
-                indexes.filter(|of| *of == index).count()
-            })
-        };
-        let (ids, times) = (count(Index::DuplicateId), count(Index::DuplicateTime));
-        self.tell(&format!("history of {ids} ids and {times} times"));
+        let (ids, eras) = self.disk.with_current(|image| {
+            let indexes = image.entries.keys().map(|(_, of, _)| *of);
+            let eras = image.heads.values().map(|head| head.eras.len());
+            let ids = indexes.filter(|of| *of == Index::DuplicateId).count();
+            (ids, eras.sum::<usize>())
+        });
+        self.tell(&format!("history of {ids} ids in {eras} eras"));
     }
 
     fn request(&mut self, what: &str) -> RequestId {

@@ -16,7 +16,7 @@ use broker::{
 };
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
-use store::{SequenceNumber, StoreError};
+use store::{Index, SequenceNumber, StoreError};
 use tempfile::TempDir;
 
 use shop::{NAMESPACE, REQUEST, START, Shop, message};
@@ -374,6 +374,28 @@ fn an_accepted_message_id_is_remembered() {
 }
 
 #[test]
+fn an_accepted_message_id_is_forgotten_after_its_window() {
+    for copy in copies() {
+        let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
+        let again = |id: &'static [u8]| Incoming {
+            message_id: Some(Bytes::from_static(id)),
+            ..incoming("again", b"small")
+        };
+        send(&mut shop, "once", again(b"\xa1\x032nd"));
+        shop.wait_until(25 * HOUR);
+        send(&mut shop, "once", again(b"\xa1\x031st"));
+        assert_eq!(shop.entity("once").active, 3);
+        shop.wait_until(60 * HOUR);
+        shop.close();
+        let store = RocksStore::open(copy.path(), Options::default(), std::sync::Arc::new(|| ()));
+        let image = store.expect("it opens").image().expect("it is readable");
+        let indexes = image.entries.keys().map(|(_, index, _)| *index);
+        let history = [Index::DuplicateId, Index::DuplicateTime];
+        assert_eq!(indexes.filter(|index| history.contains(index)).count(), 0);
+    }
+}
+
+#[test]
 fn subscriptions_have_their_copies_and_their_rules() {
     for copy in copies() {
         let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
@@ -414,11 +436,11 @@ fn new_messages_go_on_where_the_old_ones_end() {
 #[test]
 fn a_newer_format_is_refused_with_one_sentence() {
     for copy in copies() {
-        fs::write(copy.path().join("format"), "railbus-store 5\n").expect("written");
+        fs::write(copy.path().join("format"), "railbus-store 6\n").expect("written");
         let refused = Shop::open(copy.path(), 2_000).err().expect("refused");
         assert_eq!(
             refused.to_string(),
-            "the data directory has format version 5; this program understands up to 4"
+            "the data directory has format version 6; this program understands up to 5"
         );
     }
 }

@@ -34,4 +34,5 @@ mod tag {
     pub const REMOVE_ENTRY: u8 = 17;
     pub const MOVE_BODY: u8 = 18;
     pub const PUT_STAGED_BODY: u8 = 19;
+    pub const REMOVE_ENTRIES: u8 = 20;
 }

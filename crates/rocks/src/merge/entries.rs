@@ -4,9 +4,11 @@
 //! through memory that no cache holds. So where keys are in no order they are sorted, and the next place is
 //! near the last one; what a group does to one entry comes to what it does last then. Most indexes come in
 //! order, or in a few runs of it, as numbers and times do, and stay as they come: apart from the others each
-//! place is right behind the one before.
+//! place is right behind the one before. Where a range of keys is removed, that comes before all else of its
+//! index, without what the group had put there until then.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 use store::{EntityId, EntryKey, Index};
@@ -27,6 +29,8 @@ struct Changes<'a> {
     /// All keys, one behind the other.
     keys: Vec<u8>,
     changes: Vec<Change<'a>>,
+    /// What was removed as a whole, from a key until another, before what is left of the changes.
+    removed: Vec<Range<Vec<u8>>>,
 }
 
 /// What becomes of one entry.
@@ -47,17 +51,34 @@ impl<'a> Entries<'a> {
         place: &EntryKey,
         value: Option<&'a Bytes>,
     ) {
-        let Changes { keys, changes } = self.0.entry((entity, index)).or_default();
+        let Changes { keys, changes, .. } = self.0.entry((entity, index)).or_default();
         let start = keys.len();
         key::append_entry(entity, index, place, keys);
         let key = (start, keys.len());
         changes.push(Change { key, value });
+    }
+
+    /// Removes what is within these keys.
+    pub fn remove(&mut self, entity: EntityId, index: Index, keys: &Range<EntryKey>) {
+        let key = |place| key::entry(entity, index, place);
+        let range = key(&keys.start)..key(&keys.end);
+        if !range.is_empty() {
+            self.0.entry((entity, index)).or_default().remove(range);
+        }
     }
 }
 
 impl<'a> Changes<'a> {
     fn key(&self, change: &Change<'a>) -> &[u8] {
         &self.keys[change.key.0..change.key.1]
+    }
+
+    fn remove(&mut self, range: Range<Vec<u8>>) {
+        let Self { keys, changes, .. } = self;
+        let (start, end) = (range.start.as_slice(), range.end.as_slice());
+        let is_within = |key: &[u8]| start <= key && key < end;
+        changes.retain(|change| !is_within(&keys[change.key.0..change.key.1]));
+        self.removed.push(range);
     }
 
     /// What is to be written, one after the other.
@@ -78,7 +99,7 @@ impl<'a> Changes<'a> {
 
     /// In order, and of what is done to one entry only the last.
     fn sort(&mut self) {
-        let Self { keys, changes } = self;
+        let Self { keys, changes, .. } = self;
         let key = |change: &Change<'a>| &keys[change.key.0..change.key.1];
         // The last first, since the first of several stays.
         changes.reverse();
@@ -91,6 +112,10 @@ impl Merge<'_> {
     pub fn write_entries(&mut self) {
         let state = self.families.state;
         for mut changes in std::mem::take(&mut self.entries.0).into_values() {
+            for range in &changes.removed {
+                self.batch
+                    .delete_range_cf(state, range.start.as_slice(), range.end.as_slice());
+            }
             for (key, value) in changes.outcomes() {
                 match value {
                     Some(value) => self.batch.put_cf(state, key, value),

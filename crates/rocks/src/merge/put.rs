@@ -80,6 +80,11 @@ impl<'a> Merge<'a> {
             Write::RemoveEntry { entity, index, key } => {
                 self.entries.add(*entity, *index, key, None);
             }
+            Write::RemoveEntries {
+                entity,
+                index,
+                keys,
+            } => self.entries.remove(*entity, *index, keys),
             // Known from the survey, done at the end.
             Write::RemoveMessage { .. }
             | Write::RemoveBody { .. }

@@ -33,7 +33,7 @@ impl Books {
             self.check_due(*entity, *due)?;
         }
         for place in page.history.iter().filter(|key| counts(key.0)) {
-            self.check_pair(place)?;
+            self.check_remembered(place)?;
         }
         let members = page.members.iter().filter(|key| counts(key.0));
         let states = page.states.keys().filter(|key| counts(key.0));
@@ -128,7 +128,7 @@ impl Books {
             return Err(Violation::new("I9", what));
         }
         self.check_start(entity, head)?;
-        self.check_oldest(entity, head)
+        self.check_eras(entity, head)
     }
 
     /// A restart finds every row: it is a straggler or not below `resume`. (I1)

@@ -1,15 +1,21 @@
-//! History: the entries by which duplicates are found, and that they agree. (I11)
+//! History: the entries by which duplicates are found, and the eras in which they stand. (I11)
 //!
-//! Each accepted id has two: one by id, which says when and under which number, and one by that
-//! time and number, which says the id. Every one of them has its other.
+//! Each accepted id has one in the era in which that was, which says when and under which number. A head
+//! names just the eras that have some: what it does not name nobody would look for.
 
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
 use store::image::EntryPlace;
 use store::{EntityId, EntryKey, Head, Index, SequenceNumber};
 
 use super::{Books, Page};
 use crate::violation::Violation;
 
-/// An entry by time that was removed.
+/// Bytes of what an id is known by, which its key ends with.
+const HASH: usize = 16;
+
+/// Whose id was removed, when it was accepted, and under which number.
 pub type Forgotten = (EntityId, u64, SequenceNumber);
 
 impl Books {
@@ -19,84 +25,91 @@ impl Books {
         self.accepted.get(&(entity, number)).copied()
     }
 
-    /// Notes an entry of a history that is put.
-    pub(super) fn note_history(&mut self, place: &EntryPlace, page: &mut Page) {
-        // What an entry before it led to must be gone, or led to anew.
-        page.history.extend(self.other_of(place));
-        match place {
-            (entity, Index::DuplicateTime, key) => {
-                if let Some(at) = key.group_u64() {
-                    self.accepted.insert((*entity, key.number), at);
-                }
-                page.history.insert(place.clone());
-            }
-            (_, Index::DuplicateId, _) => drop(page.history.insert(place.clone())),
-            _ => {}
-        }
-    }
-
-    /// Notes an entry of a history that is removed, if it was there.
-    pub(super) fn note_forgotten(&mut self, place: &EntryPlace, page: &mut Page) {
-        let other = self.other_of(place);
-        page.history.extend(other);
-        if let (entity, Index::DuplicateTime, key) = place
-            && let Some(at) = key.group_u64()
-            && self.accepted.remove(&(*entity, key.number)).is_some()
-        {
-            page.changes.forgotten.push((*entity, at, key.number));
-        }
-    }
-
-    /// Where the other entry of a pair is.
-    fn other_of(&self, place: &EntryPlace) -> Option<EntryPlace> {
+    /// Notes an entry of a history that is put, with its value.
+    pub(super) fn note_history(&mut self, place: &EntryPlace, value: &[u8], page: &mut Page) {
+        self.note_forgotten(place, page);
         let (entity, index, _) = place;
-        let value = self.entries.get(place)?;
-        match index {
-            Index::DuplicateId => {
-                let (at, number) = value.split_first_chunk()?;
-                let number = SequenceNumber(u64::from_be_bytes(number.try_into().ok()?));
-                let key = EntryKey::by_u64(u64::from_be_bytes(*at), number);
-                Some((*entity, Index::DuplicateTime, key))
-            }
-            Index::DuplicateTime => {
-                let key = EntryKey::new(value.clone(), SequenceNumber(0));
-                Some((*entity, Index::DuplicateId, key))
-            }
-            _ => None,
+        if *index != Index::DuplicateId {
+            return;
+        }
+        if let Some((at, number)) = acceptance(value) {
+            self.accepted.insert((*entity, number), at);
+        }
+        page.history.insert(place.clone());
+    }
+
+    /// Notes an entry of a history that is removed or replaced, if it was there.
+    pub(super) fn note_forgotten(&mut self, place: &EntryPlace, page: &mut Page) {
+        let (entity, index, _) = place;
+        if *index != Index::DuplicateId {
+            return;
+        }
+        page.history.insert(place.clone());
+        let known = self.entries.get(place).and_then(|value| acceptance(value));
+        if let Some((at, number)) = known
+            && self.accepted.remove(&(*entity, number)).is_some()
+        {
+            page.changes.forgotten.push((*entity, at, number));
         }
     }
 
-    /// An entry that is there has its other, which leads back to it.
-    pub(super) fn check_pair(&self, place: &EntryPlace) -> Result<(), Violation> {
-        if !self.entries.contains_key(place) {
+    /// An entry that is there says when, and that was not before its era.
+    pub(super) fn check_remembered(&self, place: &EntryPlace) -> Result<(), Violation> {
+        let (entity, _, key) = place;
+        if let Some(value) = self.entries.get(place) {
+            let at = acceptance(value).map(|(at, _)| at);
+            if era_of(key).is_none_or(|era| at.is_none_or(|at| at < era)) {
+                let what = format!("{place:?} says that its id was accepted at {at:?}");
+                return Err(Violation::new("I11", what));
+            }
+        }
+        let none = Head::empty();
+        self.check_eras(*entity, self.heads.get(entity).unwrap_or(&none))
+    }
+
+    /// When the first id that an entity remembers was accepted.
+    #[must_use]
+    pub fn oldest_id_ms(&self, entity: EntityId) -> Option<u64> {
+        let values = self.history(entity).map(|(_, value)| value);
+        values.filter_map(|value| Some(acceptance(value)?.0)).min()
+    }
+
+    /// All ids that are remembered stand in eras that the head names, and each of these has some.
+    pub(super) fn check_eras(&self, entity: EntityId, head: &Head) -> Result<(), Violation> {
+        let eras = self.history(entity).filter_map(|(key, _)| era_of(key));
+        let eras: BTreeSet<_> = eras.collect();
+        if eras.iter().eq(&head.eras) {
             return Ok(());
         }
-        let other = self.other_of(place);
-        if other.and_then(|other| self.other_of(&other)).as_ref() == Some(place) {
-            return Ok(());
-        }
-        let what = format!("{place:?} has no other that leads back to it");
+        let named = &head.eras;
+        let what =
+            format!("{entity:?} remembers ids of the eras {eras:?}, its head names {named:?}");
         Err(Violation::new("I11", what))
     }
 
-    /// The first entry by time of an entity's history.
-    #[must_use]
-    pub fn oldest_id_ms(&self, entity: EntityId) -> Option<u64> {
-        let first = EntryKey::by_u64(0, SequenceNumber(0));
-        let mut entries = self.entries.range((entity, Index::DuplicateTime, first)..);
-        let ((of, index, key), _) = entries.next()?;
-        let here = (*of, *index) == (entity, Index::DuplicateTime);
-        key.group_u64().filter(|_| here)
+    fn history(&self, entity: EntityId) -> impl Iterator<Item = (&EntryKey, &Bytes)> {
+        let first = EntryKey::new(Bytes::new(), SequenceNumber(0));
+        let entries = self.entries.range((entity, Index::DuplicateId, first)..);
+        let here = move |((of, index, _), _): &(&EntryPlace, &Bytes)| {
+            (*of, *index) == (entity, Index::DuplicateId)
+        };
+        let here = entries.take_while(here);
+        here.map(|((_, _, key), value)| (key, value))
     }
+}
 
-    /// A restart finds every id that is remembered.
-    pub(super) fn check_oldest(&self, entity: EntityId, head: &Head) -> Result<(), Violation> {
-        match self.oldest_id_ms(entity) {
-            Some(at) if at < head.duplicates_from_ms => Err(Violation::new(
-                "I11",
-                format!("a restart would not find the id that {entity:?} accepted at {at}"),
-            )),
-            _ => Ok(()),
-        }
+/// The beginning of the era in which an id stands; those without one are of an era that began at 0.
+fn era_of(key: &EntryKey) -> Option<u64> {
+    let (era, _) = key.group.split_last_chunk::<HASH>()?;
+    match era {
+        [] => Some(0),
+        era => Some(u64::from_be_bytes(era.try_into().ok()?)),
     }
+}
+
+/// When an id was accepted, and under which number.
+fn acceptance(value: &[u8]) -> Option<(u64, SequenceNumber)> {
+    let (at, number) = value.split_first_chunk()?;
+    let number = u64::from_be_bytes(number.try_into().ok()?);
+    Some((u64::from_be_bytes(*at), SequenceNumber(number)))
 }

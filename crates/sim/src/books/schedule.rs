@@ -3,6 +3,8 @@
 //! Whoever activates goes by the entries alone, from where the head says that they begin; so
 //! every scheduled row has one entry, under its due time and number, and none is left over.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use store::image::EntryPlace;
 use store::{EntityId, EntryKey, Head, Index, Part, SequenceNumber};
@@ -16,7 +18,7 @@ pub type Due = (u64, SequenceNumber);
 impl Books {
     pub(super) fn put_entry(&mut self, place: EntryPlace, value: Bytes, page: &mut Page) {
         note(&place, page);
-        self.note_history(&place, page);
+        self.note_history(&place, &value, page);
         self.note_session(&place, Some(&value), page);
         self.entries.insert(place, value);
     }
@@ -28,12 +30,27 @@ impl Books {
         self.entries.remove(place);
     }
 
+    pub(super) fn remove_entries(
+        &mut self,
+        entity: EntityId,
+        index: Index,
+        keys: &Range<EntryKey>,
+        page: &mut Page,
+    ) {
+        let places = self.entries.keys();
+        let within = places
+            .filter(|(of, which, key)| (*of, *which) == (entity, index) && keys.contains(key));
+        for place in within.cloned().collect::<Vec<_>>() {
+            self.remove_entry(&place, page);
+        }
+    }
+
     /// Notes that all entries are to be looked at.
     pub(super) fn note_entries(&mut self, page: &mut Page) {
-        let places: Vec<_> = self.entries.keys().cloned().collect();
-        for place in &places {
+        let entries = self.entries.clone();
+        for (place, value) in &entries {
             note(place, page);
-            self.note_history(place, page);
+            self.note_history(place, value, page);
             self.note_session_place(place, None, page);
         }
     }

@@ -167,6 +167,56 @@ pub(super) fn entries_are_found_by_name_and_groups_by_their_first<H: Harness>(ha
     assert_eq!(found, [3, 9]);
 }
 
+pub(super) fn a_range_of_entries_goes_at_once_and_what_is_put_behind_it_stays<H: Harness>(
+    harness: &mut H,
+) {
+    let remove = |set: &mut WriteSet, from: EntryKey, until: EntryKey| {
+        set.push(Write::RemoveEntries {
+            entity: A,
+            index: Index::DuplicateId,
+            keys: Box::new(from..until),
+        });
+    };
+    let mut store = harness.create();
+    submit(&mut store, |set| {
+        set.push(Write::PutEntity(entity_row(A)));
+        set.push(Write::PutEntity(entity_row(B)));
+        for group in [&b"a"[..], b"b", b"c", b"d", b"aa"] {
+            put(set, A, Index::DuplicateId, key(group, 1), "early");
+        }
+        put(set, A, Index::Session, key(b"b", 1), "another index");
+        put(set, B, Index::DuplicateId, key(b"b", 1), "another entity");
+    });
+    // With what is put in the same set, before and after it, and in the next one.
+    submit(&mut store, |set| {
+        put(set, A, Index::DuplicateId, key(b"bb", 1), "before it");
+        put(set, A, Index::DuplicateId, key(b"b", 2), "before it");
+        remove(set, key(b"b", 1), key(b"d", 1));
+        put(set, A, Index::DuplicateId, key(b"c", 2), "after it");
+        remove(set, key(b"z", 1), key(b"a", 1));
+    });
+    let last = submit(&mut store, |set| {
+        put(set, A, Index::DuplicateId, key(b"b", 1), "later");
+    });
+    let expected = [
+        (b"a".to_vec(), 1, "early"),
+        (b"b".to_vec(), 1, "later"),
+        (b"c".to_vec(), 2, "after it"),
+        (b"d".to_vec(), 1, "early"),
+        (b"aa".to_vec(), 1, "early"),
+        (b"bb".to_vec(), 1, "before it"),
+    ];
+    let expected = expected.map(|(group, number, value)| (group, number, value.to_owned()));
+    assert_eq!(find(&store, last, &all_of(A, Index::DuplicateId)), expected);
+    assert_eq!(find(&store, last, &all_of(A, Index::Session)).len(), 1);
+    assert_eq!(find(&store, last, &all_of(B, Index::DuplicateId)).len(), 1);
+    let mut store = harness.reopen(store);
+    let last = submit(&mut store, |set| {
+        remove(set, key(b"", 0), key(&[u8::MAX; 9], 0));
+    });
+    assert_eq!(find(&store, last, &all_of(A, Index::DuplicateId)), []);
+}
+
 pub(super) fn entries_survive_and_go_with_their_entity<H: Harness>(harness: &mut H) {
     let mut store = harness.create();
     submit(&mut store, |set| {

@@ -242,6 +242,19 @@ impl Model {
         set.push(Write::RemoveEntry { entity, index, key });
     }
 
+    /// Removes those of an index between two places, of which the second may come first.
+    pub fn remove_entries(&mut self, entity: u64, choice: u64, set: &mut WriteSet) {
+        let (index, from) = entry_place(choice);
+        let (_, until) = entry_place(choice / 63);
+        let entries = &mut self.entity(entity).entries;
+        entries.retain(|(of, key), _| *of != index || *key < from || *key >= until);
+        set.push(Write::RemoveEntries {
+            entity: EntityId(entity),
+            index,
+            keys: Box::new(from..until),
+        });
+    }
+
     /// Removes an entity unless somebody else still needs a body of its.
     pub fn remove_entity(&mut self, entity: u64, set: &mut WriteSet) {
         let others = self.entities.iter().filter(|(id, _)| **id != entity);

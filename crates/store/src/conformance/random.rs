@@ -78,7 +78,8 @@ impl<H: Harness> Log<'_, H> {
             (9..=11, _) => model.set_expiry(entity, choice % 4, Some(choice % 1_000), set),
             (12, _) => model.set_expiry(entity, choice % 4, None, set),
             (47..=52, _) => model.put_entry(entity, choice, set),
-            (53..=54, _) => model.remove_entry(entity, choice, set),
+            (53, _) => model.remove_entry(entity, choice, set),
+            (54, _) => model.remove_entries(entity, choice, set),
             (55..=58, _) => publish(model, entity, choice, body_len(choice / 64), set),
             (59, _) => publish(model, entity, choice, MIB + 1, set),
             (13..=20, Some(number)) => {

@@ -1,6 +1,6 @@
 //! Entries of an image: how queries about them are answered.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use bytes::Bytes;
 
@@ -66,6 +66,20 @@ impl Image {
             key: key.clone(),
             value: value.clone(),
         })
+    }
+
+    /// Removes the entries of one index within a range of keys.
+    pub(super) fn remove_entries(
+        &mut self,
+        entity: EntityId,
+        index: Index,
+        keys: &Range<EntryKey>,
+    ) {
+        let found = self.entries_within(entity, index, &keys.start, &keys.end);
+        let found: Vec<_> = found.map(|entry| (entity, index, entry.key)).collect();
+        for place in found {
+            self.entries.remove(&place);
+        }
     }
 
     fn named_entries(&self, entity: EntityId, index: Index, keys: &[EntryKey]) -> Vec<Entry> {

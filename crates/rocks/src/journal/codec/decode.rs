@@ -122,7 +122,9 @@ impl Decoder<'_> {
                 patch: Bytes::copy_from_slice(self.bytes()?),
             },
             tag::REMOVE_PATCH => Write::RemovePatch { entity, number },
-            tag::PUT_ENTRY | tag::REMOVE_ENTRY => self.entry(tag, entity, number)?,
+            tag::PUT_ENTRY | tag::REMOVE_ENTRY | tag::REMOVE_ENTRIES => {
+                self.entry(tag, entity, number)?
+            }
             _ => self.of_part(tag, entity, number)?,
         })
     }
@@ -152,19 +154,31 @@ impl Decoder<'_> {
 
     fn entry(&mut self, tag: u8, entity: EntityId, number: SequenceNumber) -> Option<Write> {
         let index = *Index::ALL.get(usize::from(self.fields.u8()?))?;
+        let key = self.entry_key(number)?;
+        Some(match tag {
+            tag::REMOVE_ENTRY => Write::RemoveEntry { entity, index, key },
+            tag::REMOVE_ENTRIES => {
+                let number = SequenceNumber(self.fields.u64()?);
+                let keys = Box::new(key..self.entry_key(number)?);
+                Write::RemoveEntries {
+                    entity,
+                    index,
+                    keys,
+                }
+            }
+            _ => Write::PutEntry {
+                entity,
+                index,
+                key,
+                value: Bytes::copy_from_slice(self.bytes()?),
+            },
+        })
+    }
+
+    fn entry_key(&mut self, number: SequenceNumber) -> Option<EntryKey> {
         // The key that it will have in the index has no room for more.
         let group = Some(self.bytes()?).filter(|group| group.len() <= key::LONGEST_GROUP)?;
-        let key = EntryKey::new(Bytes::copy_from_slice(group), number);
-        if tag == tag::REMOVE_ENTRY {
-            return Some(Write::RemoveEntry { entity, index, key });
-        }
-        let value = Bytes::copy_from_slice(self.bytes()?);
-        Some(Write::PutEntry {
-            entity,
-            index,
-            key,
-            value,
-        })
+        Some(EntryKey::new(Bytes::copy_from_slice(group), number))
     }
 
     /// Those of one part of an entity.

@@ -108,6 +108,15 @@ impl<'a> Encoder<'a> {
             Write::RemoveEntry { entity, index, key } => {
                 self.entry(tag::REMOVE_ENTRY, *entity, *index, key)?;
             }
+            Write::RemoveEntries {
+                entity,
+                index,
+                keys,
+            } => {
+                self.entry(tag::REMOVE_ENTRIES, *entity, *index, &keys.start)?;
+                self.u64(keys.end.number.0);
+                add_bytes(self.out, &keys.end.group)?;
+            }
         }
         Some(())
     }

@@ -40,6 +40,7 @@ fn every_write() -> Vec<Write> {
     };
     let mut head = Head::empty();
     head.part_mut(part).stragglers = vec![SequenceNumber(2), SequenceNumber(5)];
+    head.eras = vec![6, 7];
     let (index, key) = (Index::Rule, EntryKey::new(&b"a group"[..], number));
     vec![
         Write::PutEntity(EntityRow {
@@ -93,7 +94,16 @@ fn every_write() -> Vec<Write> {
             key: key.clone(),
             value: Bytes::from_static(b"value"),
         },
-        Write::RemoveEntry { entity, index, key },
+        Write::RemoveEntry {
+            entity,
+            index,
+            key: key.clone(),
+        },
+        Write::RemoveEntries {
+            entity,
+            index,
+            keys: Box::new(key..EntryKey::new(&b"a later group"[..], SequenceNumber(9))),
+        },
     ]
 }
 
@@ -129,6 +139,13 @@ fn a_group_that_no_key_has_room_for_is_refused() {
     let longest = key::LONGEST_GROUP;
     assert!(decode(&encoded(&[put(longest)], None), 1, 1_000).is_some());
     assert!(decode(&encoded(&[put(longest + 1)], None), 1, 1_000).is_none());
+    let remove = |length: usize| Write::RemoveEntries {
+        entity: ENTITY,
+        index: Index::Session,
+        keys: Box::new(EntryKey::new(&b"g"[..], NUMBER)..EntryKey::new(vec![b'g'; length], NUMBER)),
+    };
+    assert!(decode(&encoded(&[remove(longest)], None), 1, 1_000).is_some());
+    assert!(decode(&encoded(&[remove(longest + 1)], None), 1, 1_000).is_none());
 }
 
 #[test]

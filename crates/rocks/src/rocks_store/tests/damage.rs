@@ -47,11 +47,11 @@ fn crashed_store() -> TempDir {
 #[test]
 fn a_newer_format_is_refused_before_the_database_is_touched() {
     let directory = crashed_store();
-    fs::write(directory.path().join("format"), "railbus-store 5\n").expect("written");
+    fs::write(directory.path().join("format"), "railbus-store 6\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();
     assert_eq!(
         refused,
-        Some(StoreError::NewerFormat { found: 5, known: 4 })
+        Some(StoreError::NewerFormat { found: 6, known: 5 })
     );
     fs::write(directory.path().join("format"), "something else\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();

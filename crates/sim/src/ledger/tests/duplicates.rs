@@ -1,7 +1,6 @@
 //! Duplicates that are kept, and messages that are dropped though they are none.
 
 use broker::{Command, Output, RequestId};
-use bytes::Bytes;
 use store::{EntryKey, Index, SequenceNumber, Write};
 
 use super::desk::{Desk, QUEUE, accepted, check};
@@ -10,7 +9,13 @@ use crate::violation::Violation;
 
 /// Milliseconds.
 const WINDOW: u64 = 20_000;
-const ID: &[u8] = b"the hash of an id";
+/// Behind the beginning of its era.
+const ID: &[u8] = b"hash of this id!";
+
+fn key(era: u64) -> EntryKey {
+    let group = [&era.to_be_bytes(), ID].concat();
+    EntryKey::new(group, SequenceNumber(0))
+}
 
 impl Desk {
     fn detecting() -> Self {
@@ -27,21 +32,18 @@ impl Desk {
         };
         let (id, request, command, payload) = self.ask(wish);
         let number = self.head.next_number;
-        let mut writes = self.arrival(payload);
         let at = self.now.wall.0;
+        if self.head.eras.is_empty() {
+            self.head.eras.push(at);
+        }
+        let mut writes = self.arrival(payload);
         let mut value = at.to_be_bytes().to_vec();
         value.extend_from_slice(&number.0.to_be_bytes());
         writes.push(Write::PutEntry {
             entity: QUEUE,
             index: Index::DuplicateId,
-            key: EntryKey::new(ID, SequenceNumber(0)),
+            key: key(self.head.eras[0]),
             value: value.into(),
-        });
-        writes.push(Write::PutEntry {
-            entity: QUEUE,
-            index: Index::DuplicateTime,
-            key: EntryKey::by_u64(at, number),
-            value: Bytes::from_static(ID),
         });
         (id, request, command, writes)
     }
@@ -53,19 +55,19 @@ impl Desk {
         id
     }
 
-    /// The id leaves the store.
+    /// The id leaves the store, and its era the head.
     fn forget(&mut self) -> Vec<Write> {
-        let at = self.ledger.books.oldest_id_ms(QUEUE).unwrap();
+        let era = self.head.eras.remove(0);
+        let keys = Box::new(key(era)..key(era + 1));
         vec![
-            Write::RemoveEntry {
-                entity: QUEUE,
-                index: Index::DuplicateTime,
-                key: EntryKey::by_u64(at, SequenceNumber(1)),
-            },
-            Write::RemoveEntry {
+            Write::RemoveEntries {
                 entity: QUEUE,
                 index: Index::DuplicateId,
-                key: EntryKey::new(ID, SequenceNumber(0)),
+                keys,
+            },
+            Write::PutHead {
+                entity: QUEUE,
+                head: self.head.clone(),
             },
         ]
     }
@@ -126,12 +128,12 @@ fn an_id_that_is_forgotten_in_its_window_or_not_remembered_is_found() {
 
     let mut desk = Desk::detecting();
     let (_, _, command, mut writes) = desk.again();
-    writes.truncate(writes.len() - 2);
+    writes.pop();
     check(desk.turn(&[command], writes, &[]), "I11");
 }
 
 #[test]
-fn entries_of_an_id_that_do_not_agree_are_found() {
+fn eras_without_ids_and_ids_without_their_eras_are_found() {
     for kept in 0..2 {
         let mut desk = Desk::detecting();
         desk.first();
@@ -140,6 +142,14 @@ fn entries_of_an_id_that_do_not_agree_are_found() {
         writes.remove(kept);
         check(desk.turn(&[], writes, &[]), "I11");
     }
+}
+
+#[test]
+fn an_id_in_a_later_era_than_its_own_is_found() {
+    let mut desk = Desk::detecting();
+    desk.head.eras.push(desk.now.wall.0 + 1);
+    let (_, _, command, writes) = desk.again();
+    check(desk.turn(&[command], writes, &[]), "I11");
 }
 
 #[test]
