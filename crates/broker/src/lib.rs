@@ -39,6 +39,7 @@ mod journal;
 mod kept;
 mod kind;
 mod lock;
+mod number_map;
 mod outbox;
 mod patch;
 mod peek;

@@ -6,12 +6,13 @@
 //! settled or renewed lock leaves a stale entry in its lane that is skipped, and swept up when
 //! most of a lane is stale.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::RangeBounds;
 
 use store::{MessageRow, SequenceNumber};
 
 use crate::id::{ConnectionId, LockToken};
+use crate::number_map::NumberMap;
 use crate::patch::Patch;
 use crate::sessions::HoldId;
 use crate::time::Mono;
@@ -68,7 +69,7 @@ struct Lane {
 /// All locks of a subqueue.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    held: BTreeMap<SequenceNumber, Lock>,
+    held: NumberMap<Lock>,
     /// How many of them came from deferred messages.
     deferred: usize,
     /// Bytes of the patches that they keep.
@@ -92,12 +93,12 @@ impl Locks {
     }
 
     pub(crate) fn contains(&self, number: SequenceNumber) -> bool {
-        self.held.contains_key(&number)
+        self.held.contains(number)
     }
 
     /// Whether a message is lent with its session.
     pub(crate) fn lasts(&self, number: SequenceNumber) -> bool {
-        let lock = self.held.get(&number);
+        let lock = self.held.get(number);
         lock.is_some_and(|lock| lock.session.is_some())
     }
 
@@ -108,7 +109,7 @@ impl Locks {
         token: LockToken,
         now: Mono,
     ) -> Option<&Lock> {
-        let lock = self.held.get(&number)?;
+        let lock = self.held.get(number)?;
         (lock.token == token && now < lock.until).then_some(lock)
     }
 
@@ -117,7 +118,7 @@ impl Locks {
         &self,
         range: impl RangeBounds<SequenceNumber>,
     ) -> impl Iterator<Item = (SequenceNumber, &Lock)> {
-        self.held.range(range).map(|(number, lock)| (*number, lock))
+        self.held.range(range)
     }
 
     /// Adds a lock that was given for `duration`.
@@ -135,7 +136,7 @@ impl Locks {
 
     /// Sets a new end to a lock.
     pub(crate) fn extend(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
-        if let Some(lock) = self.held.get_mut(&number) {
+        if let Some(lock) = self.held.get_mut(number) {
             lock.until = until;
             self.queue(number, until, duration);
         }
@@ -143,19 +144,19 @@ impl Locks {
 
     /// Whether a lock's end is part of a transaction.
     pub(crate) fn is_enlisted(&self, number: SequenceNumber) -> bool {
-        self.held.get(&number).is_some_and(|lock| lock.enlisted)
+        self.held.get(number).is_some_and(|lock| lock.enlisted)
     }
 
     /// Makes a lock's end part of a transaction, or no longer.
     pub(crate) fn enlist(&mut self, number: SequenceNumber, enlisted: bool) {
-        if let Some(lock) = self.held.get_mut(&number) {
+        if let Some(lock) = self.held.get_mut(number) {
             lock.enlisted = enlisted;
         }
     }
 
     /// Ends a lock.
     pub(crate) fn take(&mut self, number: SequenceNumber) -> Option<Lock> {
-        let lock = self.held.remove(&number)?;
+        let lock = self.held.remove(number)?;
         self.deferred -= usize::from(lock.origin == Origin::Deferred);
         self.patch_bytes -= lock.patch_bytes();
         if self.held.is_empty() {
@@ -204,6 +205,6 @@ impl Locks {
     }
 }
 
-fn is_live(held: &BTreeMap<SequenceNumber, Lock>, until: Mono, number: SequenceNumber) -> bool {
-    held.get(&number).is_some_and(|lock| lock.until == until)
+fn is_live(held: &NumberMap<Lock>, until: Mono, number: SequenceNumber) -> bool {
+    held.get(number).is_some_and(|lock| lock.until == until)
 }

@@ -14,6 +14,7 @@ use store::{CommitId, MessageRow, SequenceNumber};
 
 use crate::bodies::BodyRef;
 use crate::id::ReadId;
+use crate::number_map::NumberMap;
 use crate::row;
 
 /// Most messages of one refill, so that taking them in does not keep others waiting.
@@ -60,7 +61,7 @@ struct Refill {
 #[derive(Debug)]
 pub(crate) struct Window {
     limit: usize,
-    available: BTreeMap<SequenceNumber, Entry>,
+    available: NumberMap<Entry>,
     end: SequenceNumber,
     /// Below `end`, live and not locked; their rows are not loaded yet. Ascending.
     stragglers: Vec<SequenceNumber>,
@@ -76,7 +77,7 @@ impl Window {
     ) -> Self {
         Self {
             limit: limit.max(1),
-            available: BTreeMap::new(),
+            available: NumberMap::default(),
             end: resume,
             stragglers,
             refill: None,
@@ -113,18 +114,17 @@ impl Window {
         if !self.stragglers.is_empty() {
             return None;
         }
-        let (number, entry) = self.available.first_key_value()?;
-        Some((*number, entry))
+        self.available.first()
     }
 
     /// An available message.
     pub(crate) fn get(&self, number: SequenceNumber) -> Option<&Entry> {
-        self.available.get(&number)
+        self.available.get(number)
     }
 
     /// An available message, to change what is known of its body.
     pub(crate) fn get_mut(&mut self, number: SequenceNumber) -> Option<&mut Entry> {
-        self.available.get_mut(&number)
+        self.available.get_mut(number)
     }
 
     /// Available messages in order.
@@ -132,7 +132,7 @@ impl Window {
         &self,
         range: Range<SequenceNumber>,
     ) -> impl Iterator<Item = (SequenceNumber, &Entry)> {
-        self.available.range(range).map(|(n, entry)| (*n, entry))
+        self.available.range(range)
     }
 
     /// Available messages and stragglers from `from` on, in order; sizes where they are known.
@@ -145,7 +145,7 @@ impl Window {
         let mut straggler = stragglers.next();
         let mut next = available.next();
         std::iter::from_fn(move || match (straggler, next) {
-            (Some(s), Some((n, _))) if s < n => {
+            (Some(s), Some((n, _))) if *s < n => {
                 straggler = stragglers.next();
                 Some((*s, None))
             }
@@ -155,7 +155,7 @@ impl Window {
             }
             (_, Some((n, entry))) => {
                 next = available.next();
-                Some((*n, Some(entry.row.size)))
+                Some((n, Some(entry.row.size)))
             }
             (None, None) => None,
         })
@@ -194,7 +194,7 @@ impl Window {
 
     /// Takes an available message out: to be locked, or to go.
     pub(crate) fn take(&mut self, number: SequenceNumber) -> Option<Entry> {
-        self.available.remove(&number)
+        self.available.remove(number)
     }
 
     /// Takes the next message out.
