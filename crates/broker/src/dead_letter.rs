@@ -5,7 +5,6 @@
 
 use store::{SequenceNumber, Write};
 
-use crate::bodies::BodyRef;
 use crate::id::Subqueue;
 use crate::lock::Lock;
 use crate::patch::{Changes, Patch};
@@ -29,12 +28,7 @@ impl Queue {
     ) {
         self.remove_row(message.part, message.number, &message.row, cx);
         self.put_patch(message.number, patch, cx);
-        let entry = Entry {
-            row: message.row,
-            delivery_count: message.delivery_count,
-            body: BodyRef::NONE,
-            rests_on: cx.commit(),
-        };
+        let entry = Entry::written(message.row, message.delivery_count, cx.commit());
         self.enter(to, message.number, entry, cx);
     }
 

@@ -11,7 +11,6 @@ use store::{
     Write,
 };
 
-use crate::bodies::BodyRef;
 use crate::command::Incoming;
 use crate::id::ReadId;
 use crate::queue::{Message, Queue};
@@ -119,12 +118,7 @@ impl Queue {
             ..row
         };
         self.note_deadline(number, row.expires_ms, cx);
-        let entry = Entry {
-            row,
-            delivery_count: 0,
-            body: BodyRef::NONE,
-            rests_on: cx.commit(),
-        };
+        let entry = Entry::written(row, 0, cx.commit());
         let session = planned.session.as_deref().map(Bytes::copy_from_slice);
         self.enter_active(session.as_ref(), number, entry, cx);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{EntityId, MessageRow, SequenceNumber, Write};
 
-use crate::bodies::{Body, BodyRef};
+use crate::bodies::Body;
 use crate::command::Incoming;
 use crate::directory::Directory;
 use crate::duplicates::Known;
@@ -217,12 +217,7 @@ impl Queue {
         if subqueue == Subqueue::Main {
             self.note_deadline(number, row.expires_ms, cx);
         }
-        let mut entry = Entry {
-            row,
-            delivery_count: 0,
-            body: BodyRef::NONE,
-            rests_on: cx.commit(),
-        };
+        let mut entry = Entry::written(row, 0, cx.commit());
         if self.keeps_next(subqueue, session, cx) {
             let passing = self.forwards(subqueue);
             entry.body = cx.shared.bodies.put_arrived(self.id, body, passing);

@@ -6,7 +6,6 @@
 
 use store::SequenceNumber;
 
-use crate::bodies::BodyRef;
 use crate::clients::Place;
 use crate::command::Outcome;
 use crate::directory::Directory;
@@ -276,12 +275,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         if lock.origin != Origin::Deferred {
-            let entry = Entry {
-                row: lock.row,
-                delivery_count: lock.delivery_count,
-                body: BodyRef::NONE,
-                rests_on: cx.commit(),
-            };
+            let entry = Entry::written(lock.row, lock.delivery_count, cx.commit());
             match lock.session {
                 Some(session) => self.return_to_session(session, number, entry, cx),
                 None => self.re_enter(subqueue, number, entry, cx),

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use store::{CommitId, MessageRow, SequenceNumber};
+use store::{CommitId, MessageRow, SequenceNumber, Whereabouts};
 
 use crate::bodies::BodyRef;
 use crate::id::ReadId;
@@ -28,9 +28,22 @@ pub(crate) struct Entry {
     pub body: BodyRef,
     /// The commit with which all this is on the disk.
     pub rests_on: CommitId,
+    /// Where its body was when its row was read.
+    pub whereabouts: Whereabouts,
 }
 
 impl Entry {
+    /// A message that this commit writes, its body not in memory.
+    pub(crate) fn written(row: MessageRow, delivery_count: u32, commit: CommitId) -> Self {
+        Self {
+            row,
+            delivery_count,
+            body: BodyRef::NONE,
+            rests_on: commit,
+            whereabouts: Whereabouts::UNKNOWN,
+        }
+    }
+
     /// Whether properties may have been changed: it was abandoned, or came so from elsewhere.
     pub(crate) fn may_have_patch(&self) -> bool {
         self.delivery_count > 0 || row::came_patched(&self.row)

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::entry::{EntryKey, Index};
 use crate::error::StoreError;
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::{Found, Query, StoredMessage};
+use crate::query::{Found, Query, StoredMessage, Whereabouts};
 use crate::record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, Recovery};
 use crate::write::Write;
 
@@ -303,6 +303,7 @@ impl Image {
             delivery_count,
             patch,
             body,
+            whereabouts: Whereabouts::UNKNOWN,
         })
     }
 

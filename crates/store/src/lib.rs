@@ -24,7 +24,7 @@ pub use error::StoreError;
 pub use id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
 pub use image::Image;
 pub use memory::{MemoryDisk, MemoryStore};
-pub use query::{Found, KnownMessage, Query, StoredMessage};
+pub use query::{Found, KnownMessage, Query, StoredMessage, Whereabouts};
 pub use record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, PartHead, Recovery};
 pub use statistics::Statistics;
 pub use write::{Write, WriteSet};

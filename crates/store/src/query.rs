@@ -33,7 +33,8 @@ pub enum Query {
         max_bytes: usize,
     },
     /// Bodies and patches of messages of one part whose rows are known; those that are not there are
-    /// left out. One that was removed after its row was read may still be found.
+    /// left out. One that was removed after its row was read may still be found. Whatever is said of where
+    /// bodies were, they are found where they are.
     Bodies {
         entity: EntityId,
         part: Part,
@@ -70,6 +71,17 @@ pub struct KnownMessage {
     pub number: SequenceNumber,
     pub row: MessageRow,
     pub delivery_count: u32,
+    pub whereabouts: Whereabouts,
+}
+
+/// Where a store saw a body, so that it need not look for it; it may be elsewhere by now. Only that store
+/// knows what the words mean.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Whereabouts(pub [u64; 3]);
+
+impl Whereabouts {
+    /// Nothing is known of where it is.
+    pub const UNKNOWN: Self = Self([0; 3]);
 }
 
 /// What a [`Query`] found: messages for one about messages, entries for one about entries.
@@ -121,4 +133,6 @@ pub struct StoredMessage {
     pub patch: Option<Bytes>,
     /// When asked for; verified against its checksum.
     pub body: Option<Bytes>,
+    /// If the body was not asked for, and the store came by it.
+    pub whereabouts: Whereabouts,
 }

@@ -260,12 +260,7 @@ fn entry(delivery_count: u32) -> Entry {
         enqueued_number: 0,
         body,
     };
-    Entry {
-        row,
-        delivery_count,
-        body: BodyRef::NONE,
-        rests_on: CommitId::default(),
-    }
+    Entry::written(row, delivery_count, CommitId::default())
 }
 
 proptest! {

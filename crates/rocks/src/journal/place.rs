@@ -1,6 +1,6 @@
 //! Place: where a body lies in the journal, as the index has it.
 
-use store::BodyPointer;
+use store::{BodyPointer, Whereabouts};
 
 use crate::key;
 use crate::value::Fields;
@@ -34,6 +34,24 @@ impl Place {
             len: fields.u32()?,
             checksum: fields.u32()?,
         })
+    }
+
+    /// As the broker keeps it for a while.
+    pub fn tell(&self) -> Whereabouts {
+        let checked = u64::from(self.len) << 32 | u64::from(self.checksum);
+        Whereabouts([self.segment, self.offset, checked])
+    }
+
+    /// What the broker was told, if it was; nothing about it is certain.
+    pub fn told(whereabouts: Whereabouts) -> Option<Self> {
+        let Whereabouts([segment, offset, checked]) = whereabouts;
+        let place = Self {
+            segment,
+            offset,
+            len: u32::try_from(checked >> 32).ok()?,
+            checksum: u32::try_from(checked & u64::from(u32::MAX)).ok()?,
+        };
+        (whereabouts != Whereabouts::UNKNOWN).then_some(place)
     }
 
     /// Where the body ends.

@@ -24,13 +24,33 @@ enum Found {
 }
 
 impl View<'_> {
-    /// The bodies of `rows`, without those that are not there. Where they lie may stand in the row that they
-    /// came with or in a row of their own: first the likelier of both is looked for.
+    /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place that a row
+    /// comes with, which may be of an earlier moment, the body is looked for then.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let mut found: Vec<_> = rows
+        // Nothing but a damaged place is of another length, and so long as nobody has room for.
+        let noted = |row: &Row| row.place.filter(|place| place.len == row.row.size);
+        let noted: Vec<_> = rows
             .iter()
-            .map(|row| row.place.map(Found::Elsewhere))
+            .map(|row| Some((row.row.body, noted(row)?)))
             .collect();
+        let read = self.files.read(&noted);
+        let mut bodies = read.unwrap_or_else(|_| vec![None; rows.len()]);
+        if bodies.iter().all(Option::is_some) {
+            return Ok(bodies);
+        }
+        let missing = rows.iter().zip(&bodies);
+        let missing = missing.filter(|(_, body)| body.is_none());
+        let missing: Vec<_> = missing.map(|(row, _)| *row).collect();
+        let found = self.find_bodies(&missing)?;
+        let missing = bodies.iter_mut().filter(|body| body.is_none());
+        missing.zip(found).for_each(|(body, found)| *body = found);
+        Ok(bodies)
+    }
+
+    /// The same by what the index knows of where they are. That may stand in the row that they
+    /// came with or in a row of their own: first the likelier of both is looked for.
+    fn find_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut found: Vec<_> = rows.iter().map(|_| None).collect();
         let is_own = |row: &Row| {
             let (home, number) = (self.entity, row.number);
             self.part == Part::Active && row.row.body == BodyPointer { home, number }

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
-use store::{EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError, StoredMessage};
+use store::{
+    EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError, StoredMessage,
+    Whereabouts,
+};
 
 use crate::chunk;
 use crate::database::{Families, refused};
@@ -32,7 +35,7 @@ pub(super) struct View<'a> {
     pub bodies: bool,
 }
 
-/// A message's row, and where its body is, if the row is known to tell.
+/// A message's row, and where its body may well be.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub number: SequenceNumber,
@@ -57,12 +60,10 @@ impl View<'_> {
             if rows.is_empty() {
                 return Ok(found);
             }
-            for message in self.complete(rows)? {
-                collected = collected.saturating_add(message.body.as_ref().map_or(0, Bytes::len));
-                found.push(message);
-                if self.bodies && collected >= max_bytes {
-                    return Ok(found);
-                }
+            let before = found.len();
+            self.complete(rows, &mut found)?;
+            if self.is_enough(before, &mut found, &mut collected, max_bytes) {
+                return Ok(found);
             }
         }
     }
@@ -98,15 +99,36 @@ impl View<'_> {
         let mut collected = 0_usize;
         while rows.peek().is_some() {
             let round = self.next_round(&mut rows, max_bytes - collected);
-            for message in self.complete(round)? {
-                collected = collected.saturating_add(message.body.as_ref().map_or(0, Bytes::len));
-                found.push(message);
-                if self.bodies && collected >= max_bytes {
-                    return Ok(found);
-                }
+            let before = found.len();
+            self.complete(round, &mut found)?;
+            if self.is_enough(before, &mut found, &mut collected, max_bytes) {
+                break;
             }
         }
         Ok(found)
+    }
+
+    /// Adds up the bodies of what was found after so many `before`. If they come to as many bytes as may be, what
+    /// is behind those is left out.
+    fn is_enough(
+        &self,
+        before: usize,
+        found: &mut Vec<StoredMessage>,
+        collected: &mut usize,
+        max_bytes: usize,
+    ) -> bool {
+        if !self.bodies {
+            return false;
+        }
+        let last = found[before..].iter().position(|message| {
+            let bytes = message.body.as_ref().map_or(0, Bytes::len);
+            *collected = collected.saturating_add(bytes);
+            *collected >= max_bytes
+        });
+        if let Some(last) = last {
+            found.truncate(before + last + 1);
+        }
+        last.is_some()
     }
 
     /// The rows of those numbers that are there, ascending.
@@ -144,11 +166,7 @@ impl View<'_> {
 
     fn decode(&self, number: SequenceNumber, value: &[u8]) -> Result<Row, StoreError> {
         let row = value::decode_row(self.entity, number, value)?;
-        let place = if self.bodies {
-            chunk::place_in_row(row.body, value)?
-        } else {
-            None
-        };
+        let place = chunk::unchecked_place_in_row(value);
         Ok(Row { number, row, place })
     }
 
@@ -192,27 +210,29 @@ impl View<'_> {
             let rows = known.iter().map(|it| Row {
                 number: it.number,
                 row: it.row,
-                place: None,
+                place: Place::told(it.whereabouts),
             });
             let rows = rows.collect();
             let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
-            found.extend(self.complete_with(rows, |number| {
+            let count_of = |number| {
                 let count = counts.find(|(known, _)| *known == number);
                 Ok(count.map_or(0, |(_, count)| count))
-            })?);
+            };
+            self.complete_with(rows, count_of, &mut found)?;
         }
         Ok(found)
     }
 
     /// Adds to rows in ascending order what is kept elsewhere.
-    fn complete(&self, rows: Vec<Row>) -> Result<Vec<StoredMessage>, StoreError> {
+    fn complete(&self, rows: Vec<Row>, found: &mut Vec<StoredMessage>) -> Result<(), StoreError> {
         let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
         let counts = self.attached(Kind::DeliveryCount, &numbers)?;
-        self.complete_with(rows, |number| {
+        let count_of = |number| {
             let count = counts.get(&number);
             let count = count.map(|count| value::decode_u32("a delivery count", count));
             Ok(count.transpose()?.unwrap_or(0))
-        })
+        };
+        self.complete_with(rows, count_of, found)
     }
 
     /// The same where it is told how often each was delivered.
@@ -220,7 +240,8 @@ impl View<'_> {
         &self,
         rows: Vec<Row>,
         mut count_of: impl FnMut(SequenceNumber) -> Result<u32, StoreError>,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+        found: &mut Vec<StoredMessage>,
+    ) -> Result<(), StoreError> {
         let mut patches = BTreeMap::new();
         let mut bodies = Vec::new();
         if self.bodies {
@@ -229,8 +250,8 @@ impl View<'_> {
             bodies = self.load_bodies(&rows)?;
         }
         let mut bodies = bodies.into_iter();
-        let mut messages = Vec::with_capacity(rows.len());
-        for Row { number, row, .. } in rows {
+        found.reserve(rows.len());
+        for Row { number, row, place } in rows {
             let body = if self.bodies {
                 bodies.next().flatten()
             } else {
@@ -240,7 +261,7 @@ impl View<'_> {
                 self.expect_gone(number, row.body)?;
                 continue;
             }
-            messages.push(StoredMessage {
+            found.push(StoredMessage {
                 part: self.part,
                 number,
                 row,
@@ -249,9 +270,13 @@ impl View<'_> {
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),
                 body,
+                whereabouts: match place {
+                    Some(place) if !self.bodies => place.tell(),
+                    Some(_) | None => Whereabouts::UNKNOWN,
+                },
             });
         }
-        Ok(messages)
+        Ok(())
     }
 
     /// What there is of a kind for some of `numbers`, which are ascending.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{A, B, Harness, numbers, put, range, read, row_of, submit};
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::{KnownMessage, Query, StoredMessage};
+use crate::query::{KnownMessage, Query, StoredMessage, Whereabouts};
 use crate::record::{BodyPointer, MessageRow};
 use crate::write::Write;
 
@@ -131,6 +131,7 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
         }
     });
     let before = read(&store, first, &range(A, Part::Active, 0, u64::MAX));
+    let seen = read(&store, first, &rows_only(A, Part::Active));
     let last = submit(&mut store, |set| {
         set.push(Write::RemoveMessage {
             entity: A,
@@ -147,33 +148,56 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
         });
     });
     let now = read(&store, last, &range(A, Part::Active, 0, u64::MAX));
-    for asked in [&[1, 2, 3, 5][..], &[2, 3, 400, 100_000], &[5], &[3], &[]] {
-        let rows = before.iter().filter(|row| asked.contains(&row.number.0));
-        let known = rows.map(|row| KnownMessage {
-            number: row.number,
-            row: row.row,
-            delivery_count: 7,
-        });
-        let query = Query::Bodies {
-            entity: A,
-            part: Part::Active,
-            known: known.collect(),
-        };
-        let mut found = read(&store, last, &query);
-        // It may be found as it was.
-        found.retain(|message| {
-            *message
-                != StoredMessage {
-                    delivery_count: 7,
-                    ..before[2].clone()
-                }
-        });
-        let expected = now.iter().filter(|row| asked.contains(&row.number.0));
-        let expected = expected.map(|row| StoredMessage {
-            delivery_count: 7,
-            ..row.clone()
-        });
-        assert_eq!(found, expected.collect::<Vec<_>>());
+    // Where the bodies were, nothing, and what was never true.
+    let told = [
+        |row: &StoredMessage| row.whereabouts,
+        |_: &StoredMessage| Whereabouts::UNKNOWN,
+        |row: &StoredMessage| Whereabouts([row.whereabouts.0[0], 7, u64::from(row.row.size) << 32]),
+        |row: &StoredMessage| Whereabouts([u64::MAX, u64::MAX, u64::from(row.row.size) << 32]),
+        |_: &StoredMessage| Whereabouts([1, 0, u64::MAX]),
+    ];
+    for told in told {
+        for asked in [&[1, 2, 3, 5][..], &[2, 3, 400, 100_000], &[5], &[3], &[]] {
+            let rows = seen.iter().filter(|row| asked.contains(&row.number.0));
+            let known = rows.map(|row| KnownMessage {
+                number: row.number,
+                row: row.row,
+                delivery_count: 7,
+                whereabouts: told(row),
+            });
+            let query = Query::Bodies {
+                entity: A,
+                part: Part::Active,
+                known: known.collect(),
+            };
+            let mut found = read(&store, last, &query);
+            // It may be found as it was.
+            found.retain(|message| {
+                *message
+                    != StoredMessage {
+                        delivery_count: 7,
+                        ..before[2].clone()
+                    }
+            });
+            let expected = now.iter().filter(|row| asked.contains(&row.number.0));
+            let expected = expected.map(|row| StoredMessage {
+                delivery_count: 7,
+                ..row.clone()
+            });
+            assert_eq!(found, expected.collect::<Vec<_>>());
+        }
+    }
+}
+
+fn rows_only(entity: EntityId, part: Part) -> Query {
+    Query::Range {
+        entity,
+        part,
+        from: SequenceNumber(0),
+        until: SequenceNumber::MAX,
+        limit: usize::MAX,
+        bodies: false,
+        max_bytes: 0,
     }
 }
 
