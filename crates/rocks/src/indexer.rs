@@ -99,7 +99,8 @@ impl Indexer {
             } else {
                 self.apply(groups)?;
             }
-            if self.retention.collect(is_idle)? {
+            let settled = self.index.merger.settled();
+            if self.retention.collect(is_idle, settled)? {
                 self.begin_flush()?;
             }
             self.move_stragglers()?;
@@ -139,7 +140,8 @@ impl Indexer {
 
     /// Has what little is left in a segment written to the newest, so that the segment can go.
     fn move_stragglers(&mut self) -> Result<(), StoreError> {
-        let stragglers = self.retention.stragglers()?;
+        let settled = self.index.merger.settled();
+        let stragglers = self.retention.stragglers(settled)?;
         if let Some(submissions) = self.submissions.upgrade()
             && !stragglers.is_empty()
         {

@@ -69,6 +69,11 @@ impl Merger {
         }
     }
 
+    /// The bodies that are known to be removed.
+    pub fn settled(&self) -> &Settled<EntityId> {
+        &self.settled_bodies
+    }
+
     /// Makes one batch of `sets` and `moves`, which end at `position` in the journal.
     pub fn merge(
         &mut self,

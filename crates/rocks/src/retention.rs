@@ -6,26 +6,25 @@
 //! was still there; one look at it usually tells that the segment stays. So it is with the file of a
 //! staged body, but that never moves.
 
+mod look;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rocksdb::{ColumnFamily, DB, WriteBatch};
-use store::{BodyPointer, StoreError};
+use rocksdb::WriteBatch;
+use store::{BodyPointer, EntityId, StoreError};
 
-use crate::chunk::{self, Chunk};
 use crate::database::Database;
 use crate::journal::{Files, Moves, Place, Sealed, is_staged};
 use crate::key;
 use crate::patience::Patience;
-use crate::scan::Scan;
-use crate::value::damaged;
+use crate::settled::Settled;
+use look::{From, Look};
+pub(crate) use look::{is_needed, place_of};
 
 /// Rows of the index that are looked at for one segment at a time.
 const MOST_ROWS: usize = 4_096;
-/// Bodies are moved out of a segment if they are at most so many, and this part of it.
-const FEW_ROWS: usize = 4_096;
-const FEW_BYTES: u64 = 4;
 
 /// So many segments that wait for nothing but a flush are worth one, however busy the store is: a
 /// backlog that is taken away writes little, and its space is wanted back.
@@ -82,8 +81,8 @@ pub(crate) struct Retention {
 
 struct Kept {
     sealed: Sealed,
-    /// No body of the segment is before these keys of the index: in rows, and on its own.
-    from: ([u8; 17], [u8; 20]),
+    /// From where on the index may know a body in it.
+    from: From,
     /// When nothing in it was needed any more.
     dead_at: Option<u64>,
     /// How many bodies were left when they were counted last, and since when; 0 if many.
@@ -95,7 +94,7 @@ struct Kept {
 impl Kept {
     fn new(sealed: Sealed) -> Self {
         Self {
-            from: ([0; 17], [0; 20]),
+            from: From::default(),
             dead_at: None,
             left: (0, Instant::now()),
             judged_at: 0,
@@ -164,15 +163,21 @@ impl Retention {
         self.segments.values().any(waits) || self.files.staged.has_unnamed()
     }
 
-    /// Gives up what is not needed. Returns whether a flush is worth its while: then segments wait
+    /// Gives up what is not needed, of which some is known to be `settled`. Returns whether a flush is worth its while: then segments wait
     /// for nothing else.
-    pub fn collect(&mut self, is_idle: bool) -> Result<bool, StoreError> {
+    pub fn collect(
+        &mut self,
+        is_idle: bool,
+        settled: &Settled<EntityId>,
+    ) -> Result<bool, StoreError> {
         let is_time = is_idle || self.looked_at.elapsed() >= self.pace.look_after;
         if self.segments.is_empty() || !is_time {
             return Ok(false);
         }
         self.looked_at = Instant::now();
         let permanent = self.database.permanent_position()?;
+        let database = &self.database;
+        let look = Look { database, settled };
         let mut staged = 0;
         let looked_at = std::mem::take(&mut self.staged_until);
         for (id, kept) in &mut self.segments {
@@ -187,7 +192,7 @@ impl Retention {
                 self.staged_until = *id;
                 kept.judged_at = self.applied;
             }
-            if kept.dead_at.is_none() && !is_alive(kept, &self.database, MOST_ROWS)? {
+            if kept.dead_at.is_none() && !look.is_alive(&kept.sealed, &mut kept.from, MOST_ROWS)? {
                 kept.dead_at = Some(self.applied);
             }
         }
@@ -213,7 +218,7 @@ impl Retention {
     }
 
     /// Counts what is left in one more segment, and returns it if it is little and stays so.
-    pub fn stragglers(&mut self) -> Result<Moves, StoreError> {
+    pub fn stragglers(&mut self, settled: &Settled<EntityId>) -> Result<Moves, StoreError> {
         let (last, when) = self.counted;
         if when.elapsed() < self.pace.count_after {
             return Ok(Moves::new());
@@ -233,7 +238,8 @@ impl Retention {
             return Ok(Moves::new());
         };
         self.counted = (kept.sealed.id, Instant::now());
-        let left = left_in(&kept.sealed, &self.database)?;
+        let database = &self.database;
+        let left = Look { database, settled }.left_in(&kept.sealed)?;
         if left.is_empty() {
             kept.left = (0, Instant::now());
             kept.judged_at = applied;
@@ -284,125 +290,4 @@ impl Retention {
         }
         self.database.write(batch)
     }
-}
-
-/// Whether the index knows a body in the segment. More rows than are looked at count as one.
-fn is_alive(kept: &mut Kept, database: &Database, most_rows: usize) -> Result<bool, StoreError> {
-    let (id, homes) = (kept.sealed.id, &kept.sealed.homes);
-    let families = database.families();
-    let (in_rows, own) = &mut kept.from;
-    let rows = homes.spans().map(|(first, last)| {
-        let after = key::own_row(BodyPointer {
-            number: key::after_number(last.number),
-            ..last
-        });
-        (key::own_row(first), after)
-    });
-    let bodies = homes
-        .spans()
-        .map(|(first, last)| (key::body(first, 0), key::body(last, u32::MAX)));
-    let is_here = |key: &[u8], value: &[u8]| Ok(place_in(id, key, value)?.is_some());
-    Ok(is_alive_in(
-        &database.db,
-        families.message,
-        rows,
-        in_rows,
-        most_rows,
-        is_here,
-    )? || is_alive_in(&database.db, families.body, bodies, own, most_rows, is_here)?)
-}
-
-/// The same of one family: of the keys in `spans` from `from` on, which goes on to the first one that is.
-fn is_alive_in<const N: usize>(
-    db: &DB,
-    family: &ColumnFamily,
-    spans: impl Iterator<Item = ([u8; N], [u8; N])>,
-    from: &mut [u8; N],
-    most_rows: usize,
-    is_here: impl Fn(&[u8], &[u8]) -> Result<bool, StoreError>,
-) -> Result<bool, StoreError> {
-    let mut rows = 0;
-    for (first, until) in spans {
-        if *from > until {
-            continue;
-        }
-        let begin = first.max(*from);
-        let mut scan = Scan::new(db, family, begin, until);
-        while let Some((key, value)) = scan.next()? {
-            if rows >= most_rows || is_here(key, value)? {
-                *from = key.try_into().unwrap_or(begin);
-                return Ok(true);
-            }
-            rows += 1;
-        }
-        *from = until;
-    }
-    Ok(false)
-}
-
-/// The bodies that are left in a segment; none if they are too many to be moved.
-fn left_in(sealed: &Sealed, database: &Database) -> Result<Vec<(BodyPointer, Place)>, StoreError> {
-    let families = database.families();
-    let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
-    for (first, last) in sealed.homes.spans() {
-        let after = BodyPointer {
-            number: key::after_number(last.number),
-            ..last
-        };
-        let in_rows = Scan::new(
-            &database.db,
-            families.message,
-            key::own_row(first),
-            key::own_row(after),
-        );
-        let (from, until) = (key::body(first, 0), key::body(last, u32::MAX));
-        let own = Scan::new(&database.db, families.body, from, until);
-        for mut scan in [in_rows, own] {
-            while let Some((key, value)) = scan.next()? {
-                rows += 1;
-                if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
-                    bytes += u64::from(place.len);
-                    left.push((pointer, place));
-                }
-                if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
-                    return Ok(Vec::new());
-                }
-            }
-        }
-    }
-    Ok(left)
-}
-
-/// Whose body a row of the index is about, and where that is, if it is in the segment.
-fn place_in(
-    segment: u64,
-    key: &[u8],
-    value: &[u8],
-) -> Result<Option<(BodyPointer, Place)>, StoreError> {
-    let found = place_of(key, value)?;
-    Ok(found.filter(|(_, place)| place.segment == segment))
-}
-
-/// Whose body a row of the index tells of, be it a message's or its own, and where in the journal that is.
-pub(crate) fn place_of(
-    key: &[u8],
-    value: &[u8],
-) -> Result<Option<(BodyPointer, Place)>, StoreError> {
-    if let Some((home, _, number)) = key::parse_message(key) {
-        let pointer = BodyPointer { home, number };
-        let place = chunk::place_in_row(pointer, value)?;
-        return Ok(place.map(|place| (pointer, place)));
-    }
-    let Some((pointer, index)) = key::parse_body(key) else {
-        return Err(damaged("a body's key", format!("{key:02x?}")));
-    };
-    match chunk::decode(pointer, index, value)? {
-        Chunk::Elsewhere(place) => Ok(Some((pointer, place))),
-        _ => Ok(None),
-    }
-}
-
-/// Whether the index knows a body in a segment.
-pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
-    is_alive(&mut Kept::new(sealed.clone()), database, usize::MAX)
 }

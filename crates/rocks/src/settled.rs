@@ -1,4 +1,4 @@
-//! Settled numbers: which whole stretches can give their files back.
+//! Settled numbers: which whole stretches can give their files back, and which need not be looked for.
 //!
 //! Deleted rows take space until compaction meets them. Here the numbers that were removed one
 //! by one grow into stretches; once one has grown by 65,536 numbers or about 64 MiB, it is
@@ -39,10 +39,17 @@ impl<S: Copy + Ord> Settled<S> {
         }
     }
 
-    /// Adds a run that was removed. Returns the stretch to give back if that made it ripe.
-    pub fn add(&mut self, scope: S, first: u64, last: u64, bytes: u64) -> Option<(u64, u64)> {
+    /// Adds a run that was removed, of which so many numbers were on the disk and took so many bytes. Returns the
+    /// stretch to give back if that made it ripe.
+    pub fn add(
+        &mut self,
+        scope: S,
+        first: u64,
+        last: u64,
+        fresh: u64,
+        bytes: u64,
+    ) -> Option<(u64, u64)> {
         let stretches = self.scopes.entry(scope).or_default();
-        let fresh = (last - first).saturating_add(1);
         let index = join(
             stretches,
             Stretch {
@@ -60,6 +67,15 @@ impl<S: Copy + Ord> Settled<S> {
         }
         forget_smallest(stretches);
         None
+    }
+
+    /// Whether all numbers from `first` to `last` are known to be removed.
+    pub fn covers(&self, scope: S, first: u64, last: u64) -> bool {
+        let stretches = self.scopes.get(&scope).map_or(&[][..], Vec::as_slice);
+        let index = stretches.partition_point(|stretch| stretch.last < last);
+        stretches
+            .get(index)
+            .is_some_and(|stretch| stretch.first <= first)
     }
 
     /// Forgets the scopes that a removed entity had.
@@ -84,7 +100,8 @@ fn join(stretches: &mut Vec<Stretch>, new: Stretch) -> usize {
 
 fn forget_smallest(stretches: &mut Vec<Stretch>) {
     if stretches.len() > MAX_STRETCHES {
-        let smallest = (0..stretches.len()).min_by_key(|index| stretches[*index].fresh);
+        let size = |stretch: &Stretch| (stretch.fresh, stretch.last - stretch.first);
+        let smallest = (0..stretches.len()).min_by_key(|index| size(&stretches[*index]));
         stretches.remove(smallest.expect("there are many"));
     }
 }
@@ -104,31 +121,48 @@ mod tests {
     fn runs_grow_together_and_never_over_a_gap() {
         let mut settled = Settled::new();
         for (first, last) in [(10, 19), (30, 39), (1, 5), (20, 25), (27, 29), (6, 9)] {
-            assert_eq!(settled.add(1, first, last, 0), None);
+            assert_eq!(settled.add(1, first, last, last - first + 1, 0), None);
         }
         assert_eq!(stretches(&settled), [(1, 25), (27, 39)]);
-        settled.add(1, 26, 26, 0);
+        settled.add(1, 26, 26, 1, 0);
         assert_eq!(stretches(&settled), [(1, 39)]);
     }
 
     #[test]
     fn a_stretch_is_given_back_each_time_it_has_grown_enough() {
         let mut settled = Settled::new();
-        assert_eq!(settled.add(1, 1, 65_535, 0), None);
-        assert_eq!(settled.add(1, 65_536, 65_536, 0), Some((1, 65_536)));
-        assert_eq!(settled.add(1, 65_537, 65_540, 0), None);
+        assert_eq!(settled.add(1, 1, 65_535, 65_535, 0), None);
+        assert_eq!(settled.add(1, 65_536, 65_536, 1, 0), Some((1, 65_536)));
+        assert_eq!(settled.add(1, 65_537, 65_540, 4, 0), None);
         assert_eq!(
-            settled.add(1, 65_541, 65_541, RIPE_BYTES),
+            settled.add(1, 65_541, 65_541, 1, RIPE_BYTES),
             Some((1, 65_541))
         );
     }
 
     #[test]
+    fn what_was_never_on_the_disk_does_not_ripen_and_is_known_to_be_settled() {
+        let mut settled = Settled::new();
+        for first in (1..1_000_001).step_by(1_000) {
+            assert_eq!(settled.add(1, first, first + 999, 0, 0), None);
+        }
+        assert!(settled.covers(1, 1, 1_000_000));
+        assert!(settled.covers(1, 17, 18));
+        assert!(!settled.covers(1, 0, 5));
+        assert!(!settled.covers(1, 999_999, 1_000_001));
+        assert!(!settled.covers(2, 17, 18));
+        settled.add(1, 1_000_002, 1_000_003, 2, 0);
+        assert!(!settled.covers(1, 1_000_000, 1_000_002), "one is left");
+        settled.forget(|scope| scope == 1);
+        assert!(!settled.covers(1, 17, 18));
+    }
+
+    #[test]
     fn only_so_many_stretches_are_followed() {
         let mut settled = Settled::new();
-        settled.add(1, 1_000_000, 1_000_100, 0);
+        settled.add(1, 1_000_000, 1_000_100, 101, 0);
         for number in 0..100 {
-            settled.add(1, number * 2, number * 2, 0);
+            settled.add(1, number * 2, number * 2, 1, 0);
         }
         assert_eq!(stretches(&settled).len(), MAX_STRETCHES);
         assert!(stretches(&settled).contains(&(1_000_000, 1_000_100)));
@@ -137,8 +171,11 @@ mod tests {
     #[test]
     fn the_last_numbers_do_not_overflow() {
         let mut settled = Settled::new();
-        settled.add(1, u64::MAX, u64::MAX, 0);
-        settled.add(1, 0, 0, u64::MAX);
-        assert_eq!(settled.add(1, 1, u64::MAX - 1, 0), Some((0, u64::MAX)));
+        settled.add(1, u64::MAX, u64::MAX, 1, 0);
+        settled.add(1, 0, 0, 1, u64::MAX);
+        assert_eq!(
+            settled.add(1, 1, u64::MAX - 1, u64::MAX - 1, 0),
+            Some((0, u64::MAX))
+        );
     }
 }

@@ -35,7 +35,7 @@ impl Merge<'_> {
             }
             let bytes = count(&run).saturating_mul(ROW_BYTES);
             if let Some((first, last)) =
-                settled_rows.add(run.scope(), run.first(), run.last(), bytes)
+                settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
             {
                 let stretch = GiveBack::Rows(key(first), key(last));
                 stretch.intend(self.families, &mut self.batch);
@@ -67,11 +67,11 @@ impl Merge<'_> {
                 run.on_disk()
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
             }
-            if run.on_disk().next().is_none() {
-                continue;
-            }
-            let bytes = count(&run).saturating_mul(PLACE_BYTES);
-            if let Some((first, last)) = settled_bodies.add(home, run.first(), run.last(), bytes) {
+            let fresh = run.on_disk().count() as u64;
+            let bytes = fresh.saturating_mul(PLACE_BYTES);
+            if let Some((first, last)) =
+                settled_bodies.add(home, run.first(), run.last(), fresh, bytes)
+            {
                 let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
                 let stretch = GiveBack::Bodies(key(first), end);
                 stretch.intend(self.families, &mut self.batch);

@@ -16,6 +16,7 @@ use crate::committer::Submission;
 use crate::log::Sync;
 use crate::options::Durability;
 use crate::retention::Pace;
+use crate::settled::Settled;
 
 mod alone;
 mod backup;
@@ -361,7 +362,7 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
     };
     let mut moved = Vec::new();
     for _look in 0..20 {
-        let moves = retention.stragglers().expect("counted");
+        let moves = retention.stragglers(&Settled::new()).expect("counted");
         moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
         let submitter = store.submitter.as_ref().expect("open");
         submitter
@@ -412,9 +413,19 @@ fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
         let sealed = known.into_values().collect();
         let mut retention = Retention::new(database, files, 0, sealed, applied);
         retention.pace.look_after = Duration::ZERO;
-        assert_eq!(retention.collect(false), Ok(is_worth_it_at_once));
-        assert_eq!(retention.collect(true), Ok(!is_worth_it_at_once));
-        assert_eq!(retention.collect(true), Ok(false), "one at a time");
+        assert_eq!(
+            retention.collect(false, &Settled::new()),
+            Ok(is_worth_it_at_once)
+        );
+        assert_eq!(
+            retention.collect(true, &Settled::new()),
+            Ok(!is_worth_it_at_once)
+        );
+        assert_eq!(
+            retention.collect(true, &Settled::new()),
+            Ok(false),
+            "one at a time"
+        );
         assert!(size_of_journal(directory.path()) > 0, "nothing goes before");
     }
 }

@@ -8,6 +8,7 @@ use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
 use crate::journal::STAGED_FROM;
+use crate::settled::Settled;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 
@@ -94,8 +95,8 @@ fn collected(directory: &Path) -> RocksStore {
         recovered.position,
     );
     retention.pace.look_after = Duration::ZERO;
-    retention.collect(true).expect("looked at");
-    retention.collect(true).expect("given up");
+    retention.collect(true, &Settled::new()).expect("looked at");
+    retention.collect(true, &Settled::new()).expect("given up");
     drop((opened, recovered.index, database, retention));
     open(directory)
 }

@@ -1,0 +1,165 @@
+//! Look: whether the index knows a body in a segment, and which ones.
+//!
+//! A segment says of whom it has bodies, and of which numbers. Where all numbers between the first and the
+//! last are known to be settled there is nothing to look for, which spares a search for each of many homes.
+
+use rocksdb::{ColumnFamily, DB};
+use store::{BodyPointer, EntityId, StoreError};
+
+use crate::chunk::{self, Chunk};
+use crate::database::Database;
+use crate::journal::{Place, Sealed};
+use crate::key;
+use crate::scan::Scan;
+use crate::settled::Settled;
+use crate::value::damaged;
+
+/// Bodies are moved out of a segment if they are at most so many, and this part of it.
+const FEW_ROWS: usize = 4_096;
+const FEW_BYTES: u64 = 4;
+
+/// The first and the last body that one home has in a segment.
+type Span = (BodyPointer, BodyPointer);
+
+/// No body of a segment is before these keys of the index: in rows, and on its own.
+#[derive(Default)]
+pub(super) struct From {
+    row: [u8; 17],
+    own: [u8; 20],
+}
+
+/// The index, and what is known without it.
+pub(super) struct Look<'a> {
+    pub database: &'a Database,
+    /// Bodies that were removed.
+    pub settled: &'a Settled<EntityId>,
+}
+
+impl Look<'_> {
+    /// Whether the index knows a body in the segment. More rows than are looked at count as one.
+    pub fn is_alive(
+        &self,
+        sealed: &Sealed,
+        from: &mut From,
+        most_rows: usize,
+    ) -> Result<bool, StoreError> {
+        let families = self.database.families();
+        let row = |(first, last)| (key::own_row(first), key::own_row(after(last)));
+        let own = |(first, last)| (key::body(first, 0), key::body(last, u32::MAX));
+        Ok(
+            self.is_alive_in(families.message, sealed, row, &mut from.row, most_rows)?
+                || self.is_alive_in(families.body, sealed, own, &mut from.own, most_rows)?,
+        )
+    }
+
+    /// The same of one family: of the keys that `keys` makes of a span, from `from` on, which goes on to the
+    /// first one that is.
+    fn is_alive_in<const N: usize>(
+        &self,
+        family: &ColumnFamily,
+        sealed: &Sealed,
+        keys: impl Fn(Span) -> ([u8; N], [u8; N]),
+        from: &mut [u8; N],
+        most_rows: usize,
+    ) -> Result<bool, StoreError> {
+        let db: &DB = &self.database.db;
+        let mut rows = 0;
+        for span in sealed.homes.spans() {
+            let (first, until) = keys(span);
+            if *from > until {
+                continue;
+            }
+            if self.is_settled(span) {
+                *from = until;
+                continue;
+            }
+            let begin = first.max(*from);
+            let mut scan = Scan::new(db, family, begin, until);
+            while let Some((key, value)) = scan.next()? {
+                if rows >= most_rows || place_in(sealed.id, key, value)?.is_some() {
+                    *from = key.try_into().unwrap_or(begin);
+                    return Ok(true);
+                }
+                rows += 1;
+            }
+            *from = until;
+        }
+        Ok(false)
+    }
+
+    fn is_settled(&self, (first, last): Span) -> bool {
+        self.settled
+            .covers(first.home, first.number.0, last.number.0)
+    }
+
+    /// The bodies that are left in a segment; none if they are too many to be moved.
+    pub fn left_in(&self, sealed: &Sealed) -> Result<Vec<(BodyPointer, Place)>, StoreError> {
+        let families = self.database.families();
+        let db: &DB = &self.database.db;
+        let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        let spans = sealed.homes.spans();
+        for (first, last) in spans.filter(|span| !self.is_settled(*span)) {
+            let (from, until) = (key::own_row(first), key::own_row(after(last)));
+            let in_rows = Scan::new(db, families.message, from, until);
+            let (from, until) = (key::body(first, 0), key::body(last, u32::MAX));
+            let own = Scan::new(db, families.body, from, until);
+            for mut scan in [in_rows, own] {
+                while let Some((key, value)) = scan.next()? {
+                    rows += 1;
+                    if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
+                        bytes += u64::from(place.len);
+                        left.push((pointer, place));
+                    }
+                    if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
+                        return Ok(Vec::new());
+                    }
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Whether the index knows a body in a segment.
+pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
+    let settled = &Settled::new();
+    let look = Look { database, settled };
+    look.is_alive(sealed, &mut From::default(), usize::MAX)
+}
+
+/// The next body of the same home.
+fn after(pointer: BodyPointer) -> BodyPointer {
+    BodyPointer {
+        number: key::after_number(pointer.number),
+        ..pointer
+    }
+}
+
+/// Whose body a row of the index is about, and where that is, if it is in the segment.
+fn place_in(
+    segment: u64,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(BodyPointer, Place)>, StoreError> {
+    let found = place_of(key, value)?;
+    Ok(found.filter(|(_, place)| place.segment == segment))
+}
+
+/// Whose body a row of the index tells of, be it a message's or its own, and where in the journal that is.
+pub(crate) fn place_of(
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(BodyPointer, Place)>, StoreError> {
+    if let Some((home, _, number)) = key::parse_message(key) {
+        let pointer = BodyPointer { home, number };
+        let place = chunk::place_in_row(pointer, value)?;
+        return Ok(place.map(|place| (pointer, place)));
+    }
+    let Some((pointer, index)) = key::parse_body(key) else {
+        return Err(damaged("a body's key", format!("{key:02x?}")));
+    };
+    match chunk::decode(pointer, index, value)? {
+        Chunk::Elsewhere(place) => Ok(Some((pointer, place))),
+        _ => Ok(None),
+    }
+}
