@@ -4,8 +4,9 @@
 //! latest ones, exactly, and a filter about all of them. What the filter has never seen is new. For the
 //! rest the store is asked, and that send and those behind it wait, so that order is kept; an id in two
 //! of them is decided by what was accepted first. Memory: 2 bytes an id, however many there are
-//! up to 16 million; beyond that, and until the filter is filled after a restart, every id that is
-//! not among the latest is looked up, in each era. (Entities contract 19)
+//! up to 16 million in a window and what is kept behind it; beyond that there is no filter, and then and until
+//! it is filled after a restart every id that is not among the latest is looked up, in each era. (Entities
+//! contract 19)
 
 mod eras;
 mod filter;
@@ -317,8 +318,7 @@ impl Queue {
         });
         let duplicates = &mut self.duplicates;
         duplicates.recent.insert(id, acceptance);
-        duplicates.filter.insert(id, at);
-        duplicates.load.limit(&duplicates.filter);
+        duplicates.load.add(&mut duplicates.filter, id, at);
         duplicates.newest = duplicates.newest.max(at);
     }
 }

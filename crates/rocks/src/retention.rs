@@ -1,6 +1,6 @@
 //! Retention: which segments of the journal are still needed.
 //!
-//! A segment goes when the index finds no body in it any more, and when even what the index has
+//! A segment goes when the index finds no body in it any more, where bodies are not known to be settled, and when even what the index has
 //! made permanent knows none: whatever a crash takes away, nothing will ask for it. Bodies go
 //! mostly in the order in which they came, so what is remembered of a segment is the first body that
 //! was still there; one look at it usually tells that the segment stays. So it is with the file of a

@@ -65,7 +65,7 @@ impl<S: Copy + Ord> Settled<S> {
             stretch.fresh_bytes = 0;
             return Some((stretch.first, stretch.last));
         }
-        forget_smallest(stretches);
+        forget_shortest(stretches, index);
         None
     }
 
@@ -98,11 +98,13 @@ fn join(stretches: &mut Vec<Stretch>, new: Stretch) -> usize {
     from
 }
 
-fn forget_smallest(stretches: &mut Vec<Stretch>) {
+/// Forgets one other than that which has just grown, if there are too many.
+fn forget_shortest(stretches: &mut Vec<Stretch>, grown: usize) {
     if stretches.len() > MAX_STRETCHES {
-        let size = |stretch: &Stretch| (stretch.fresh, stretch.last - stretch.first);
-        let smallest = (0..stretches.len()).min_by_key(|index| size(&stretches[*index]));
-        stretches.remove(smallest.expect("there are many"));
+        let others = (0..stretches.len()).filter(|index| *index != grown);
+        let length = |index: &usize| stretches[*index].last - stretches[*index].first;
+        let shortest = others.min_by_key(length);
+        stretches.remove(shortest.expect("there are many"));
     }
 }
 
@@ -166,6 +168,18 @@ mod tests {
         }
         assert_eq!(stretches(&settled).len(), MAX_STRETCHES);
         assert!(stretches(&settled).contains(&(1_000_000, 1_000_100)));
+    }
+
+    #[test]
+    fn one_that_begins_to_grow_stays_though_there_are_many_longer_ones() {
+        let mut settled = Settled::new();
+        for number in 0..20 {
+            settled.add(1, number * 100, number * 100 + 50, 0, 0);
+        }
+        for number in 5_000..5_100 {
+            settled.add(1, number, number, 0, 0);
+        }
+        assert!(settled.covers(1, 5_000, 5_099));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use store::{Entry, EntryKey, Index, Query, StoreError};
 
 use super::filter::Filter;
-use super::{Acceptance, damaged, eras};
+use super::{Acceptance, IdHash, damaged, eras};
 use crate::id::ReadId;
 use crate::queue::Queue;
 use crate::read::Purpose;
 use crate::shared::Context;
+use crate::time::Wall;
 
 /// Entries of one piece.
 const PIECE: usize = 4_096;
@@ -30,11 +31,24 @@ impl Load {
         matches!(self, Self::Complete)
     }
 
-    /// Gives the filter up when it has grown too large.
-    pub(super) fn limit(&mut self, filter: &Filter) {
-        if filter.is_too_large() {
-            *self = Self::GivenUp;
+    /// Adds an id to the filter, unless that was given up.
+    pub(super) fn add(&mut self, filter: &mut Filter, id: IdHash, at: Wall) {
+        if !matches!(self, Self::GivenUp) {
+            filter.insert(id, at);
+            self.limit(filter);
         }
+    }
+
+    /// Gives the filter up when it has grown too large.
+    fn limit(&mut self, filter: &mut Filter) {
+        if filter.is_too_large() {
+            self.give_up(filter);
+        }
+    }
+
+    fn give_up(&mut self, filter: &mut Filter) {
+        *self = Self::GivenUp;
+        filter.clear();
     }
 }
 
@@ -79,13 +93,10 @@ impl Queue {
         match found.and_then(|entries| add(&mut duplicates.filter, &entries)) {
             Ok(None) => duplicates.load = Load::Complete,
             Ok(Some(next)) => self.load_piece(next, cx),
-            Err(_) => duplicates.load = Load::GivenUp,
+            Err(_) => duplicates.load.give_up(&mut duplicates.filter),
         }
         let duplicates = &mut self.duplicates;
-        duplicates.load.limit(&duplicates.filter);
-        if matches!(duplicates.load, Load::GivenUp) {
-            duplicates.filter.clear();
-        }
+        duplicates.load.limit(&mut duplicates.filter);
     }
 }
 

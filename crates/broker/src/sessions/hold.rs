@@ -2,7 +2,7 @@
 //!
 //! It has a window of its own: only who holds a session takes from it, so only held sessions
 //! have messages in memory. Messages are lent for as long as the session is. Memory per hold:
-//! about 300 bytes, 90 for each message of its window, and its locks. The window is small to begin
+//! about 300 bytes, 120 for each message of its window, and its locks. The window is small to begin
 //! with, since there may be many holds; it grows as its holder takes messages.
 
 use std::collections::{BTreeSet, VecDeque};

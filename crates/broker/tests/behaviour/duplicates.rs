@@ -261,10 +261,10 @@ fn ids_leave_the_store_some_time_after_their_window() {
             0s sent from #1
             5s sent from #7
             16s history of 7 ids in 2 eras
-            18s history of 7 ids in 2 eras
+            18s history of 1 ids in 1 eras
             20s sent from #8
-            20s history of 8 ids in 3 eras
-            24s history of 2 ids in 2 eras
+            20s history of 2 ids in 2 eras
+            24s history of 1 ids in 1 eras
             60s history of 0 ids in 0 eras
         "#]],
     );
@@ -290,10 +290,10 @@ fn an_id_that_is_accepted_again_outlives_its_first_acceptance() {
             0s sent from #1
             15s sent from #2
             17s sent from #3
-            19s history of 3 ids in 2 eras
-            20s history of 3 ids in 2 eras
+            19s history of 2 ids in 2 eras
+            20s history of 2 ids in 2 eras
             21s sent from #4, known as #3
-            31s history of 2 ids in 1 eras
+            31s history of 2 ids in 2 eras
             32s sent from #4, known as #3
             33s sent from #4
         "#]],

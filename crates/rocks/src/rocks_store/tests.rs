@@ -12,17 +12,15 @@ use tempfile::TempDir;
 use super::*;
 use std::time::Duration;
 
-use crate::committer::Submission;
 use crate::log::Sync;
 use crate::options::Durability;
-use crate::retention::Pace;
-use crate::settled::Settled;
 
 mod alone;
 mod backup;
 mod beside;
 mod damage;
 mod shares;
+mod space;
 mod staged;
 
 const QUEUE: EntityId = EntityId(1);
@@ -172,6 +170,20 @@ fn dead_letter(
     store.submit(set)
 }
 
+fn size_of_journal(root: &Path) -> u64 {
+    let files = fs::read_dir(root.join("journal")).expect("listed");
+    files
+        .flatten()
+        .filter(|file| {
+            file.path()
+                .extension()
+                .is_some_and(|found| found == "journal")
+        })
+        .filter_map(|file| file.metadata().ok())
+        .map(|file| file.len())
+        .sum()
+}
+
 fn numbers_in(store: &RocksStore) -> Vec<u64> {
     conformance::numbers(&read(
         store,
@@ -286,169 +298,6 @@ fn large_bodies_survive_a_crash_and_go_with_their_messages() {
     let image = store.image().expect("readable");
     let kept: Vec<_> = image.bodies.keys().map(|key| key.1.0).collect();
     assert_eq!(kept, [1, 3]);
-}
-
-#[test]
-fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
-    let directory = new_directory();
-    // Little memory makes small files, of which many lie inside a settled stretch.
-    let options = Options {
-        memory_bytes: 0,
-        ..Options::default()
-    };
-    let mut store = RocksStore::open(directory.path(), options, Arc::new(|| ())).expect("opened");
-    let last = 300_000;
-    // A dead letter's body and a message that is never settled, in the middle of it all.
-    let (dead, held) = (30_001, 100_002);
-    for first in (1..=last).step_by(1_000) {
-        send(&mut store, first..first + 1_000, 600);
-    }
-    store.progress.wait_for(store.last()).expect("committed");
-    dead_letter(&mut store, [dead], 600);
-    for first in (1..=last).step_by(500) {
-        let done = (first..first + 500).filter(|number| ![dead, held].contains(number));
-        let id = settle(&mut store, done);
-        store.progress.wait_for(id).expect("committed");
-    }
-    store.close().expect("closed");
-    // What the last flush has made permanent is given up by the next opening.
-    let store = open(directory.path());
-    while size_of_journal(directory.path()) > 30_000_000 {
-        std::thread::yield_now();
-    }
-    let image = store.image().expect("readable");
-    let kept: Vec<_> = image.bodies.keys().map(|key| key.1.0).collect();
-    assert_eq!(kept, [dead, held]);
-    assert_eq!(numbers_in(&store), [held]);
-    let found = read(
-        &store,
-        store.last(),
-        &range(QUEUE, Part::DeadLetter, 0, u64::MAX),
-    );
-    assert_eq!(found[0].body, Some(body_of(found[0].row.body, 600)));
-    store.close().expect("closed");
-    assert_eq!(numbers_in(&open(directory.path())), [held]);
-}
-
-#[test]
-fn a_few_messages_that_stay_do_not_keep_a_segment() {
-    let directory = new_directory();
-    let mut store = open(directory.path());
-    let (body, dead) = (100_000, [7, 70, 170]);
-    for first in (1..=200).step_by(20) {
-        let id = send(&mut store, first..first + 20, body);
-        store.progress.wait_for(id).expect("committed");
-    }
-    settle(
-        &mut store,
-        (1..=200).filter(|number| !dead.contains(number)),
-    );
-    let before = store.image().expect("readable").bodies;
-    let (database, files) = (&store.opened.database, &store.opened.files);
-    let mut retention = Retention::new(
-        database.clone(),
-        files.clone(),
-        0,
-        opened::known_segments(database)
-            .expect("read")
-            .into_values()
-            .collect(),
-        u64::MAX,
-    );
-    retention.pace = Pace {
-        look_after: Duration::ZERO,
-        count_after: Duration::ZERO,
-        unchanged: Duration::ZERO,
-    };
-    let mut moved = Vec::new();
-    for _look in 0..20 {
-        let moves = retention.stragglers(&Settled::new()).expect("counted");
-        moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
-        let submitter = store.submitter.as_ref().expect("open");
-        submitter
-            .submissions
-            .send(Submission::Moves(moves))
-            .expect("taken");
-    }
-    assert!(moved.contains(&7) && moved.contains(&70), "{moved:?}");
-    // In the newest segment now; those that they were in go.
-    let first = directory.path().join("journal/0000000000000001.journal");
-    while first.exists() {
-        let id = feed_one(&mut store);
-        store.progress.wait_for(id).expect("committed");
-        std::thread::yield_now();
-    }
-    let kept = store.image().expect("readable").bodies;
-    assert!(before.iter().all(|(key, body)| kept.get(key) == Some(body)));
-    let id = settle(&mut store, dead);
-    store.progress.wait_for(id).expect("committed");
-    let copy = new_directory();
-    copy_at_rest(&store, directory.path(), copy.path());
-    drop(store);
-    let image = open(copy.path()).image().expect("readable");
-    let left = image.bodies.keys().filter(|key| dead.contains(&key.1.0));
-    assert_eq!(
-        left.count(),
-        0,
-        "a move does not bring back what is settled"
-    );
-}
-
-#[test]
-fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
-    for (messages, is_worth_it_at_once) in [(16, true), (4, false)] {
-        let directory = new_directory();
-        let mut store = open(directory.path());
-        for number in 1..=messages {
-            send(&mut store, [number], 3 * MIB);
-        }
-        settle(&mut store, 1..=messages);
-        store.close().expect("closed");
-        let options = Options::default();
-        let (opened, _) = opened::open(directory.path(), &options).expect("opened");
-        let (database, files) = (opened.database.clone(), opened.files.clone());
-        let known = opened::known_segments(&database).expect("read");
-        // As if what has settled them were applied and not permanent yet.
-        let applied = u64::MAX;
-        let sealed = known.into_values().collect();
-        let mut retention = Retention::new(database, files, 0, sealed, applied);
-        retention.pace.look_after = Duration::ZERO;
-        assert_eq!(
-            retention.collect(false, &Settled::new()),
-            Ok(is_worth_it_at_once)
-        );
-        assert_eq!(
-            retention.collect(true, &Settled::new()),
-            Ok(!is_worth_it_at_once)
-        );
-        assert_eq!(
-            retention.collect(true, &Settled::new()),
-            Ok(false),
-            "one at a time"
-        );
-        assert!(size_of_journal(directory.path()) > 0, "nothing goes before");
-    }
-}
-
-/// Sends a message, whose number is unlike all others, and settles it.
-fn feed_one(store: &mut RocksStore) -> CommitId {
-    let number = 1_000 + store.last().0;
-    send(store, [number], 200_000);
-    settle(store, [number])
-}
-
-fn size_of_journal(root: &Path) -> u64 {
-    let files = fs::read_dir(root.join("journal")).expect("listed");
-    files
-        .flatten()
-        .filter(|file| {
-            file.path()
-                .extension()
-                .is_some_and(|found| found == "journal")
-        })
-        .filter_map(|file| file.metadata().ok())
-        .map(|file| file.len())
-        .sum()
 }
 
 #[test]

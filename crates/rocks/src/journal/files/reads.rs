@@ -130,7 +130,8 @@ impl Files {
         let Some(file) = self.get(first.segment).map_err(reading)? else {
             return Ok(None);
         };
-        // A place has a checksum of its own, and bodies that are longer are never accepted.
+        // A place has a checksum of its own, or is as long as its row says, and bodies that are longer than may be are
+        // never accepted.
         let len = usize::try_from(until.saturating_sub(first.offset)).unwrap_or(usize::MAX);
         match file.read(first.offset, len, pages) {
             Ok(range) => Ok(Some(range)),
