@@ -357,14 +357,18 @@ fn sessions_have_their_messages_and_their_state() {
     }
 }
 
+/// Another message with an id.
+fn again(id: &'static [u8]) -> Incoming {
+    Incoming {
+        message_id: Some(Bytes::from_static(id)),
+        ..incoming("again", b"small")
+    }
+}
+
 #[test]
 fn an_accepted_message_id_is_remembered() {
     for copy in copies() {
         let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
-        let again = |id: &'static [u8]| Incoming {
-            message_id: Some(Bytes::from_static(id)),
-            ..incoming("again", b"small")
-        };
         send(&mut shop, "once", again(b"\xa1\x031st"));
         assert_eq!(shop.entity("once").active, 1);
         send(&mut shop, "once", again(b"\xa1\x032nd"));
@@ -377,10 +381,6 @@ fn an_accepted_message_id_is_remembered() {
 fn an_accepted_message_id_is_forgotten_after_its_window() {
     for copy in copies() {
         let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
-        let again = |id: &'static [u8]| Incoming {
-            message_id: Some(Bytes::from_static(id)),
-            ..incoming("again", b"small")
-        };
         send(&mut shop, "once", again(b"\xa1\x032nd"));
         shop.wait_until(25 * HOUR);
         send(&mut shop, "once", again(b"\xa1\x031st"));
