@@ -17,6 +17,7 @@ use rocksdb::{
 use store::StoreError;
 
 use crate::key::single;
+use crate::manners::Manners;
 use crate::options::Options;
 use crate::value;
 
@@ -209,6 +210,9 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
     family.set_write_buffer_size(to_usize(options.memtables() / 8));
+    family.set_compaction_filter_factory(Manners);
+    // With a filter all tables would be written again when they are a month old.
+    family.set_periodic_compaction_seconds(0);
     if name != family::STATE {
         family.set_level_zero_file_num_compaction_trigger(NEW_TABLES);
         family.set_max_bytes_for_level_base(FIRST_LEVEL);

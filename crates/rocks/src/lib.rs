@@ -22,6 +22,7 @@ mod indexer;
 mod journal;
 mod key;
 mod log;
+mod manners;
 mod merge;
 mod opened;
 mod options;

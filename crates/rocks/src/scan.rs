@@ -2,12 +2,14 @@
 //!
 //! From an entity's bare prefix a seek walks over every tombstone of what was ever deleted there:
 //! seconds after a million settlements. So nothing in this crate touches RocksDB's own iterators
-//! but this type, and whoever scans says from which remembered key and up to which one.
+//! but this type, and whoever scans says from which remembered key and up to which one. A long one lets
+//! others have its processor now and then.
 
 use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;
 
 use crate::database::refused;
+use crate::manners::Stint;
 
 /// A key and its value, valid until the next one is asked for.
 pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
@@ -16,6 +18,7 @@ pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
 pub(crate) struct Scan<'a> {
     iterator: DBRawIterator<'a>,
     state: State,
+    stint: Stint,
 }
 
 enum State {
@@ -56,6 +59,7 @@ impl<'a> Scan<'a> {
         Self {
             iterator: db.raw_iterator_cf_opt(family, options),
             state,
+            stint: Stint::begin(),
         }
     }
 
@@ -77,6 +81,7 @@ impl<'a> Scan<'a> {
         }
         if self.iterator.valid() {
             self.state = State::Running;
+            self.stint.step();
             return Ok(self.iterator.item());
         }
         self.state = State::Ended;

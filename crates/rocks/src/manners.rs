@@ -1,0 +1,127 @@
+//! Manners: work in the background lets others have its processor now and then.
+//!
+//! Who wakes up where such work is under way waits until the system takes its processor from it, which
+//! can be some milliseconds: no lower priority and no shorter slice changed that. So it offers it of its own
+//! accord. That costs a microsecond if nobody wants it, and happens only where the work holds no lock, so
+//! unlike a thread of the system's idle class it can not keep others from something while it waits.
+
+use std::ffi::CStr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rocksdb::CompactionDecision;
+use rocksdb::compaction_filter::CompactionFilter;
+use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilterFactory};
+
+/// For so long others may wait for the processor.
+const STINT: Duration = Duration::from_micros(500);
+/// Steps of less than a microsecond until the clock is looked at.
+const STEPS: u32 = 64;
+
+/// A stretch of work between two offers.
+#[derive(Debug)]
+pub(crate) struct Stint {
+    began: Instant,
+    steps: u32,
+}
+
+impl Stint {
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            steps: 0,
+        }
+    }
+
+    /// One step is done; if others have waited for long enough the processor is offered to them.
+    pub fn step(&mut self) {
+        if self.is_over(Instant::now) {
+            thread::yield_now();
+            self.began = Instant::now();
+        }
+    }
+
+    fn is_over(&mut self, now: impl FnOnce() -> Instant) -> bool {
+        self.steps += 1;
+        if self.steps < STEPS {
+            return false;
+        }
+        self.steps = 0;
+        now().duration_since(self.began) >= STINT
+    }
+}
+
+/// Gives compactions manners. RocksDB asks a filter about rows, in the thread that compacts, and without a lock;
+/// this one keeps them all.
+pub(crate) struct Manners;
+
+const NAME: &CStr = c"railbus.manners";
+
+impl CompactionFilterFactory for Manners {
+    type Filter = Stint;
+
+    fn create(&mut self, _: CompactionFilterContext) -> Stint {
+        Stint::begin()
+    }
+
+    fn name(&self) -> &CStr {
+        NAME
+    }
+}
+
+impl CompactionFilter for Stint {
+    fn filter(&mut self, _: u32, _: &[u8], _: &[u8]) -> CompactionDecision {
+        self.step();
+        CompactionDecision::Keep
+    }
+
+    fn name(&self) -> &CStr {
+        NAME
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rocksdb::{CompactOptions, DB};
+
+    use super::*;
+
+    #[test]
+    fn a_stint_is_over_once_its_time_has_passed_and_the_clock_was_looked_at() {
+        let mut stint = Stint::begin();
+        let (began, early) = (stint.began, STINT - Duration::from_nanos(1));
+        let mut over_after = |passed: Duration| {
+            let mut steps = 0..200;
+            steps.position(|_| stint.is_over(|| began + passed))
+        };
+        assert_eq!(over_after(early), None);
+        // Eight of the last two hundred steps were after a look.
+        assert_eq!(over_after(STINT), Some(64 - 8 - 1));
+    }
+
+    #[test]
+    fn a_compaction_with_manners_keeps_all_rows() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = rocksdb::Options::default();
+        options.create_if_missing(true);
+        options.set_compaction_filter_factory(Manners);
+        let db = DB::open(&options, directory.path()).unwrap();
+        let rows: Vec<[u8; 4]> = (0..10_000_u32).map(u32::to_be_bytes).collect();
+        for half in rows.chunks(rows.len() / 2) {
+            half.iter().for_each(|row| db.put(row, row).unwrap());
+            db.put(rows[0], rows[0]).unwrap();
+            db.flush().unwrap();
+        }
+        // Merged, not only handed to another level.
+        let mut all = CompactOptions::default();
+        all.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+        db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &all);
+        let kept = db.iterator(rocksdb::IteratorMode::Start);
+        let kept: Vec<_> = kept.map(|row| row.unwrap().0).collect();
+        assert!(
+            kept.iter()
+                .map(|row| &row[..])
+                .eq(rows.iter().map(|row| &row[..]))
+        );
+    }
+}
