@@ -2,8 +2,9 @@
 //!
 //! Who wakes up where such work is under way waits until the system takes its processor from it, which
 //! can be some milliseconds: no lower priority and no shorter slice changed that. So it offers it of its own
-//! accord. That costs a microsecond if nobody wants it, and happens only where the work holds no lock, so
-//! unlike a thread of the system's idle class it can not keep others from something while it waits.
+//! accord. That costs a microsecond if nobody wants it. Unlike a thread of the system's idle class it can not
+//! keep others from something for long: a compaction holds no lock then, and a scan only the one that what
+//! drops tables waits for with patience.
 
 use std::ffi::CStr;
 use std::thread;
