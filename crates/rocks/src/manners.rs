@@ -83,9 +83,32 @@ impl CompactionFilter for Stint {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use rocksdb::{CompactOptions, DB};
 
     use super::*;
+    use crate::database::Database;
+    use crate::options::Options;
+
+    #[test]
+    fn all_families_have_manners_and_write_no_table_again_for_its_age() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Database::open(directory.path(), &Options::default()).unwrap();
+        let written = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        let options = written.filter(|path| path.to_string_lossy().contains("/OPTIONS-"));
+        let options = fs::read_to_string(options.max().unwrap()).unwrap();
+        drop(database);
+        let (mut families, mut mannered, mut ageless) = (0, 0, 0);
+        for line in options.lines().map(str::trim) {
+            families += usize::from(line.starts_with("[CFOptions"));
+            mannered += usize::from(line == "compaction_filter_factory=railbus.manners");
+            ageless += usize::from(line == "periodic_compaction_seconds=0");
+        }
+        assert_eq!((families, mannered, ageless), (3, 3, 3), "{options}");
+    }
 
     #[test]
     fn a_stint_is_over_once_its_time_has_passed_and_the_clock_was_looked_at() {

@@ -103,8 +103,9 @@ fn forget_shortest(stretches: &mut Vec<Stretch>, grown: usize) {
     if stretches.len() > MAX_STRETCHES {
         let others = (0..stretches.len()).filter(|index| *index != grown);
         let length = |index: &usize| stretches[*index].last - stretches[*index].first;
-        let shortest = others.min_by_key(length);
-        stretches.remove(shortest.expect("there are many"));
+        if let Some(shortest) = others.min_by_key(length) {
+            stretches.remove(shortest);
+        }
     }
 }
 
