@@ -7,10 +7,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use store::StoreError;
 
 use crate::backup;
@@ -18,6 +16,7 @@ use crate::committer::Wake;
 use crate::database::Database;
 use crate::group::Group;
 use crate::journal::Files;
+use crate::letting_go;
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::progress::Progress;
@@ -102,7 +101,7 @@ impl Commits {
         if self.publish_space(asked) {
             (self.wake)();
         }
-        let_go(appended.large);
+        letting_go::elsewhere(appended.large);
         Ok(Durable {
             sets: group.sets,
             moves: group.moves,
@@ -216,15 +215,6 @@ impl Commits {
             tracing::warn!(%error, "the file system does not say how much is free");
         }
         self.progress.set_nearly_full(self.space.is_nearly_full())
-    }
-}
-
-/// Gives the memory of large bodies back in another thread: for 100 MiB that can take 20 ms.
-fn let_go(large: Vec<Bytes>) {
-    if !large.is_empty() {
-        let thread = thread::Builder::new().name("letting go".into());
-        // Without a thread they go here.
-        drop(thread.spawn(move || drop(large)));
     }
 }
 

@@ -21,6 +21,7 @@ mod hooks;
 mod indexer;
 mod journal;
 mod key;
+mod letting_go;
 mod log;
 mod manners;
 mod merge;

@@ -10,12 +10,14 @@
 //! is durable. When the last handle goes before that, so does the file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use store::BodyPointer;
 
 use super::place::{self, Place};
+use crate::letting_go::let_go;
 
 /// Bodies from this size on have files of their own. That costs a few syncs more, which is little beside
 /// writing as much; and most queues take no messages that large at all.
@@ -63,6 +65,8 @@ pub(crate) struct Staged {
     state: Mutex<State>,
     /// Held for each piece, so that there is one at a time.
     pub(super) disk: Mutex<()>,
+    /// How many records the journal got besides.
+    records: AtomicU64,
     #[cfg(test)]
     pub hooks: crate::hooks::Hooks,
 }
@@ -130,6 +134,16 @@ impl Staged {
             id,
             staged: Arc::clone(self),
         }))
+    }
+
+    /// A record is being written.
+    pub(super) fn count_record(&self) {
+        self.records.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many records were written.
+    pub(super) fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
     }
 
     /// Whether `body` is one already.
@@ -238,6 +252,8 @@ impl Drop for Keeper {
             state.ready.remove(&at);
             state.abandoned.push(self.id);
         }
+        drop(state);
+        let_go(std::mem::take(&mut self.body));
     }
 }
 

@@ -94,6 +94,7 @@ impl Writer {
         sets: &mut [WriteSet],
         moves: &mut Moves,
     ) -> io::Result<Appended> {
+        self.files.staged.count_record();
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
         let claims = Claims::of(&self.files.staged, put_bodies(sets));

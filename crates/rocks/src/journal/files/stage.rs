@@ -9,6 +9,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::PoisonError;
+use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -18,6 +20,10 @@ use crate::directory::sync_directory;
 use crate::journal::handle::{Access, Handle};
 use crate::journal::pages::{PAGE, Pages};
 use crate::journal::staged::PIECE;
+
+/// Between one piece and the next, if a record was written meanwhile: more will come, and each that finds the
+/// disk busy has to wait for it. A piece takes a third of this.
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl Files {
     /// Makes `body` durable in a file of its own, and returns the same bytes as those that are there.
@@ -58,9 +64,14 @@ impl Files {
         let file = Handle::open(path, File::options().read(true).write(true), access)?;
         let mut pages = Pages::new(PIECE);
         let (mut crc, mut offset) = (0, 0);
+        let mut records = self.staged.records();
         for piece in body.chunks(PIECE) {
             if self.staged.is_closing() {
                 return Err(io::Error::other("the store is being closed"));
+            }
+            let before = std::mem::replace(&mut records, self.staged.records());
+            if records != before {
+                thread::sleep(PAUSE);
             }
             crc = crc32c::crc32c_append(crc, piece);
             let written = match file.access() {
