@@ -73,8 +73,6 @@ const LOADS: [Load; 5] = [
 
 /// Messages in flight where the model looks ahead, so that it is no few connections that wait.
 const MANY_IN_FLIGHT: f64 = 10_000.0;
-/// Messages of 1 KiB that the disk gets at once when it is asked how many bytes it takes.
-const LARGE_GROUP: u64 = 4_096;
 
 /// What the model looks at: processors, shards, stores.
 const AHEAD: [(u32, u32, u32); 8] = [
@@ -91,7 +89,7 @@ const AHEAD: [(u32, u32, u32); 8] = [
 /// Measures every load on as many processors as there are, doubling, and looks ahead.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let processors = Processors::of_this_machine()?;
-    let bandwidth = disk::rate(site, LARGE_GROUP)? * 1_024.0 / 1e6;
+    let bandwidth = disk::bandwidth(site)?;
     let unit = Unit::MegabytesPerSecond;
     results.add("disk", "in groups of 4 MiB", unit, bandwidth);
     for load in LOADS {
