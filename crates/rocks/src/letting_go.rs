@@ -33,3 +33,19 @@ pub(crate) fn let_go(body: Bytes) {
         thread::yield_now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_has_a_part_of_stays() {
+        for len in [0, 1, PIECE, 3 * PIECE + 5] {
+            let body = Bytes::from(vec![7; len]);
+            let other = body.slice(len / 2..);
+            let_go(body);
+            assert_eq!(other, vec![7; len - len / 2]);
+            let_go(other);
+        }
+    }
+}

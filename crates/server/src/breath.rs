@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-/// How long: a round of reads takes a quarter of it.
-const PAUSE: Duration = Duration::from_millis(1);
+/// How long: a round of reads takes a tenth of it.
+const PAUSE: Duration = Duration::from_millis(2);
 /// An unfinished message is very large from here on.
 const LARGE: usize = 4 << 20;
 /// Others have been heard lately until so many rounds have passed in which nobody was.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use broker::Shard;
 use tokio::time::Instant;
 
-/// How long. A small piece is done in a tenth of it to a quarter.
-const PAUSE: Duration = Duration::from_millis(2);
+/// How long. A small piece takes half a millisecond, what it leaves to compaction and the disk several times that.
+const PAUSE: Duration = Duration::from_millis(8);
 
 /// The pause that is going on, if any.
 #[derive(Debug, Default)]

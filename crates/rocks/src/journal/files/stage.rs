@@ -22,8 +22,8 @@ use crate::journal::pages::{PAGE, Pages};
 use crate::journal::staged::PIECE;
 
 /// Between one piece and the next, if a record was written meanwhile: more will come, and each that finds the
-/// disk busy has to wait for it. A piece takes a third of this.
-const PAUSE: Duration = Duration::from_millis(1);
+/// disk busy has to wait for it. A piece takes a sixth of this.
+const PAUSE: Duration = Duration::from_millis(2);
 
 impl Files {
     /// Makes `body` durable in a file of its own, and returns the same bytes as those that are there.
