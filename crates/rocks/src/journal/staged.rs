@@ -141,9 +141,10 @@ impl Staged {
         self.records.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many records were written.
-    pub(super) fn records(&self) -> u64 {
-        self.records.load(Ordering::Relaxed)
+    /// Whether a record was written since somebody had `seen` so many, who has seen those too then.
+    pub(super) fn has_records_since(&self, seen: &mut u64) -> bool {
+        let records = self.records.load(Ordering::Relaxed);
+        std::mem::replace(seen, records) != records
     }
 
     /// Whether `body` is one already.

@@ -373,6 +373,22 @@ mod tests {
     }
 
     #[test]
+    fn who_stages_a_body_sees_once_that_records_came() {
+        let here = tempfile::tempdir().expect("a directory");
+        let files = Files::open(here.path().join("journal"), Access::Cached).expect("opened");
+        let files = Arc::new(files);
+        let mut writer = Writer::new(files.clone(), 32 << 20, 1);
+        let mut seen = 0;
+        assert!(!files.staged.has_records_since(&mut seen));
+        for position in 1..=2 {
+            let written = writer.append(position, &mut [set(position, 9)], &mut Moves::new());
+            written.expect("written");
+        }
+        assert!(files.staged.has_records_since(&mut seen));
+        assert!(!files.staged.has_records_since(&mut seen));
+    }
+
+    #[test]
     fn a_new_file_grows_by_whole_pages_whatever_is_written_to_it() {
         for large in [20_000, 300_001, 1_000_003, 3_200_000] {
             for access in [Access::Direct, Access::Cached] {

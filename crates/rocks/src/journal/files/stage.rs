@@ -64,13 +64,13 @@ impl Files {
         let file = Handle::open(path, File::options().read(true).write(true), access)?;
         let mut pages = Pages::new(PIECE);
         let (mut crc, mut offset) = (0, 0);
-        let mut records = self.staged.records();
+        let mut seen = 0;
+        self.staged.has_records_since(&mut seen);
         for piece in body.chunks(PIECE) {
             if self.staged.is_closing() {
                 return Err(io::Error::other("the store is being closed"));
             }
-            let before = std::mem::replace(&mut records, self.staged.records());
-            if records != before {
+            if self.staged.has_records_since(&mut seen) {
                 thread::sleep(PAUSE);
             }
             crc = crc32c::crc32c_append(crc, piece);
