@@ -1,7 +1,7 @@
 //! Disk: what append and fdatasync allow on the same disk in the same run, with no broker.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -78,21 +78,17 @@ pub fn bandwidth(site: &Site) -> Result<f64> {
 }
 
 /// A file with a first piece, past the cache if that can be.
-fn begin(path: &Path, piece: &[u8]) -> std::io::Result<File> {
-    let past_the_cache = || -> std::io::Result<File> {
-        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
+fn begin(path: &Path, piece: &[u8]) -> io::Result<File> {
+    let open = |flags: OFlags| -> io::Result<File> {
+        let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
         let mut options = File::options();
         options.create(true).truncate(true).write(true);
         let file = options.custom_flags(flags).open(path)?;
         file.write_all_at(piece, 0)?;
         Ok(file)
     };
-    match past_the_cache() {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            let file = File::create(path)?;
-            file.write_all_at(piece, 0)?;
-            Ok(file)
-        }
+    match open(OFlags::DIRECT) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => open(OFlags::empty()),
         begun => begun,
     }
 }

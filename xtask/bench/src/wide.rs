@@ -15,20 +15,22 @@ use super::{crowd, many, sessions};
 
 /// Connections that send, and as many that receive; queues are divided among them.
 const CONNECTIONS: usize = 50;
-/// Queues that many are set beside: so few that several messages in a row are for one, and as many as there
-/// are messages in flight, so that nearly each has one to itself.
+/// So few queues that several messages in a row are for one.
 const FEW: usize = 50;
+/// As many as there are messages in flight, so that nearly each has one to itself.
 const ONE_EACH: usize = IN_FLIGHT as usize;
-/// How many many are: all but a few of those of the file.
-const MANY: usize = 9_900;
+/// More, up to all but a few of those of the file.
+const MANY: [usize; 4] = [1_000, 2_000, 4_000, 9_900];
 
 /// Measures queues, connections, sessions.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let few = queues(site, scale, FEW, results)?;
     let one_each = queues(site, scale, ONE_EACH, results)?;
-    let many = queues(site, scale, MANY, results)?;
-    for (metric, fewer) in [("CPU to that of 50", few), ("CPU to that of 500", one_each)] {
-        results.add(&name(MANY), metric, Unit::Times, many / fewer.max(1e-9));
+    for count in MANY {
+        let many = queues(site, scale, count, results)?;
+        for (metric, fewer) in [("CPU to that of 50", few), ("CPU to that of 500", one_each)] {
+            results.add(&name(count), metric, Unit::Times, many / fewer.max(1e-9));
+        }
     }
     crowd::measure(site, scale, results)?;
     sessions::measure(site, scale, results)
@@ -71,7 +73,7 @@ mod tests {
 
     #[test]
     fn each_queue_is_one_connection_s() {
-        for queues in [FEW, ONE_EACH, MANY] {
+        for queues in MANY.into_iter().chain([FEW, ONE_EACH]) {
             let all: Vec<usize> = parts(queues).flatten().collect();
             assert!(all.into_iter().eq(0..queues));
             assert!(queues <= many::IN_FILE);
