@@ -3,6 +3,7 @@
 //! The scanner walks descriptors and sizes only; the body is never parsed. The bare message
 //! (properties to footer) is kept and forwarded as the bytes it came in.
 
+mod arrange;
 mod batch;
 mod header;
 mod map_section;
@@ -10,6 +11,7 @@ mod properties;
 mod sections;
 
 pub use crate::descriptor;
+pub use arrange::arrange;
 pub use batch::batch_parts;
 pub use header::Header;
 pub use map_section::{decode_map_section, encode_map_section};

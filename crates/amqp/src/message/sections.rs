@@ -70,11 +70,11 @@ impl Sections {
 /// The places of the sections in a message, in order: five that stand alone, body and footer.
 const BODY: usize = 5;
 const FOOTER: usize = 6;
-const PLACES: usize = 7;
+pub(super) const PLACES: usize = 7;
 
 /// What is known of a section by its descriptor.
-struct Kind {
-    place: usize,
+pub(super) struct Kind {
+    pub(super) place: usize,
     body: BodyKind,
     /// The compact format code of its content; `None` for any.
     content: Option<u8>,
@@ -82,7 +82,7 @@ struct Kind {
 
 impl Kind {
     #[inline]
-    fn of(descriptor: u64) -> Result<Self, DecodeError> {
+    pub(super) fn of(descriptor: u64) -> Result<Self, DecodeError> {
         let (place, body, content) = match descriptor {
             descriptor::HEADER => (0, BodyKind::None, Some(format::LIST_8)),
             descriptor::DELIVERY_ANNOTATIONS => (1, BodyKind::None, Some(format::MAP_8)),
@@ -104,7 +104,7 @@ impl Kind {
 
     /// Passes over the section's content, if its type is the section's.
     #[inline]
-    fn skip(&self, cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
+    pub(super) fn skip(&self, cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
         let code = cursor.peek().ok_or(DecodeError::CutShort("message"))?;
         if self.content != Some(format::compact(code)) {
             return self.skip_unusual(cursor, code);
@@ -112,6 +112,16 @@ impl Kind {
         cursor.byte()?;
         cursor.variable(Width::of(code))?;
         Ok(())
+    }
+
+    /// Several data or several sequence sections may follow each other; all others stand alone.
+    fn may_repeat(&self) -> bool {
+        matches!(self.body, BodyKind::Data | BodyKind::Sequence)
+    }
+
+    /// Whether it may follow a section of its own place.
+    pub(super) fn may_follow(&self, before: &Self) -> bool {
+        self.may_repeat() && before.body == self.body
     }
 
     /// Only a value section may hold any type, and only a list has a form without a size.
@@ -152,10 +162,8 @@ impl Scan {
         true
     }
 
-    /// Several data or several sequence sections may follow each other; a value stands alone.
     fn repeats(&self, kind: &Kind) -> bool {
-        let may_repeat = matches!(kind.body, BodyKind::Data | BodyKind::Sequence);
-        may_repeat && kind.body == self.body_kind && self.next == BODY + 1
+        kind.may_repeat() && kind.body == self.body_kind && self.next == BODY + 1
     }
 
     fn finish(mut self) -> Sections {
