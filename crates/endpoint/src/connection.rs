@@ -260,6 +260,15 @@ impl Connection {
         self.grant(link.0, credit, drain);
     }
 
+    /// Lets the deliveries of a receiver link repeat delivery-ids of their session, if each comes in
+    /// one frame: each is a delivery of its own. (Wire contract 7.1)
+    pub fn allow_repeated_ids(&mut self, link: LinkId) {
+        if let Some(End::Receiver(receiver)) = self.links.get_mut(link.0).map(|link| &mut link.end)
+        {
+            receiver.repeats_ids = true;
+        }
+    }
+
     /// What is left of our receiver link's credit.
     #[must_use]
     pub fn credit_left(&self, link: LinkId) -> u32 {

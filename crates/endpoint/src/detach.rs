@@ -141,6 +141,7 @@ impl Connection {
         let mut unsent = std::mem::take(&mut link.unsent);
         if let Some(session) = self.sessions.get_mut(session_key) {
             session.incoming.remove_link(key);
+            session.repeated.retain(|(_, link)| *link != key);
             unsettled = session.outgoing.remove_link(key);
         }
         unsettled.append(&mut unsent);

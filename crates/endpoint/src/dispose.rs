@@ -106,11 +106,11 @@ impl Connection {
             return;
         };
         let known = if settled {
-            session.incoming.remove(delivery_id)
+            session.settle_incoming(delivery_id)
         } else {
-            session.incoming.get(delivery_id)
+            session.has_incoming(delivery_id)
         };
-        if known.is_some() {
+        if known {
             self.tell(key, Role::Receiver, delivery_id, state, settled);
         }
     }

@@ -55,8 +55,16 @@ pub enum Event {
         state: Option<DeliveryState>,
         payload: Bytes,
     },
-    /// A delivery grew past the link's max-message-size, and the link was detached for it.
-    TooLarge { link: LinkId },
+    /// A delivery grew past the link's max-message-size, which is `limit`. The rest of it is dropped as it comes; it is
+    /// the owner's to reject, unless it came `settled`: then the link was detached for it.
+    TooLarge {
+        link: LinkId,
+        session: SessionId,
+        delivery_id: u32,
+        settled: bool,
+        state: Option<DeliveryState>,
+        limit: u64,
+    },
     /// The peer disposed of a delivery of ours; one event for each delivery of a range.
     /// With `settled` the engine has forgotten it; else call
     /// [`settle_sent`](crate::Connection::settle_sent).

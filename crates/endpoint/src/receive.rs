@@ -100,21 +100,31 @@ impl Connection {
         };
         self.partial_bytes -= std::mem::take(&mut receiver.held_bytes);
         for mut event in std::mem::take(&mut receiver.held) {
-            let mut too_large = false;
             if let Event::Delivery {
                 delivery_id,
                 settled,
                 payload,
+                state,
                 ..
             } = &mut event
             {
-                too_large = receiver.is_too_large(payload.len());
-                *settled |= session.incoming.get(*delivery_id).is_none();
-            }
-            if too_large {
-                self.events.push_back(Event::TooLarge { link: LinkId(key) });
-                self.handle_fault(0, oversize(key));
-                return;
+                *settled |= !session.has_incoming(*delivery_id);
+                if receiver.is_too_large(payload.len()) {
+                    let settled = *settled;
+                    self.events.push_back(Event::TooLarge {
+                        link: LinkId(key),
+                        session: SessionId(link.session),
+                        delivery_id: *delivery_id,
+                        settled,
+                        state: state.take(),
+                        limit: receiver.max_message_size.unwrap_or(u64::MAX),
+                    });
+                    if settled {
+                        self.handle_fault(0, oversize(key));
+                        return;
+                    }
+                    continue;
+                }
             }
             self.events.push_back(event);
         }
@@ -148,15 +158,16 @@ impl Arrival<'_> {
             }
             None => self.start(&mut transfer)?,
         };
+        if partial.refused {
+            return self.drop_rest(partial, transfer.more && !transfer.aborted);
+        }
         if transfer.aborted {
             self.abort(&partial);
             return Ok(());
         }
         let size = partial.payload.len() + payload.len();
         if self.receiver.is_too_large(size) {
-            let link = LinkId(self.link);
-            self.events.push_back(Event::TooLarge { link });
-            return Err(oversize(self.link));
+            return self.refuse(partial, transfer.more);
         }
         if transfer.more {
             self.collect(partial, &payload)
@@ -171,25 +182,65 @@ impl Arrival<'_> {
             let text = "a delivery's first transfer names its delivery-id and delivery-tag";
             return Err(Fault::link(self.link, condition::INVALID_FIELD, text));
         };
-        if !self.session.note_incoming(id) {
+        let follows = self.session.note_incoming(id);
+        let may_repeat = self.receiver.repeats_ids && !transfer.more;
+        if !follows && !may_repeat {
             let text = format!("delivery-id {id} does not follow the one before");
             return Err(Fault::session(condition::INVALID_FIELD, text));
         }
         let settled = transfer.settled == Some(true) || transfer.aborted;
         if !settled {
-            if self.session.incoming.len() >= self.max_unsettled {
+            if self.session.incoming_len() >= self.max_unsettled {
                 let text = "too many deliveries wait for settlement";
                 let condition = condition::TRANSFER_LIMIT_EXCEEDED;
                 return Err(Fault::link(self.link, condition, text));
             }
-            self.session.incoming.push(id, self.link, ());
+            if follows {
+                self.session.incoming.push(id, self.link, ());
+            } else {
+                self.session.repeated.push((id, self.link));
+            }
         }
         Ok(Partial::new(id, tag, transfer))
     }
 
+    /// A delivery has become too large: the owner refuses it at once, and the rest of it is dropped
+    /// as it comes. One that came settled can only cost the link. (Wire contract 5.5)
+    fn refuse(&mut self, mut partial: Partial, more: bool) -> Result<(), Fault> {
+        let settled = is_settled(self.session, &partial);
+        self.events.push_back(Event::TooLarge {
+            link: LinkId(self.link),
+            session: SessionId(self.session_key),
+            delivery_id: partial.delivery_id,
+            settled,
+            state: partial.state.take(),
+            limit: self.receiver.max_message_size.unwrap_or(u64::MAX),
+        });
+        if settled {
+            return Err(oversize(self.link));
+        }
+        self.receiver.count();
+        self.note_drained();
+        partial.payload = BytesMut::new();
+        partial.refused = true;
+        self.drop_rest(partial, more)
+    }
+
+    /// Goes on dropping a delivery that was refused, until its last frame has come.
+    fn drop_rest(&mut self, mut partial: Partial, more: bool) -> Result<(), Fault> {
+        if !more {
+            return Ok(());
+        }
+        partial.state = None;
+        partial.state_cost = 0;
+        *self.partial_bytes += partial.cost();
+        self.receiver.partial = Some(partial);
+        self.check_partial_bytes()
+    }
+
     /// Aborted deliveries count, and count as settled. [AMQP 2.7.5]
     fn abort(&mut self, partial: &Partial) {
-        self.session.incoming.remove(partial.delivery_id);
+        self.session.settle_incoming(partial.delivery_id);
         self.receiver.count();
         self.note_drained();
     }
@@ -272,10 +323,10 @@ fn go_on(key: u32, mut partial: Partial, transfer: &mut Transfer) -> Result<Part
 /// Whether the delivery arrives settled: by a frame of it, or by a disposition meanwhile.
 fn is_settled(session: &mut Session, partial: &Partial) -> bool {
     if partial.settled {
-        session.incoming.remove(partial.delivery_id);
+        session.settle_incoming(partial.delivery_id);
         return true;
     }
-    session.incoming.get(partial.delivery_id).is_none()
+    !session.has_incoming(partial.delivery_id)
 }
 
 /// Makes room for `more` bytes of a delivery. One of some size gets at once what it may still need,

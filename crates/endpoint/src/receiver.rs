@@ -21,6 +21,8 @@ pub(crate) struct Receiver {
     pub(crate) drain: bool,
     pub(crate) max_message_size: Option<u64>,
     pub(crate) partial: Option<Partial>,
+    /// Whether deliveries may repeat ids of the session.
+    pub(crate) repeats_ids: bool,
     /// Deliveries that came before the owner's answer.
     pub(crate) held: Vec<Event>,
     pub(crate) held_bytes: usize,
@@ -36,6 +38,8 @@ pub(crate) struct Partial {
     /// What `state` costs, at most.
     pub(crate) state_cost: usize,
     pub(crate) payload: BytesMut,
+    /// It has outgrown its link and was refused: the rest is dropped as it comes.
+    pub(crate) refused: bool,
 }
 
 impl Receiver {
@@ -58,6 +62,7 @@ impl Receiver {
             drain: false,
             max_message_size: limit(max_message_size),
             partial: None,
+            repeats_ids: false,
             held: Vec::new(),
             held_bytes: 0,
         }
@@ -124,6 +129,7 @@ impl Partial {
             state_cost: state.as_ref().map_or(0, state_cost),
             state,
             payload: BytesMut::new(),
+            refused: false,
         }
     }
 

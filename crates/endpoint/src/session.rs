@@ -47,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) newest_incoming: Option<u32>,
     pub(crate) outgoing: Unsettled<u128>,
     pub(crate) incoming: Unsettled<()>,
+    /// Deliveries that repeated an id, on links that may: the id and the link's key.
+    pub(crate) repeated: Vec<(u32, u32)>,
     pub(crate) waiting: VecDeque<Delivery>,
     pub(crate) waiting_bytes: usize,
     /// Unsettled deliveries among those that wait.
@@ -106,6 +108,7 @@ impl Session {
             newest_incoming: None,
             outgoing: Unsettled::new(),
             incoming: Unsettled::new(),
+            repeated: Vec::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             waiting_unsettled: 0,
@@ -164,8 +167,33 @@ impl Session {
             None => true,
             Some(newest) => serial::distance(newest, delivery_id).is_some_and(|steps| steps > 0),
         };
-        self.newest_incoming = Some(delivery_id);
+        if follows {
+            self.newest_incoming = Some(delivery_id);
+        }
         follows && self.incoming.accepts(delivery_id)
+    }
+
+    /// How many deliveries of the peer wait for settlement.
+    pub(crate) fn incoming_len(&self) -> usize {
+        self.incoming.len() + self.repeated.len()
+    }
+
+    /// Whether a delivery of the peer waits for settlement.
+    pub(crate) fn has_incoming(&self, delivery_id: u32) -> bool {
+        self.incoming.get(delivery_id).is_some()
+            || self.repeated.iter().any(|(id, _)| *id == delivery_id)
+    }
+
+    /// Forgets a delivery of the peer that is settled, one of those that share its id. Returns
+    /// whether there was one.
+    pub(crate) fn settle_incoming(&mut self, delivery_id: u32) -> bool {
+        if self.incoming.remove(delivery_id).is_some() {
+            return true;
+        }
+        let place = self.repeated.iter().position(|(id, _)| *id == delivery_id);
+        place
+            .map(|place| self.repeated.swap_remove(place))
+            .is_some()
     }
 
     /// Lets `delivery` wait for the peer's window.

@@ -50,7 +50,12 @@ impl fmt::Debug for Event {
                     payload = Hidden(payload.len()),
                 )
             }
-            Self::TooLarge { link } => show!(f, "TooLarge", link = link),
+            Self::TooLarge { link, session, delivery_id, settled, state, limit } => {
+                show!(
+                    f, "TooLarge", link = link, session = session, delivery_id = delivery_id,
+                    settled = settled, state = state, limit = limit,
+                )
+            }
             Self::Disposed { link, cookie, delivery_id, settled, state } => {
                 show!(
                     f, "Disposed", link = link, cookie = cookie, delivery_id = delivery_id,

@@ -239,6 +239,7 @@ impl Client {
             Kind::Request(_) => Some(REQUEST_CREDIT),
             Kind::Receiver(_) | Kind::Response(_) | Kind::Coordinator(_) => None,
         };
+        let asks = matches!(kind, Kind::Request(_));
         let Wanted {
             link,
             session,
@@ -259,6 +260,10 @@ impl Client {
             },
         );
         self.connection.accept(link, reply);
+        if asks {
+            // The Python SDK's lock renewer repeats them. (Wire contract 7.1)
+            self.connection.allow_repeated_ids(link);
+        }
         if let Some(credit) = credit {
             self.connection.set_credit(link, credit, false);
         }

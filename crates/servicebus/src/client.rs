@@ -19,6 +19,7 @@ use crate::directory::Directory;
 use crate::link::Kind;
 use crate::links::Links;
 use crate::moment::Moment;
+use crate::oversize::Oversize;
 use crate::pending::{Pending, Question};
 use crate::receiver::{Departed, Disposed};
 use crate::refusal;
@@ -361,9 +362,25 @@ impl Client {
                 session,
                 attach,
             } => self.handle_attach(link, session, attach),
-            Event::Detached { link, .. } | Event::TooLarge { link } => {
-                self.forget(link);
+            Event::TooLarge {
+                link,
+                session,
+                delivery_id,
+                settled,
+                state,
+                limit,
+            } => {
+                let oversize = Oversize {
+                    link,
+                    session,
+                    delivery_id,
+                    settled,
+                    state,
+                    limit,
+                };
+                self.handle_oversize(&oversize);
             }
+            Event::Detached { link, .. } => self.forget(link),
             Event::SaslInit {
                 mechanism,
                 initial_response,

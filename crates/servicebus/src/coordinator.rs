@@ -33,16 +33,16 @@ const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
 /// A coordinator link's own state.
 #[derive(Debug)]
 pub(crate) struct Coordinator {
-    intake: Intake,
+    pub(crate) intake: Intake,
 }
 
 /// A declare or discharge that the broker was given.
 #[derive(Debug)]
 pub(crate) struct Control {
-    link: LinkId,
-    session: SessionId,
-    delivery_id: u32,
-    settled: bool,
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
 }
 
 /// A discharge that the broker was given.
@@ -198,7 +198,7 @@ impl Client {
     }
 
     /// Settles a declare or discharge (unless it came settled) and gives credit for more.
-    fn answer_control(&mut self, control: &Control, state: DeliveryState) {
+    pub(crate) fn answer_control(&mut self, control: &Control, state: DeliveryState) {
         let Some(coordinator) = self.links.coordinator(control.link) else {
             return;
         };

@@ -31,6 +31,7 @@ mod link;
 mod links;
 mod management;
 pub mod operation;
+mod oversize;
 mod pending;
 mod receiver;
 mod refusal;

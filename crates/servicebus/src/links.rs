@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use endpoint::LinkId;
 
 use crate::coordinator::Coordinator;
-use crate::link::{Kind, Link};
+use crate::link::{Intake, Kind, Link};
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
 use crate::sender::Sender;
@@ -43,6 +43,16 @@ impl Links {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The credit of a link that the client sends on.
+    pub(crate) fn intake(&mut self, id: LinkId) -> Option<&mut Intake> {
+        match &mut self.0.get_mut(&id)?.kind {
+            Kind::Sender(sender) => Some(&mut sender.intake),
+            Kind::Request(request) => Some(&mut request.intake),
+            Kind::Coordinator(coordinator) => Some(&mut coordinator.intake),
+            Kind::Receiver(_) | Kind::Response(_) => None,
+        }
     }
 
     /// The link, if the client sends messages on it.

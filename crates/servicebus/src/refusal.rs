@@ -6,11 +6,13 @@
 
 use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
-use broker::{
-    Eviction, RequestError, RuleError, SendError, SessionError, SettleError, TransactionError,
-};
+use broker::{Eviction, SessionError, TransactionError};
 
 use crate::rights::Need;
+
+mod of_broker;
+
+pub(crate) use of_broker::{request, rule, send, settle};
 
 /// An entity that is not there. Two SDKs match on the words. (Wire contract 3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {
@@ -298,6 +300,14 @@ pub(crate) fn too_large(size: u64, limit: u64) -> Error {
     )
 }
 
+/// A message that is larger than its link takes; how large, nobody has waited for. (Wire contract 5.5)
+pub(crate) fn larger_than_link(limit: u64) -> Error {
+    Error::new(
+        condition::MESSAGE_SIZE_EXCEEDED,
+        format!("The message is larger than the {limit} bytes that the link takes."),
+    )
+}
+
 /// A time to live of nothing. (Entities contract 7.1)
 pub(crate) fn no_time_to_live() -> Error {
     Error::new(
@@ -381,102 +391,6 @@ pub(crate) fn lock_lost() -> Error {
         "The lock supplied is invalid. Either the lock expired, or the message has already been \
          removed from the queue.",
     )
-}
-
-/// Why a send was refused. (Wire contract 5.5)
-pub(crate) fn send(error: &SendError, entity: &str) -> Error {
-    match *error {
-        SendError::NotFound => entity_missing(entity),
-        SendError::Disabled => disabled_for_send(entity),
-        SendError::Subscription => sender_to_subscription(entity),
-        SendError::QuotaExceeded { size, limit } => Error::new(
-            condition::RESOURCE_LIMIT_EXCEEDED,
-            format!(
-                "The maximum entity size has been reached or exceeded for Queue: '{entity}'. Size of \
-                 entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize"
-            ),
-        ),
-        SendError::TooLarge { size, limit } => too_large(size, limit),
-        SendError::SessionRequired => session_required(),
-        SendError::Unreadable => Error::new(
-            condition::INTERNAL_ERROR,
-            "The history of message ids can not be read.",
-        ),
-        SendError::Transaction(ref error) => transaction(error),
-        SendError::DiskNearlyFull => Error::new(
-            condition::SERVER_BUSY,
-            "The server is busy: its disk is nearly full. Messages can be received and settled.",
-        ),
-    }
-}
-
-/// Why a settlement was refused. (Wire contract 5.2)
-pub(crate) fn settle(error: &SettleError) -> Error {
-    match error {
-        SettleError::LockLost => lock_lost(),
-        SettleError::SessionLockLost => session_lock_lost(),
-        SettleError::Enlisted => Error::new(
-            condition::RESOURCE_LOCKED,
-            "The message is part of a transaction that is not over: until then nothing else can settle it.",
-        ),
-        SettleError::Transaction(error) => transaction(error),
-        SettleError::NotAllowed => Error::new(
-            condition::NOT_ALLOWED,
-            "A message of a dead-letter queue can not be dead-lettered.",
-        ),
-        SettleError::NotDead | SettleError::NoSession => {
-            Error::new(condition::NOT_ALLOWED, error.to_string())
-        }
-    }
-}
-
-/// Why a request was refused.
-pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
-    match error {
-        RequestError::NotFound => entity_missing(resource),
-        RequestError::Disabled => disabled(resource),
-        RequestError::LockLost => lock_lost(),
-        RequestError::SessionLockLost => session_lock_lost(),
-        RequestError::SessionsNotSupported => sessionful_receiver(),
-        RequestError::LockedWithSession => Error::new(
-            condition::NOT_ALLOWED,
-            "The message is locked with its session: renew the lock of the session.",
-        ),
-        RequestError::Refused(error) => send(error, resource),
-        RequestError::MessageNotFound(number) => Error::new(
-            condition::MESSAGE_NOT_FOUND,
-            format!(
-                "The message with sequence number {} was not found, or it is neither deferred nor \
-                 scheduled.",
-                number.0
-            ),
-        ),
-        RequestError::AnswerTooLarge => answer_too_large(),
-        RequestError::Transaction(error) => transaction(error),
-        RequestError::Invalid(text) => bad_argument(text.clone()),
-    }
-}
-
-/// Why a rule was not added, removed or listed. (Wire contract 7.3)
-pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
-    match error {
-        RuleError::NoSubscription => Error::new(
-            condition::NOT_ALLOWED,
-            format!("'{resource}' is not a subscription, so it has no rules."),
-        ),
-        RuleError::Exists(name) => Error::new(
-            condition::ENTITY_ALREADY_EXISTS,
-            format!("The rule '{name}' of '{resource}' exists already."),
-        ),
-        RuleError::NotFound(name) => Error::new(
-            condition::NOT_FOUND,
-            format!("The messaging entity '{resource}/Rules/{name}' could not be found."),
-        ),
-        RuleError::TooMany { .. } | RuleError::TooLarge { .. } => {
-            Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
-        }
-        RuleError::Name | RuleError::Invalid { .. } => bad_argument(error.to_string()),
-    }
 }
 
 /// More messages in one answer than fit into one.

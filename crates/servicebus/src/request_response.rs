@@ -289,7 +289,7 @@ impl Client {
     }
 
     /// Gives a request link credit for what it has had answered.
-    fn request_answered(&mut self, link: LinkId) {
+    pub(crate) fn request_answered(&mut self, link: LinkId) {
         let Some(request) = self.links.request(link) else {
             return;
         };

@@ -33,12 +33,12 @@ pub(crate) struct Sender {
 /// A delivery that the broker was given.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    link: LinkId,
-    session: SessionId,
-    delivery_id: u32,
-    settled: bool,
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
     /// The transaction that it is part of.
-    transaction: Option<TransactionId>,
+    pub(crate) transaction: Option<TransactionId>,
 }
 
 /// A delivery as the endpoint reports it.
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// Refuses a delivery that the broker has not seen.
-    fn refuse_send(&mut self, sent: &Sent, error: Error) {
+    pub(crate) fn refuse_send(&mut self, sent: &Sent, error: Error) {
         if let Some(transaction) = sent.transaction {
             self.command(Command::Doom {
                 connection: self.id,

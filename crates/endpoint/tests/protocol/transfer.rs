@@ -269,40 +269,116 @@ fn a_transfer_to_our_sender_is_not_allowed() {
 }
 
 #[test]
-fn a_message_above_max_message_size_detaches_the_link() {
+fn a_message_above_max_message_size_is_the_owners_to_reject_and_the_link_stays() {
     // [AMQP 2.8.18]: message-size-exceeded
     check(
         Start::Begun,
         "
         > 0: attach in h=0 sender
         accept in max-message-size=10
+        credit in 5
         > 0: transfer h=0 id=0 tag=a body=0123456789
         > 0: transfer h=0 id=1 tag=b more body=0123456
         > 0: transfer h=0 more body=789
         > 0: transfer h=0 more body=X
+        dispose 1 rejected
+        > 0: transfer h=0 more body=0123456789
+        left in
         > 0: transfer h=0 body=Y
-        > 0: detach h=0 closed",
+        > 0: transfer h=0 id=2 tag=c body=0123456789X
+        > 0: transfer h=0 id=3 tag=d body=fits
+        left in
+        partial",
         &expect![[r#"
             > 0: attach in h=0 sender
               * AttachRequested in sender
             accept in max-message-size=10
               < 0: attach in h=0 receiver max-message-size=10
+            credit in 5
+              < 0: flow h=0 dc=0 credit=5 next-in=0 in-window=100 next-out=1
             > 0: transfer h=0 id=0 tag=a body=0123456789
               * Delivery 0 body=0123456789
             > 0: transfer h=0 id=1 tag=b more body=0123456
             > 0: transfer h=0 more body=789
             > 0: transfer h=0 more body=X
-              * TooLarge
+              * TooLarge 1
+            dispose 1 rejected
+              < 0: disposition receiver first=1 last=1 settled state=rejected
+            > 0: transfer h=0 more body=0123456789
+            left in
+              = to receive 3, to send 0
+            > 0: transfer h=0 body=Y
+            > 0: transfer h=0 id=2 tag=c body=0123456789X
+              * TooLarge 2
+            > 0: transfer h=0 id=3 tag=d body=fits
+              * Delivery 3 body=fits
+            left in
+              = to receive 1, to send 0
+            partial
+              = 0 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender
+        accept in max-message-size=3
+        > 0: transfer h=0 id=0 tag=a more body=0123
+        > 0: transfer h=0 aborted
+        > 0: transfer h=0 id=1 tag=b more body=0123
+        > 0: detach h=0 closed
+        dispose 1 rejected
+        partial",
+        &expect![[r#"
+            > 0: attach in h=0 sender
+              * AttachRequested in sender
+            accept in max-message-size=3
+              < 0: attach in h=0 receiver max-message-size=3
+            > 0: transfer h=0 id=0 tag=a more body=0123
+              * TooLarge 0
+            > 0: transfer h=0 aborted
+            > 0: transfer h=0 id=1 tag=b more body=0123
+              * TooLarge 1
+            > 0: detach h=0 closed
+              * Detached closed
+              < 0: detach h=0 closed
+            dispose 1 rejected
+            partial
+              = 0 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn a_settled_message_above_max_message_size_detaches_the_link() {
+    // Nobody would hear of a rejection. (Wire contract 5.5)
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender
+        accept in max-message-size=3
+        > 0: transfer h=0 id=0 tag=a settled body=0123
+        > 0: detach h=0 closed",
+        &expect![[r#"
+            > 0: attach in h=0 sender
+              * AttachRequested in sender
+            accept in max-message-size=3
+              < 0: attach in h=0 receiver max-message-size=3
+            > 0: transfer h=0 id=0 tag=a settled body=0123
+              * TooLarge 0 settled
               * Detached closed error=amqp:link:message-size-exceeded
               < 0: detach h=0 closed error=amqp:link:message-size-exceeded
-            > 0: transfer h=0 body=Y
             > 0: detach h=0 closed
         "#]],
     );
 }
 
 #[test]
-fn a_held_message_above_max_message_size_detaches_the_link() {
+fn a_held_message_above_max_message_size_is_the_owners_to_reject() {
     // [AMQP 2.8.18]: message-size-exceeded
     check(
         Start::Begun,
@@ -320,10 +396,133 @@ fn a_held_message_above_max_message_size_detaches_the_link() {
             > 0: transfer h=0 id=2 tag=c body=ok
             accept in max-message-size=10
               * Delivery 0 body=ok
-              * TooLarge
+              * TooLarge 1
+              * Delivery 2 body=ok
+              < 0: attach in h=0 receiver max-message-size=10
+        "#]],
+    );
+}
+
+#[test]
+fn a_settled_held_message_above_max_message_size_detaches_the_link() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender
+        > 0: transfer h=0 id=0 tag=a settled body=0123456789X
+        > 0: transfer h=0 id=1 tag=b body=ok
+        accept in max-message-size=10",
+        &expect![[r#"
+            > 0: attach in h=0 sender
+              * AttachRequested in sender
+            > 0: transfer h=0 id=0 tag=a settled body=0123456789X
+            > 0: transfer h=0 id=1 tag=b body=ok
+            accept in max-message-size=10
+              * TooLarge 0 settled
               * Detached closed error=amqp:link:message-size-exceeded
               < 0: attach in h=0 receiver max-message-size=10
               < 0: detach h=0 closed error=amqp:link:message-size-exceeded
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_that_repeat_an_id_are_each_answered_on_a_link_that_lets_them() {
+    // (Wire contract 7.1)
+    check(
+        Start::Receiving,
+        "
+        repeats in
+        > 0: transfer h=0 id=5 tag=a body=1
+        > 0: transfer h=0 id=5 tag=a body=2
+        > 0: transfer h=0 id=4 tag=b body=3
+        acts dispose 5 accepted & dispose 5 accepted & dispose 4 accepted & dispose 5 accepted
+        > 0: transfer h=0 id=5 tag=a body=4
+        dispose 5 accepted
+        > 0: transfer h=0 id=6 tag=c body=5
+        dispose 6 accepted",
+        &expect![[r#"
+            repeats in
+            > 0: transfer h=0 id=5 tag=a body=1
+              * Delivery 5 body=1
+            > 0: transfer h=0 id=5 tag=a body=2
+              * Delivery 5 body=2
+            > 0: transfer h=0 id=4 tag=b body=3
+              * Delivery 4 body=3
+            acts dispose 5 accepted & dispose 5 accepted & dispose 4 accepted & dispose 5 accepted
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+              < 0: disposition receiver first=4 last=4 settled state=accepted
+            > 0: transfer h=0 id=5 tag=a body=4
+              * Delivery 5 body=4
+            dispose 5 accepted
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+            > 0: transfer h=0 id=6 tag=c body=5
+              * Delivery 6 body=5
+            dispose 6 accepted
+              < 0: disposition receiver first=6 last=6 settled state=accepted
+        "#]],
+    );
+}
+
+#[test]
+fn a_delivery_of_several_frames_repeats_no_id() {
+    check(
+        Start::Receiving,
+        "
+        repeats in
+        > 0: transfer h=0 id=5 tag=a body=1
+        > 0: transfer h=0 id=5 tag=a more body=2",
+        &expect![[r#"
+            repeats in
+            > 0: transfer h=0 id=5 tag=a body=1
+              * Delivery 5 body=1
+            > 0: transfer h=0 id=5 tag=a more body=2
+              * Detached closed error=amqp:invalid-field
+              * Ended s0 error=amqp:invalid-field
+              < 0: end error=amqp:invalid-field
+        "#]],
+    );
+}
+
+#[test]
+fn an_id_is_repeated_only_on_a_link_that_lets_it() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=5 tag=a body=1
+        > 0: transfer h=0 id=5 tag=a body=2",
+        &expect![[r#"
+            > 0: transfer h=0 id=5 tag=a body=1
+              * Delivery 5 body=1
+            > 0: transfer h=0 id=5 tag=a body=2
+              * Detached closed error=amqp:invalid-field
+              * Ended s0 error=amqp:invalid-field
+              < 0: end error=amqp:invalid-field
+        "#]],
+    );
+}
+
+#[test]
+fn repeated_ids_go_with_their_link() {
+    check(
+        Start::Receiving,
+        "
+        repeats in
+        > 0: transfer h=0 id=5 tag=a body=1
+        > 0: transfer h=0 id=5 tag=a body=2
+        > 0: detach h=0 closed
+        acts dispose 5 accepted & dispose 5 accepted",
+        &expect![[r#"
+            repeats in
+            > 0: transfer h=0 id=5 tag=a body=1
+              * Delivery 5 body=1
+            > 0: transfer h=0 id=5 tag=a body=2
+              * Delivery 5 body=2
+            > 0: detach h=0 closed
+              * Detached closed
+              < 0: detach h=0 closed
+            acts dispose 5 accepted & dispose 5 accepted
         "#]],
     );
 }

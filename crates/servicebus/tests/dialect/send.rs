@@ -249,7 +249,7 @@ fn each_refusal_of_the_broker_has_its_condition() {
 }
 
 #[test]
-fn a_message_beyond_the_links_limit_ends_the_link_with_its_condition() {
+fn a_message_beyond_the_links_limit_is_rejected_and_the_link_stays() {
     let mut world = World::with(
         crate::world::Login::Plain("root", crate::world::KEY),
         |settings| {
@@ -259,6 +259,35 @@ fn a_message_beyond_the_links_limit_ends_the_link_with_its_condition() {
     let (_, sender) = world.sender("orders");
     let outgoing = Outgoing {
         tag: b"t",
+        ..Outgoing::default()
+    };
+    // The last of them takes many frames.
+    for size in [1_000, 2_000, 400_000] {
+        world
+            .client
+            .send(sender, &outgoing, &[&message(&"x".repeat(size))])
+            .expect("there is credit");
+        world.pump();
+        let rejected = rejection(&mut world, sender);
+        assert_eq!(rejected, "amqp:link:message-size-exceeded");
+    }
+    world.send(sender, &message("fits"));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    assert_eq!(world.detach_error(sender), None);
+}
+
+#[test]
+fn a_settled_message_beyond_the_links_limit_ends_the_link() {
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.max_message_size = 1_000;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    let outgoing = Outgoing {
+        tag: b"t",
+        settled: true,
         ..Outgoing::default()
     };
     world

@@ -184,7 +184,16 @@ pub fn event(event: &Event) -> String {
             line += &self::state(state.as_ref());
             line + &body(payload)
         }
-        Event::TooLarge { .. } => "TooLarge".to_owned(),
+        Event::TooLarge {
+            delivery_id,
+            settled,
+            state,
+            ..
+        } => {
+            let mut line = format!("TooLarge {delivery_id}");
+            flag(&mut line, "settled", *settled);
+            line + &self::state(state.as_ref())
+        }
         Event::Disposed {
             cookie,
             delivery_id,

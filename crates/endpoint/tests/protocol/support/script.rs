@@ -181,6 +181,7 @@ impl Runner {
                     .set_credit(self.link(name), credit, words.flag("drain"));
             }
             "send" => self.send(name, &words),
+            "repeats" => self.connection.allow_repeated_ids(self.link(name)),
             "drained" => self.connection.drained(self.link(name)),
             "dispose" => {
                 let id = name.parse().expect("a delivery-id");

@@ -1,0 +1,81 @@
+//! Oversize: a delivery that is larger than its link takes, refused before its end. (Wire contract 5.5)
+//!
+//! It is rejected as soon as it has outgrown the limit, its payload is dropped as it comes, and the
+//! link stays. Nobody would hear of the rejection of one that came settled, so the endpoint detaches
+//! its link instead.
+
+use amqp::{DeliveryState, Error};
+use endpoint::{LinkId, SessionId};
+
+use crate::client::Client;
+use crate::coordinator::Control;
+use crate::link::Kind;
+use crate::refusal;
+use crate::sender::Sent;
+use crate::transactions;
+
+/// A delivery that has outgrown its link.
+pub(crate) struct Oversize {
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<DeliveryState>,
+    /// The largest message that the link takes, in bytes.
+    pub(crate) limit: u64,
+}
+
+impl Client {
+    /// Rejects a delivery for its size.
+    pub(crate) fn handle_oversize(&mut self, oversize: &Oversize) {
+        let link = oversize.link;
+        let Some(intake) = self.links.intake(link) else {
+            return;
+        };
+        if !intake.arrived() {
+            return self.detach(link, refusal::credit_overrun());
+        }
+        let error = refusal::larger_than_link(oversize.limit);
+        match self.links.get(link).map(|link| &link.kind) {
+            Some(Kind::Sender(_)) => self.refuse_send(&oversize.sent(), error),
+            Some(Kind::Coordinator(_)) => {
+                let state = DeliveryState::Rejected(Some(error));
+                self.answer_control(&oversize.control(), state);
+            }
+            _ => self.refuse_oversize_request(oversize, error),
+        }
+        if oversize.settled {
+            self.forget(link);
+        }
+    }
+
+    fn refuse_oversize_request(&mut self, oversize: &Oversize, error: Error) {
+        if !oversize.settled {
+            let state = DeliveryState::Rejected(Some(error));
+            self.connection
+                .dispose_received(oversize.session, oversize.delivery_id, state, true);
+        }
+        self.request_answered(oversize.link);
+    }
+}
+
+impl Oversize {
+    fn sent(&self) -> Sent {
+        Sent {
+            link: self.link,
+            session: self.session,
+            delivery_id: self.delivery_id,
+            settled: self.settled,
+            transaction: transactions::of(self.state.as_ref()),
+        }
+    }
+
+    fn control(&self) -> Control {
+        Control {
+            link: self.link,
+            session: self.session,
+            delivery_id: self.delivery_id,
+            settled: self.settled,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Of broker: what the broker refuses, as the conditions and sentences that clients know.
+
+use amqp::Error;
+use amqp::error::condition;
+use broker::{RequestError, RuleError, SendError, SettleError};
+
+use super::{
+    answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing, lock_lost,
+    sender_to_subscription, session_lock_lost, session_required, sessionful_receiver, too_large,
+    transaction,
+};
+
+/// Why a send was refused. (Wire contract 5.5)
+pub(crate) fn send(error: &SendError, entity: &str) -> Error {
+    match *error {
+        SendError::NotFound => entity_missing(entity),
+        SendError::Disabled => disabled_for_send(entity),
+        SendError::Subscription => sender_to_subscription(entity),
+        SendError::QuotaExceeded { size, limit } => Error::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!(
+                "The maximum entity size has been reached or exceeded for Queue: '{entity}'. Size of \
+                 entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize"
+            ),
+        ),
+        SendError::TooLarge { size, limit } => too_large(size, limit),
+        SendError::SessionRequired => session_required(),
+        SendError::Unreadable => Error::new(
+            condition::INTERNAL_ERROR,
+            "The history of message ids can not be read.",
+        ),
+        SendError::Transaction(ref error) => transaction(error),
+        SendError::DiskNearlyFull => Error::new(
+            condition::SERVER_BUSY,
+            "The server is busy: its disk is nearly full. Messages can be received and settled.",
+        ),
+    }
+}
+
+/// Why a settlement was refused. (Wire contract 5.2)
+pub(crate) fn settle(error: &SettleError) -> Error {
+    match error {
+        SettleError::LockLost => lock_lost(),
+        SettleError::SessionLockLost => session_lock_lost(),
+        SettleError::Enlisted => Error::new(
+            condition::RESOURCE_LOCKED,
+            "The message is part of a transaction that is not over: until then nothing else can settle it.",
+        ),
+        SettleError::Transaction(error) => transaction(error),
+        SettleError::NotAllowed => Error::new(
+            condition::NOT_ALLOWED,
+            "A message of a dead-letter queue can not be dead-lettered.",
+        ),
+        SettleError::NotDead | SettleError::NoSession => {
+            Error::new(condition::NOT_ALLOWED, error.to_string())
+        }
+    }
+}
+
+/// Why a request was refused.
+pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
+    match error {
+        RequestError::NotFound => entity_missing(resource),
+        RequestError::Disabled => disabled(resource),
+        RequestError::LockLost => lock_lost(),
+        RequestError::SessionLockLost => session_lock_lost(),
+        RequestError::SessionsNotSupported => sessionful_receiver(),
+        RequestError::LockedWithSession => Error::new(
+            condition::NOT_ALLOWED,
+            "The message is locked with its session: renew the lock of the session.",
+        ),
+        RequestError::Refused(error) => send(error, resource),
+        RequestError::MessageNotFound(number) => Error::new(
+            condition::MESSAGE_NOT_FOUND,
+            format!(
+                "The message with sequence number {} was not found, or it is neither deferred nor \
+                 scheduled.",
+                number.0
+            ),
+        ),
+        RequestError::AnswerTooLarge => answer_too_large(),
+        RequestError::Transaction(error) => transaction(error),
+        RequestError::Invalid(text) => bad_argument(text.clone()),
+    }
+}
+
+/// Why a rule was not added, removed or listed. (Wire contract 7.3)
+pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
+    match error {
+        RuleError::NoSubscription => Error::new(
+            condition::NOT_ALLOWED,
+            format!("'{resource}' is not a subscription, so it has no rules."),
+        ),
+        RuleError::Exists(name) => Error::new(
+            condition::ENTITY_ALREADY_EXISTS,
+            format!("The rule '{name}' of '{resource}' exists already."),
+        ),
+        RuleError::NotFound(name) => Error::new(
+            condition::NOT_FOUND,
+            format!("The messaging entity '{resource}/Rules/{name}' could not be found."),
+        ),
+        RuleError::TooMany { .. } | RuleError::TooLarge { .. } => {
+            Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
+        }
+        RuleError::Name | RuleError::Invalid { .. } => bad_argument(error.to_string()),
+    }
+}
