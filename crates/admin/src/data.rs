@@ -25,20 +25,16 @@ pub use shown::{Lock, received};
 /// The content type of a batch.
 const BATCH: &str = "application/vnd.microsoft.servicebus.json";
 
-/// The encoded messages of a request that sends. `chance` makes the ids of those that have none.
+/// The encoded messages of a request that sends.
 ///
 /// # Errors
 /// When the request can not be understood.
-pub fn messages(
-    request: &Request<Bytes>,
-    now: Wall,
-    chance: &mut dyn FnMut() -> [u8; 16],
-) -> Result<Vec<Bytes>, Error> {
+pub fn messages(request: &Request<Bytes>, now: Wall) -> Result<Vec<Bytes>, Error> {
     if is_batch(request.headers()) {
-        return batch::read(request.body(), |draft| draft.encode(now, chance));
+        return batch::read(request.body(), |draft| draft.encode(now));
     }
     let draft = draft::Draft::of(request)?;
-    Ok(vec![draft.encode(now, chance)?])
+    Ok(vec![draft.encode(now)?])
 }
 
 fn is_batch(headers: &HeaderMap) -> bool {

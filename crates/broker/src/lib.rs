@@ -84,6 +84,7 @@ pub use output::{
     SessionError, SessionPage, SettleError, TransactionError,
 };
 pub use rules::{FilterDescription, RuleDescription, RuleError};
+pub use send::MAX_GROWTH;
 pub use settings::{
     BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,
     Status, SubscriptionSettings, TransactionSettings,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
-use servicebus::{Client, Directory, Moment};
+use servicebus::{Client, Directory, MessageIds, Moment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -32,6 +32,7 @@ use crate::entrance::{self, Entrance, Ticket};
 use crate::http::backups::Backups;
 use crate::http::{self, Upgraded, Way};
 use crate::options::{Certificate, Limits, Plain};
+use crate::random::random;
 use crate::shard::{Directories, Inbox, Message};
 use crate::staging::Gate;
 use crate::stream::Stream;
@@ -369,7 +370,8 @@ impl Visitor {
         let house = &self.house;
         let mut directories = house.directories.clone();
         let directory = Arc::clone(&directories.borrow_and_update());
-        let client = Client::new(id, house.settings(), directory, since);
+        let ids = MessageIds::new(random());
+        let client = Client::new(id, house.settings(), directory, ids, since);
         let share = Share::new(Arc::clone(&house.budget));
         let connection = Connection::new(
             stream,

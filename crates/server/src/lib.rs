@@ -27,6 +27,7 @@ mod namespace;
 mod options;
 mod paper;
 pub mod plan;
+mod random;
 mod rest;
 pub mod rules;
 mod server;

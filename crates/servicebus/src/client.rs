@@ -18,6 +18,7 @@ use crate::claims::Claims;
 use crate::directory::Directory;
 use crate::link::Kind;
 use crate::links::Links;
+use crate::message_id::MessageIds;
 use crate::moment::Moment;
 use crate::oversize::Oversize;
 use crate::pending::{Pending, Question};
@@ -46,6 +47,8 @@ pub struct Client {
     pub(crate) departed: VecDeque<Departed>,
     /// The time of whatever is being handled.
     pub(crate) now: Moment,
+    /// For messages that come without one.
+    pub(crate) ids: MessageIds,
     /// What a delivery's fresh sections are written into.
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
@@ -76,10 +79,12 @@ impl Client {
         id: ConnectionId,
         settings: Arc<Settings>,
         directory: Arc<Directory>,
+        ids: MessageIds,
         now: Moment,
     ) -> Self {
         let mut client = Self {
             id,
+            ids,
             connection: Connection::new(Side::Server, settings.endpoint.clone(), now.mono),
             claims: Claims::default(),
             settings,
@@ -110,8 +115,10 @@ impl Client {
     /// Takes all whole frames off `input` and acts on them.
     pub fn handle_input(&mut self, now: Moment, input: &mut BytesMut) {
         self.now = now;
+        self.ids.expect(input.len());
         self.connection.handle_input(now.mono, input);
         self.handle_events();
+        self.ids.release();
     }
 
     /// Acts on what the broker says.

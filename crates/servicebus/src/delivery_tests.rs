@@ -409,7 +409,7 @@ proptest::proptest! {
             ..browsed(payload.clone())
         };
         let out = encoded(&message, locked());
-        if crate::incoming::messages(0, &payload, 1 << 20).is_ok() {
+        if crate::incoming::messages(0, &payload, 1 << 20, &mut crate::MessageIds::new([0; 16])).is_ok() {
             let sections = Sections::scan(&out).expect("what was accepted goes out as sections");
             let parts = [sections.message_annotations, sections.properties, sections.application_properties];
             for part in parts {

@@ -1,14 +1,16 @@
 //! Incoming: from a delivery's bytes to messages the broker takes. (Wire contract 4.1, 4.5; entities contract 4, 7.1)
 //!
 //! Everything a broker must know or refuse is read here, item by item; the message itself is
-//! passed on as the bytes it came in. A batch is taken whole or refused whole.
+//! passed on as the bytes it came in, but for two repairs: sections in another order are put into
+//! the standard's, and a message without an id gets one. A batch is taken whole or refused whole.
 
-use amqp::message::{Header, Sections, batch_parts};
+use amqp::message::{Header, Sections, arrange, batch_parts};
 use amqp::{DecodeError, Error};
 use broker::{Incoming, Wall};
 use bytes::Bytes;
 
 use crate::fields::{self, Items};
+use crate::message_id::MessageIds;
 use crate::refusal;
 
 /// The message format of a batch. (Wire contract 4.5)
@@ -36,14 +38,15 @@ pub(crate) fn messages(
     format: u32,
     payload: &Bytes,
     max_size: u64,
+    ids: &mut MessageIds,
 ) -> Result<Vec<Incoming>, Error> {
     let size = payload.len() as u64;
     if size > max_size {
         return Err(refusal::too_large(size, max_size));
     }
     match format {
-        0 => Ok(vec![message(payload)?]),
-        BATCH_FORMAT => batch(payload),
+        0 => Ok(vec![message(payload, ids)?]),
+        BATCH_FORMAT => batch(payload, ids),
         other => Err(refusal::unknown_format(other)),
     }
 }
@@ -52,26 +55,39 @@ pub(crate) fn messages(
 ///
 /// # Errors
 /// What its sender would have been told over a link.
-pub fn read(payload: &Bytes, max_size: u64) -> Result<Incoming, Error> {
+pub fn read(payload: &Bytes, max_size: u64, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let size = payload.len() as u64;
     if size > max_size {
         return Err(refusal::too_large(size, max_size));
     }
-    message(payload)
+    message(payload, ids)
 }
 
-fn batch(payload: &Bytes) -> Result<Vec<Incoming>, Error> {
-    let sections = Sections::scan(payload).map_err(undecodable)?;
+fn batch(payload: &Bytes, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> {
+    let (payload, sections) = ordered(payload)?;
     if sections.body_sections == 0 {
         return Ok(Vec::new());
     }
-    let parts = batch_parts(payload, &sections, MAX_BATCH).map_err(undecodable)?;
-    parts.iter().map(message).collect()
+    let parts = batch_parts(&payload, &sections, MAX_BATCH).map_err(undecodable)?;
+    parts.iter().map(|part| message(part, ids)).collect()
+}
+
+/// The message with its sections in the standard's order, as nearly all come. (Wire contract 4.1)
+fn ordered(payload: &Bytes) -> Result<(Bytes, Sections), Error> {
+    match Sections::scan(payload) {
+        Ok(sections) => Ok((payload.clone(), sections)),
+        Err(DecodeError::UnexpectedDescriptor(_)) => {
+            let arranged = arrange(payload).map_err(undecodable)?;
+            let sections = Sections::scan(&arranged).map_err(undecodable)?;
+            Ok((arranged, sections))
+        }
+        Err(error) => Err(undecodable(error)),
+    }
 }
 
 /// One message, checked.
-fn message(payload: &Bytes) -> Result<Incoming, Error> {
-    let sections = Sections::scan(payload).map_err(undecodable)?;
+fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
+    let (payload, sections) = ordered(payload)?;
     let body = sections.body.len() + sections.footer.len();
     if payload.len() - body > MAX_PROPERTIES {
         return Err(refusal::out_of_range(
@@ -86,14 +102,21 @@ fn message(payload: &Bytes) -> Result<Incoming, Error> {
     check_application_properties(&payload[sections.application_properties.clone()])?;
     annotations.check(&properties)?;
     let ttl_ms = time_to_live(&payload[sections.header.clone()], &properties)?;
+    let message_id = properties.message_id.map(|id| payload.slice_ref(id));
+    let session_id = properties
+        .group_id
+        .map(|id| payload.slice_ref(id.as_bytes()));
+    let scheduled = annotations.scheduled;
+    let payload = match message_id {
+        Some(_) => payload,
+        None => ids.give(&payload, &sections),
+    };
     Ok(Incoming {
         ttl_ms,
-        message_id: properties.message_id.map(|id| payload.slice_ref(id)),
-        session_id: properties
-            .group_id
-            .map(|id| payload.slice_ref(id.as_bytes())),
-        scheduled: annotations.scheduled,
-        payload: payload.clone(),
+        message_id,
+        session_id,
+        scheduled,
+        payload,
         distribution: None,
     })
 }

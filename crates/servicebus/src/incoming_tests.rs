@@ -8,7 +8,11 @@ use super::*;
 
 const DATA: &[u8] = b"\x00\x53\x75\xa0\x02hi";
 
-/// A message in parts; what is absent is not written.
+fn messages(format: u32, payload: &Bytes, max_size: u64) -> Result<Vec<Incoming>, Error> {
+    super::messages(format, payload, max_size, &mut MessageIds::new([0; 16]))
+}
+
+/// A message in parts; what is absent is not written, but for an id.
 #[derive(Default)]
 struct Draft {
     header: Option<Header>,
@@ -26,9 +30,9 @@ impl Draft {
         if !self.annotations.is_empty() {
             encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &self.annotations);
         }
-        if let Some(properties) = &self.properties {
-            properties.encode(&mut out);
-        }
+        let mut properties = self.properties.clone().unwrap_or_default();
+        properties.message_id.get_or_insert(Value::from("id"));
+        properties.encode(&mut out);
         if !self.application.is_empty() {
             encode_map_section(
                 &mut out,
@@ -272,6 +276,105 @@ fn malformed_sections_are_decode_errors() {
 fn an_unknown_message_format_is_refused() {
     let error = messages(1, &Draft::default().encode(), 1 << 20).expect_err("format 1");
     assert_eq!(error.condition, "amqp:not-implemented");
+}
+
+const PROPERTIES: &[u8] = b"\x00\x53\x73\xc0\x05\x01\xa1\x02id";
+const DELIVERY_ANNOTATIONS: &[u8] = b"\x00\x53\x71\xc1\x05\x02\xa3\x01a\x40";
+const FOOTER: &[u8] = b"\x00\x53\x78\xc1\x01\x00";
+
+/// The payload of the one message that these sections make.
+fn taken(sections: &[&[u8]]) -> Result<Bytes, String> {
+    let payload = Bytes::from(sections.concat());
+    let messages = messages(0, &payload, 1 << 20).map_err(|error| error.condition.to_string())?;
+    assert_eq!(messages.len(), 1);
+    Ok(messages[0].payload.clone())
+}
+
+/// The message id that a message was given.
+fn id_of(payload: &Bytes) -> Option<Value> {
+    let sections = Sections::scan(payload).expect("sections in order");
+    let properties = payload.slice(sections.properties);
+    Fields::decode(&properties).expect("sound").message_id
+}
+
+#[test]
+fn sections_in_another_order_are_put_into_their_places() {
+    let ordered = [DELIVERY_ANNOTATIONS, PROPERTIES, DATA, FOOTER];
+    let expected = Ok(Bytes::from(ordered.concat()));
+    assert_eq!(taken(&ordered), expected);
+    // The Python SDK writes delivery annotations last, rhea the footer before the body.
+    assert_eq!(
+        taken(&[PROPERTIES, DATA, FOOTER, DELIVERY_ANNOTATIONS]),
+        expected
+    );
+    assert_eq!(
+        taken(&[DELIVERY_ANNOTATIONS, PROPERTIES, FOOTER, DATA]),
+        expected
+    );
+}
+
+#[test]
+fn a_section_that_stands_twice_is_a_decode_error() {
+    let refused = Err("amqp:decode-error".to_owned());
+    assert_eq!(taken(&[PROPERTIES, PROPERTIES, DATA]), refused);
+    assert_eq!(
+        taken(&[DELIVERY_ANNOTATIONS, DATA, DELIVERY_ANNOTATIONS]),
+        refused
+    );
+    assert_eq!(taken(&[DATA, PROPERTIES, DATA]), refused);
+}
+
+#[test]
+fn a_message_without_an_id_gets_one_that_no_duplicate_is_found_by() {
+    for sections in [&[DATA][..], &[b"\x00\x53\x73\x45", DATA], &[DATA, FOOTER]] {
+        let payload = Bytes::from(sections.concat());
+        let messages = messages(0, &payload, 1 << 20).expect("sound");
+        assert_eq!(messages[0].message_id, None);
+        let Some(Value::String(id)) = id_of(&messages[0].payload) else {
+            panic!("no id");
+        };
+        assert_eq!(id.len(), 32);
+    }
+}
+
+#[test]
+fn an_id_of_any_type_stays_the_empty_text_too() {
+    for id in [
+        Value::from(""),
+        Value::from("own"),
+        Value::Ulong(0),
+        Value::Uuid([0; 16]),
+        Value::Binary(Bytes::new()),
+    ] {
+        let draft = Draft {
+            properties: Some(Fields {
+                message_id: Some(id.clone()),
+                ..Fields::default()
+            }),
+            ..Draft::default()
+        };
+        let payload = draft.encode();
+        assert_eq!(taken(&[&payload]), Ok(payload.clone()));
+        assert_eq!(id_of(&payload), Some(id));
+    }
+}
+
+#[test]
+fn each_message_of_a_batch_gets_an_id_of_its_own() {
+    let parts = [DATA, PROPERTIES, DATA].map(Bytes::from_static);
+    let messages = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect("sound");
+    let ids: Vec<_> = messages.iter().map(|it| id_of(&it.payload)).collect();
+    assert!(ids.iter().all(Option::is_some));
+    assert_ne!(ids[0], ids[2]);
+    assert_eq!(ids[1], Some(Value::from("id")));
+}
+
+#[test]
+fn a_message_as_large_as_may_be_is_taken_without_an_id() {
+    let payload = Bytes::from_static(DATA);
+    let taken = messages(0, &payload, payload.len() as u64).expect("it is not too large");
+    let growth = taken[0].payload.len() - payload.len();
+    assert!(growth as u64 <= broker::MAX_GROWTH);
 }
 
 fn batch(parts: &[Bytes]) -> Bytes {

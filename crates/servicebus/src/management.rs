@@ -9,7 +9,7 @@ use broker::RequestError;
 
 use crate::accepting;
 use crate::client::Client;
-use crate::link::{Asked, Link, Standing};
+use crate::link::{Asked, Standing};
 use crate::operation::Operation;
 use crate::pending::Question;
 use crate::refusal;
@@ -54,9 +54,7 @@ impl Client {
     pub(crate) fn handle_management(&mut self, request: Request) {
         let link = self.links.get(request.request_link);
         let resource = link.map(|link| link.resource.clone()).unwrap_or_default();
-        let result = link
-            .ok_or_else(|| refusal::entity_missing(""))
-            .and_then(|link| self.prepare(link, &request));
+        let result = self.prepare(&request);
         let answer = result.as_ref().map_or(0, |operation| operation.answer);
         let cost = request.size + OVERHEAD + answer;
         let transaction = request.transaction;
@@ -81,7 +79,9 @@ impl Client {
         }
     }
 
-    fn prepare(&self, link: &Link, request: &Request) -> Result<Prepared, Error> {
+    fn prepare(&mut self, request: &Request) -> Result<Prepared, Error> {
+        let link = self.links.get(request.request_link);
+        let link = link.ok_or_else(|| refusal::entity_missing(""))?;
         let name = request.text("operation").unwrap_or_default();
         let operation = Operation::of_request(name);
         let operation = operation.ok_or_else(|| refusal::unknown_operation(name))?;
@@ -104,6 +104,9 @@ impl Client {
             && standing.sessions
         {
             self.check_session(standing, session)?;
+        }
+        if operation == Operation::Schedule {
+            return schedule::read(&standing.clone(), &body, &mut self.ids);
         }
         let prepared = reader(operation).ok_or_else(|| refusal::unknown_operation(name))?;
         let prepared = prepared(standing, &body)?;
@@ -141,14 +144,14 @@ impl Client {
     }
 }
 
-/// What reads an operation's arguments, if it is one of these nodes.
+/// What reads an operation's arguments, if it is one of these nodes. Schedules are read with the
+/// connection's message ids.
 fn reader(operation: Operation) -> Option<Read> {
     Some(match operation {
         Operation::Peek => peek::read,
         Operation::RenewLock => renew_lock::read,
         Operation::ReceiveDeferred => receive_deferred::read,
         Operation::UpdateDisposition => update_disposition::read,
-        Operation::Schedule => schedule::read,
         Operation::CancelScheduled => cancel_scheduled::read,
         Operation::DeleteBatch => batch_delete::read,
         Operation::RenewSessionLock => renew_session_lock::read,

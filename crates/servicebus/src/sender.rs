@@ -78,7 +78,7 @@ impl Client {
             transaction: transactions::of(arrival.state.as_ref()),
         };
         let (format, limit) = (arrival.message_format, sender.max_message_size);
-        let messages = incoming::messages(format, &arrival.payload, limit);
+        let messages = incoming::messages(format, &arrival.payload, limit, &mut self.ids);
         match messages {
             Err(error) => self.refuse_send(&sent, error),
             // An empty batch has no effect. (Wire contract 4.5)

@@ -13,7 +13,8 @@ use broker::{
 use bytes::BytesMut;
 use endpoint::Mono;
 use servicebus::{
-    AccessRule, AccessRules, Client, Directory, Entity, Moment, Rights, Secret, Settings,
+    AccessRule, AccessRules, Client, Directory, Entity, MessageIds, Moment, Rights, Secret,
+    Settings,
 };
 use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
@@ -129,6 +130,7 @@ impl Server {
             id,
             Arc::clone(&self.settings),
             Arc::clone(&self.directory),
+            MessageIds::new(u128::from(id.0).to_be_bytes()),
             moment(now),
         );
         self.served.insert(

@@ -6,7 +6,6 @@ use amqp::{Symbol, Value, descriptor, encode};
 use broker::Wall;
 use bytes::{Bytes, BytesMut};
 use http::{Request, header};
-use uuid::Uuid;
 
 use super::broker_properties::Given;
 use super::property;
@@ -40,12 +39,8 @@ impl Draft {
         })
     }
 
-    /// The encoded message. One without an id gets one made of `chance`.
-    pub(super) fn encode(
-        self,
-        now: Wall,
-        chance: &mut dyn FnMut() -> [u8; 16],
-    ) -> Result<Bytes, Error> {
+    /// The encoded message. One without an id gets one where it is taken in, as all messages do.
+    pub(super) fn encode(self, now: Wall) -> Result<Bytes, Error> {
         let ttl = self.given.time_to_live()?;
         let scheduled = self.given.scheduled()?;
         let mut out = BytesMut::with_capacity(self.body.len() + 256);
@@ -54,7 +49,7 @@ impl Draft {
         if !annotations.is_empty() {
             encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
         }
-        properties(self.given, self.content_type, ttl, now, chance).encode(&mut out);
+        properties(self.given, self.content_type, ttl, now).encode(&mut out);
         if !self.properties.is_empty() {
             encode_map_section(
                 &mut out,
@@ -98,16 +93,12 @@ fn properties(
     content_type: Option<String>,
     ttl: Option<u64>,
     now: Wall,
-    chance: &mut dyn FnMut() -> [u8; 16],
 ) -> Properties {
     let text = |text: Option<String>| text.map(Value::String);
-    let id = given
-        .message_id
-        .unwrap_or_else(|| Uuid::from_bytes(chance()).simple().to_string());
     let long = ttl.filter(|ttl| *ttl >= u32::MAX.into());
     let time = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
     Properties {
-        message_id: Some(Value::String(id)),
+        message_id: text(given.message_id),
         to: text(given.to),
         subject: given.label,
         reply_to: text(given.reply_to),

@@ -504,7 +504,7 @@ fn a_dead_letter_that_is_too_large_stays_and_the_next_goes_on() {
         "
         0s queue name=d max-message=1
         0s queue name=a forward-dead=d
-        0s send in=a abc x
+        0s send in=a bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb x
         0s attach r1 in=a
         0s limit r1 10
         1s reject r1 #1 in=a
@@ -514,11 +514,11 @@ fn a_dead_letter_that_is_too_large_stays_and_the_next_goes_on() {
         ",
         expect![[r#"
             0s sent from #1
-            0s r1 gets #1 abc until 30s
+            0s r1 gets #1 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb until 30s
             0s r1 gets #2 x until 30s
             1s reject r1 #1 in=a: done
             1s reject r1 #2 in=a: done
-            100s active 0 dead 1 deferred 0 bytes 3
+            100s active 0 dead 1 deferred 0 bytes 66
             100s active 1 dead 0 deferred 0 bytes 1
         "#]],
     );

@@ -508,12 +508,12 @@ fn scheduling_and_sending_are_refused_alike() {
     check(
         "
         0s queue max-message=3
-        0s send aaaa+10s
+        0s send bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb+10s
         0s disk full
         0s send a+10s
         ",
         expect![[r#"
-            0s send refused: a message of 4 bytes is larger than 3
+            0s send refused: a message of 68 bytes is larger than 3
             0s send refused: the disk is nearly full
         "#]],
     );

@@ -661,7 +661,7 @@ fn what_can_not_be_sent_is_refused_at_once_and_the_rest_goes_on() {
         "
         0s queue max-message=3
         0s declare t1 r1/7
-        1s in t1 send aaaa
+        1s in t1 send bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
         1s in t1 send b in=q2
         1s in t1 complete r1 #1
         1s in t1 send a
@@ -670,7 +670,7 @@ fn what_can_not_be_sent_is_refused_at_once_and_the_rest_goes_on() {
         ",
         expect![[r#"
             0s declare t1: done
-            1s in t1 send aaaa: a message of 4 bytes is larger than 3
+            1s in t1 send bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb: a message of 68 bytes is larger than 3
             1s in t1 send b in=q2: the entity does not exist
             1s in t1 complete r1 #1: the lock is not held
             1s in t1 send a: held
@@ -687,7 +687,7 @@ fn a_refusal_that_nobody_hears_of_fails_the_transaction() {
         0s queue max-message=3
         0s declare t1 r1/7
         1s in t1 send a
-        1s in t1 send aaaa unheard
+        1s in t1 send bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb unheard
         2s commit t1
         2s counters
         3s declare t2 r1/7
@@ -697,8 +697,8 @@ fn a_refusal_that_nobody_hears_of_fails_the_transaction() {
         expect![[r#"
             0s declare t1: done
             1s in t1 send a: held
-            1s in t1 send aaaa unheard: a message of 4 bytes is larger than 3
-            2s commit t1: the transaction was rolled back: a message of 4 bytes is larger than 3
+            1s in t1 send bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb unheard: a message of 68 bytes is larger than 3
+            2s commit t1: the transaction was rolled back: a message of 68 bytes is larger than 3
             2s active 0 dead 0 deferred 0 bytes 0
             3s declare t2: done
             3s in t2 complete r1 #9 unheard: the lock is not held

@@ -17,6 +17,7 @@ use super::body::{self, BodyError};
 use super::caller::Caller;
 use crate::desk::Desk;
 use crate::door::House;
+use crate::random::random;
 
 /// Says that a request is one of management, whatever its path is called.
 const VERSION: &str = "api-version=";
@@ -112,11 +113,4 @@ pub fn unauthorized(reason: &Unauthorized) -> Error {
 
 pub fn whole(response: Answered) -> Response {
     response.map(Full::new)
-}
-
-/// Bytes that nobody can guess.
-pub fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("a system that runs a server has random bytes");
-    bytes
 }

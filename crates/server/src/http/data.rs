@@ -23,11 +23,12 @@ use percent_encoding::percent_decode_str;
 use servicebus::{Entity, Operation};
 
 use super::Way;
-use super::admin::{random, unauthorized, whole};
+use super::admin::{unauthorized, whole};
 use super::answer::Response;
 use super::caller::Caller;
 use crate::desk::Closed;
 use crate::door::House;
+use crate::random::random;
 
 /// What a request asks of messages, unless its path is an entity's or its body describes one.
 pub fn call(request: &Request<Incoming>, house: &House) -> Option<Call> {

@@ -4,7 +4,7 @@
 //! too, by which it can be taken back.
 
 use amqp::{Error, Value, encode};
-use broker::{Command, Incoming, SendError, Subqueue};
+use broker::{Command, SendError, Subqueue};
 use bytes::Bytes;
 use store::SequenceNumber;
 
@@ -12,13 +12,18 @@ use super::{Body, Prepared};
 use crate::client::Client;
 use crate::incoming::{self, MAX_BATCH};
 use crate::link::{Asked, Standing};
+use crate::message_id::MessageIds;
 use crate::refusal;
 use crate::response::Status;
 
 /// What every message costs beside its bytes until it is answered, its number included.
 const OVERHEAD: usize = 256;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(
+    standing: &Standing,
+    body: &Body,
+    ids: &mut MessageIds,
+) -> Result<Prepared, Error> {
     if standing.subqueue != Subqueue::Main {
         return Err(refusal::no_sends_to_subqueue(&standing.path));
     }
@@ -29,7 +34,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     }
     let messages = payloads
         .iter()
-        .map(|payload| message(payload, standing.max_message_size))
+        .map(|payload| incoming::read(payload, standing.max_message_size, ids))
         .collect::<Result<Vec<_>, _>>()?;
     let (entity, count) = (standing.id, messages.len());
     let command = Box::new(move |request| Command::Send {
@@ -51,13 +56,6 @@ fn payload(entry: &Value) -> Option<Bytes> {
         Value::Binary(payload) => Some(payload.clone()),
         _ => None,
     }
-}
-
-fn message(payload: &Bytes, max_size: u64) -> Result<Incoming, Error> {
-    let mut messages = incoming::messages(0, payload, max_size)?;
-    messages
-        .pop()
-        .ok_or_else(|| refusal::bad_argument("There is no message."))
 }
 
 impl Client {

@@ -301,6 +301,67 @@ fn a_settled_message_beyond_the_links_limit_ends_the_link() {
 }
 
 #[test]
+fn credit_is_given_back_for_messages_beyond_the_limit() {
+    let mut world = World::with(
+        crate::world::Login::Plain("root", crate::world::KEY),
+        |settings| {
+            settings.max_message_size = 1_000;
+            settings.sender_credit = 4;
+        },
+    );
+    let (_, sender) = world.sender("orders");
+    let outgoing = Outgoing {
+        tag: b"t",
+        ..Outgoing::default()
+    };
+    for _ in 0..20 {
+        world
+            .client
+            .send(sender, &outgoing, &[&message(&"x".repeat(2_000))])
+            .expect("there is credit");
+        world.pump();
+    }
+    assert_eq!(world.outcomes(sender).len(), 20);
+}
+
+#[test]
+fn a_message_without_an_id_keeps_the_one_it_is_given() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send(sender, &message("one"));
+    world.send(sender, &message("two"));
+    let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 2);
+    let ids = |received: &[crate::world::Received]| -> Vec<Value> {
+        let id = |it: &crate::world::Received| {
+            let section = it.payload.slice(it.sections().properties);
+            let properties = Properties::decode(&section).expect("properties");
+            properties.message_id.expect("an id")
+        };
+        received.iter().map(id).collect()
+    };
+    let received = world.received(receiver);
+    let first = ids(&received);
+    assert_ne!(first[0], first[1]);
+    assert_eq!(first[0].as_text().map(str::len), Some(32));
+    let abandoned = DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        message_annotations: None,
+    };
+    for received in &received {
+        world.dispose(received, abandoned.clone(), false);
+    }
+    world.credit(receiver, 2, false);
+    let received = world.received(receiver);
+    assert_eq!(ids(&received), first);
+    for received in &received {
+        world.dispose(received, DeliveryState::Rejected(None), false);
+    }
+    let dead = world.receiver("orders/$deadletterqueue", SenderSettleMode::Unsettled, 2);
+    assert_eq!(ids(&world.received(dead)), first);
+}
+
+#[test]
 fn credit_is_topped_up_as_answers_go_out() {
     let mut world = World::with(
         crate::world::Login::Plain("root", crate::world::KEY),

@@ -8,7 +8,7 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{AccessRules, Client, Directory, Moment, Settings};
+use servicebus::{AccessRules, Client, Directory, MessageIds, Moment, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::draft::{Pair, Request, message, receiver, rules, sender, target, token};
@@ -95,6 +95,7 @@ impl World {
                 ConnectionId(7),
                 Arc::new(settings),
                 Arc::new(Directory::new(rules.clone())),
+                MessageIds::new([7; 16]),
                 Moment {
                     mono: Mono(0),
                     wall: Wall(START),

@@ -9,14 +9,14 @@ use broker::{Command, Incoming as Message, Output, Subqueue};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use servicebus::Entity;
+use servicebus::{Entity, MessageIds};
 
-use super::super::admin::random;
 use super::super::body::{self, BodyError};
 use super::{Response, carry_through, closed, empty};
 use crate::budget::Share;
 use crate::desk::Desk;
 use crate::door::House;
+use crate::random::random;
 use crate::staging::staged;
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
@@ -38,13 +38,16 @@ pub async fn respond(
     let mut share = Share::new(Arc::clone(&house.budget));
     let request = read(request, most, &mut share, house).await?;
     let now = house.clock.moment().wall;
-    let payloads = data::messages(&request, now, &mut random)?;
+    let payloads = data::messages(&request, now)?;
     let together: u64 = payloads.iter().map(|payload| payload.len() as u64).sum();
     if together > most {
         return Err(data::too_large(most));
     }
-    let messages = payloads.iter().map(|payload| check(payload, most));
-    let messages = messages.collect::<Result<Vec<_>, _>>()?;
+    let mut ids = MessageIds::new(random());
+    let messages = payloads
+        .iter()
+        .map(|payload| check(payload, most, &mut ids))
+        .collect::<Result<Vec<_>, _>>()?;
     if messages.is_empty() {
         return Ok(empty(StatusCode::CREATED));
     }
@@ -81,8 +84,8 @@ async fn read(
 }
 
 /// Looks at a message as if it had come over a link.
-fn check(payload: &Bytes, most: u64) -> Result<Message, Error> {
-    servicebus::read_message(payload, most).map_err(|error| {
+fn check(payload: &Bytes, most: u64, ids: &mut MessageIds) -> Result<Message, Error> {
+    servicebus::read_message(payload, most, ids).map_err(|error| {
         if error.condition == condition::MESSAGE_SIZE_EXCEEDED {
             return data::too_large(most);
         }

@@ -1,0 +1,213 @@
+//! Message ids: a message that comes without one gets one, before the broker sees it. (Wire contract 4.2)
+//!
+//! The id is 32 hexadecimal digits and becomes part of the message, so every delivery, copy and dead
+//! letter shows the same one, and rules see it. It is no key of duplicate detection, since no other
+//! message has it. Messages with an id, the empty text included, are left as they are.
+
+use amqp::encode;
+use amqp::items::{Items, NULL};
+use amqp::message::Sections;
+use bytes::{Bytes, BytesMut};
+
+/// Fields of the properties list; all are written. [AMQP 3.2.4]
+const FIELDS: usize = 13;
+/// Hexadecimal digits of an id.
+const DIGITS: usize = 32;
+/// Most bytes that a message grows by: a properties section with an id and nothing else.
+const GROWTH: usize = broker::MAX_GROWTH as usize;
+/// Steps between the states of the two halves: odd, so that no state comes twice.
+const STEPS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
+
+/// Makes message ids, no two equal.
+#[derive(Debug)]
+pub struct MessageIds {
+    state: [u64; 2],
+    /// What messages with their new ids are written into. Empty between two reads of a connection.
+    room: BytesMut,
+    /// How many bytes of messages may still come with this read.
+    expected: usize,
+}
+
+impl MessageIds {
+    /// Ids that differ from those of every other seed, if seeds are random.
+    #[must_use]
+    pub fn new(seed: [u8; 16]) -> Self {
+        let seed = u128::from_be_bytes(seed);
+        Self {
+            state: [(seed >> 64) as u64, seed as u64],
+            room: BytesMut::new(),
+            expected: 0,
+        }
+    }
+
+    /// So many bytes of messages come at once: those that get ids share their memory.
+    pub(crate) fn expect(&mut self, bytes: usize) {
+        self.expected = bytes;
+    }
+
+    /// Lets go of the memory that was left over.
+    pub(crate) fn release(&mut self) {
+        self.room = BytesMut::new();
+    }
+
+    /// `message`, which has these `sections` and no id, with one.
+    pub(crate) fn give(&mut self, message: &[u8], sections: &Sections) -> Bytes {
+        self.make_room(message.len() + GROWTH);
+        let id = self.next_id();
+        let properties = sections.properties.clone();
+        let room = &mut self.room;
+        room.extend_from_slice(&message[..properties.start]);
+        write_properties(room, &message[properties.clone()], &id);
+        room.extend_from_slice(&message[properties.end..]);
+        room.split().freeze()
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        let left = self.room.capacity() - self.room.len();
+        if left < bytes {
+            self.room = BytesMut::with_capacity(bytes.max(self.expected));
+        }
+        self.expected = self.expected.saturating_sub(bytes);
+    }
+
+    fn next_id(&mut self) -> [u8; DIGITS] {
+        let mut id = [0; DIGITS];
+        for (half, (state, step)) in self.state.iter_mut().zip(STEPS).enumerate() {
+            *state = state.wrapping_add(step);
+            write_digits(&mut id[16 * half..16 * (half + 1)], mixed(*state));
+        }
+        id
+    }
+}
+
+/// The finalizer of SplitMix64: a bijection, so different states give different values.
+fn mixed(state: u64) -> u64 {
+    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ (state >> 31)
+}
+
+fn write_digits(digits: &mut [u8], value: u64) {
+    const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
+    for (digit, byte) in digits.chunks_exact_mut(2).zip(value.to_be_bytes()) {
+        digit[0] = HEXADECIMAL[usize::from(byte >> 4)];
+        digit[1] = HEXADECIMAL[usize::from(byte & 15)];
+    }
+}
+
+/// The properties as they came, with an id. All thirteen fields are written.
+fn write_properties(out: &mut BytesMut, section: &[u8], id: &[u8; DIGITS]) {
+    // 32 bytes of text: format code and size, then the digits.
+    const TEXT: [u8; 2] = [0xa1, DIGITS as u8];
+    encode::descriptor(out, 0x73);
+    let start = encode::list_begin(out, FIELDS);
+    out.extend_from_slice(&TEXT);
+    out.extend_from_slice(id);
+    if section.is_empty() {
+        out.extend_from_slice(&[NULL; FIELDS - 1]);
+    } else {
+        let mut items = Items::of(section).unwrap_or(Items::NONE);
+        let mut next = || items.next().ok().flatten().unwrap_or(&[NULL]);
+        next();
+        for _ in 1..FIELDS {
+            out.extend_from_slice(next());
+        }
+    }
+    encode::list_finish(out, start);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use amqp::Value;
+    use amqp::message::Properties;
+
+    use super::*;
+
+    const BODY: &[u8] = b"\x00\x53\x75\xa0\x02hi";
+
+    fn given(message: &[u8]) -> (Bytes, Properties) {
+        let sections = Sections::scan(message).unwrap();
+        let given = MessageIds::new([7; 16]).give(message, &sections);
+        let sections = Sections::scan(&given).unwrap();
+        let properties = Properties::decode(&given.slice(sections.properties.clone())).unwrap();
+        (given, properties)
+    }
+
+    fn has_id(properties: &Properties) -> bool {
+        let Some(Value::String(id)) = &properties.message_id else {
+            return false;
+        };
+        id.len() == DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit())
+    }
+
+    #[test]
+    fn a_message_without_properties_gets_some_with_an_id() {
+        let (given, properties) = given(BODY);
+        assert!(has_id(&properties));
+        let expected = Properties {
+            message_id: properties.message_id.clone(),
+            ..Properties::default()
+        };
+        assert_eq!(properties, expected);
+        assert!(given.ends_with(BODY));
+        assert!(given.len() <= BODY.len() + GROWTH);
+    }
+
+    #[test]
+    fn the_other_properties_and_sections_stay_as_they_are() {
+        let header: &[u8] = b"\x00\x53\x70\xc0\x04\x03\x40\x40\x40";
+        let mut message = BytesMut::from(header);
+        let sent = Properties {
+            subject: Some("s".repeat(300)),
+            group_id: Some("g".to_owned()),
+            ..Properties::default()
+        };
+        sent.encode(&mut message);
+        message.extend_from_slice(BODY);
+        let (given, properties) = given(&message);
+        assert!(has_id(&properties));
+        let expected = Properties {
+            message_id: properties.message_id.clone(),
+            ..sent
+        };
+        assert_eq!(properties, expected);
+        assert!(given.starts_with(header) && given.ends_with(BODY));
+    }
+
+    #[test]
+    fn short_lists_of_properties_are_filled_up() {
+        for short in [
+            b"\x00\x53\x73\x45".as_slice(),
+            b"\x00\x53\x73\xc0\x02\x01\x40",
+            b"\x00\x53\x73\xc0\x03\x02\x40\x40",
+        ] {
+            let (_, properties) = given(&[short, BODY].concat());
+            assert!(has_id(&properties), "{short:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_ids_are_equal() {
+        let mut seen = BTreeSet::new();
+        for seed in 0..4 {
+            let mut ids = MessageIds::new([seed; 16]);
+            for _ in 0..10_000 {
+                assert!(seen.insert(ids.next_id()));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_of_one_read_share_their_memory() {
+        let mut ids = MessageIds::new([0; 16]);
+        let sections = Sections::scan(BODY).unwrap();
+        ids.expect(4_096);
+        let first = ids.give(BODY, &sections);
+        let second = ids.give(BODY, &sections);
+        assert_eq!(first.as_ptr().wrapping_add(first.len()), second.as_ptr());
+        ids.release();
+        assert_eq!(ids.room.capacity(), 0);
+    }
+}
