@@ -8,6 +8,9 @@ use amqp::{Attach, Map, Role, Source, Symbol, Value};
 const MAX_BATCH_SIZE: Symbol = Symbol::new("com.microsoft:max-message-batch-size");
 
 /// The echo: everything as it came, but no filter that is not applied. (Wire contract 3.5; rules 4 to 7)
+///
+/// `max_message_size` is told to those who send. Those who receive are told none: a client library
+/// would apply it to what it receives, which is larger than what was sent. (Wire contract 3.3)
 pub(crate) fn reply(attach: &Attach, max_message_size: u64) -> Attach {
     let role = match attach.role {
         Role::Sender => Role::Receiver,
@@ -27,7 +30,7 @@ pub(crate) fn reply(attach: &Attach, max_message_size: u64) -> Attach {
         unsettled: None,
         incomplete_unsettled: false,
         initial_delivery_count: (role == Role::Sender).then_some(0),
-        max_message_size: Some(max_message_size),
+        max_message_size: (role == Role::Receiver).then_some(max_message_size),
         offered_capabilities: Vec::new(),
         desired_capabilities: Vec::new(),
         properties: attach.properties.clone(),
