@@ -366,7 +366,6 @@ impl Queue {
             entity: self.id,
             token: cx.shared.tokens.next(message.number),
             message,
-            lock_ms: None,
             rests_on: cx.commit(),
         });
         cx.shared.clients.count_delivery(slot, delivery.size());

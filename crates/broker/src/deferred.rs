@@ -14,7 +14,7 @@ use crate::command::ReceiveMode;
 use crate::directory::Directory;
 use crate::id::{ReadId, RequestId, Subqueue};
 use crate::lock::{Holder, Origin};
-use crate::output::{Delivery, MessageState, Output, RequestError};
+use crate::output::{Delivery, LockTime, MessageState, Output, RequestError};
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of};
 use crate::shared::Context;
@@ -208,8 +208,8 @@ impl Queue {
             delivery_count: stored.delivery_count,
             patch: body.patch,
         };
-        let shown = message.shown(MessageState::Deferred, body.payload);
-        let lock_ms = match retrieval.mode {
+        let mut shown = message.shown(MessageState::Deferred, body.payload);
+        shown.lock = match retrieval.mode {
             ReceiveMode::PeekLock => {
                 let holder = Some(Holder {
                     connection: retrieval.request.connection,
@@ -221,7 +221,7 @@ impl Queue {
                     Some(session) if subqueue == Subqueue::Main => {
                         self.lock_of(session, message, token, holder, origin, cx)
                     }
-                    _ => self.lock(subqueue, message, token, holder, origin, cx),
+                    _ => LockTime::Own(self.lock(subqueue, message, token, holder, origin, cx)),
                 })
             }
             ReceiveMode::ReceiveAndDelete => {
@@ -236,7 +236,6 @@ impl Queue {
             entity: self.id,
             message: shown,
             token,
-            lock_ms,
             rests_on: cx.commit(),
         }
     }

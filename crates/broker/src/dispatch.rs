@@ -13,9 +13,10 @@ use crate::clients::{Choice, Readiness, ReceiverSlot, Standing};
 use crate::command::ReceiveMode;
 use crate::id::{LockToken, ReceiverId, Subqueue};
 use crate::lock::{Holder, Lock, Origin};
-use crate::output::{Browsed, Delivery, MessageState, Output};
+use crate::output::{Browsed, Delivery, LockTime, MessageState, Output};
 use crate::patch::Patch;
 use crate::queue::{Message, Queue};
+use crate::row;
 use crate::shared::Context;
 use crate::sub::Sub;
 use crate::time::{Mono, Wall};
@@ -137,14 +138,15 @@ impl Queue {
         self.note_access(cx);
         let receiver = taker.id;
         let token = cx.shared.tokens.next(message.number);
-        let shown = message.shown(MessageState::Active, payload);
-        let lock_ms = match taker.mode {
+        let mut shown = message.shown(MessageState::Active, payload);
+        shown.lock = match taker.mode {
             ReceiveMode::PeekLock => {
                 let holder = Some(Holder {
                     connection: receiver.connection,
                     link: Some(receiver.link),
                 });
-                Some(self.lock(subqueue, message, token, holder, Origin::Available, cx))
+                let lock = self.lock(subqueue, message, token, holder, Origin::Available, cx);
+                Some(LockTime::Own(lock))
             }
             ReceiveMode::ReceiveAndDelete => {
                 self.traffic.complete();
@@ -159,7 +161,6 @@ impl Queue {
             entity: self.id,
             message: shown,
             token,
-            lock_ms,
             rests_on,
         });
         cx.shared
@@ -264,7 +265,7 @@ impl Message {
         }
     }
 
-    /// As a receiver or browser sees it.
+    /// As a receiver or browser sees it while nobody holds it.
     pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
         let MessageRow {
             enqueued_ms,
@@ -279,6 +280,9 @@ impl Message {
                 0 => self.number,
                 first => SequenceNumber(first),
             },
+            was_forwarded: row::hops(&self.row) > 0,
+            was_scheduled: row::was_scheduled(&self.row),
+            lock: None,
             enqueued: Wall(enqueued_ms),
             ttl_ms: (ttl_ms != u64::MAX).then_some(ttl_ms),
             expires: (expires_ms != u64::MAX).then_some(Wall(expires_ms)),

@@ -80,8 +80,8 @@ pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, T
 pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;
 pub use output::{
-    Browsed, Delivery, EntityChange, Eviction, MessageState, Output, RequestError, SendError,
-    SessionError, SessionPage, SettleError, TransactionError,
+    Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
+    SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
 pub use rules::{FilterDescription, RuleDescription, RuleError};
 pub use send::MAX_GROWTH;

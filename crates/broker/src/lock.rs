@@ -92,6 +92,10 @@ impl Locks {
         self.held.len() - self.deferred
     }
 
+    pub(crate) fn get(&self, number: SequenceNumber) -> Option<&Lock> {
+        self.held.get(number)
+    }
+
     pub(crate) fn contains(&self, number: SequenceNumber) -> bool {
         self.held.contains(number)
     }

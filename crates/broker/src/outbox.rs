@@ -137,6 +137,9 @@ mod tests {
         let message = Browsed {
             number: SequenceNumber(number),
             enqueued_number: SequenceNumber(number),
+            was_forwarded: false,
+            was_scheduled: false,
+            lock: None,
             enqueued: Wall(0),
             ttl_ms: None,
             expires: None,
@@ -152,7 +155,6 @@ mod tests {
                 entity: EntityId(entity),
                 message,
                 token: LockToken(number.into()),
-                lock_ms: None,
                 rests_on: CommitId(rests_on),
             }),
         }

@@ -25,12 +25,37 @@ pub enum MessageState {
     Scheduled = 2,
 }
 
+/// How long a message stays locked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LockTime {
+    /// So many milliseconds from now.
+    Own(u64),
+    /// As long as its session is held, which is so many milliseconds from now at present.
+    WithSession(u64),
+}
+
+impl LockTime {
+    /// Milliseconds from now, at present.
+    #[must_use]
+    pub const fn left_ms(self) -> u64 {
+        match self {
+            Self::Own(left) | Self::WithSession(left) => left,
+        }
+    }
+}
+
 /// A message as shown to a receiver or browser.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Browsed {
     pub number: SequenceNumber,
     /// Its number where it first arrived; another one only if it was forwarded.
     pub enqueued_number: SequenceNumber,
+    /// Whether it was forwarded from one entity to another by itself.
+    pub was_forwarded: bool,
+    /// Whether it waited for a time set by its sender before it became available.
+    pub was_scheduled: bool,
+    /// `None` when nobody holds it, also when it was received and deleted.
+    pub lock: Option<LockTime>,
     pub enqueued: Wall,
     /// Effective, milliseconds; `None` is for ever.
     pub ttl_ms: Option<u64>,
@@ -54,13 +79,17 @@ pub struct Delivery {
     pub message: Browsed,
     /// Also given in receive-and-delete mode.
     pub token: LockToken,
-    /// Milliseconds of lock left; `None` in receive-and-delete mode.
-    pub lock_ms: Option<u64>,
     /// The commit with which all this is on the disk.
     pub rests_on: CommitId,
 }
 
 impl Delivery {
+    /// Milliseconds of lock left; `None` in receive-and-delete mode.
+    #[must_use]
+    pub fn lock_ms(&self) -> Option<u64> {
+        self.message.lock.map(LockTime::left_ms)
+    }
+
     /// What it counts against the connection's outlet, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -12,10 +12,11 @@ use store::{Part, Query, SequenceNumber, StoredMessage};
 use crate::clients::Place;
 use crate::directory::Directory;
 use crate::id::{ReadId, RequestId, Subqueue};
-use crate::output::{Browsed, MessageState, Output, RequestError};
+use crate::output::{Browsed, LockTime, MessageState, Output, RequestError};
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of};
 use crate::shared::Context;
+use crate::time::Mono;
 
 /// Most messages of one answer. (Entities contract 13)
 pub(crate) const MOST: usize = 250;
@@ -137,7 +138,7 @@ impl Queue {
             Self::ask_range(peek, subqueue.deferred_part(), cx);
             return;
         }
-        peek.answer(cx);
+        peek.answer(self, cx);
     }
 
     /// The next numbers that the window or a lock knows. The cursor moves behind them.
@@ -249,7 +250,7 @@ impl Queue {
             }
             Stage::Deferred => {
                 peek.take_deferred(rows);
-                peek.answer(cx);
+                peek.answer(self, cx);
             }
         }
     }
@@ -323,7 +324,7 @@ impl Peek {
         }
     }
 
-    fn answer(mut self, cx: &mut Context<'_>) {
+    fn answer(mut self, queue: &Queue, cx: &mut Context<'_>) {
         for stored in std::mem::take(&mut self.scheduled) {
             if stored.number < self.until {
                 self.found.insert(stored.number, stored);
@@ -337,7 +338,7 @@ impl Peek {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            match shown_of(&stored, state_of(stored.part)) {
+            match queue.peeked(self.place.subqueue, &stored, cx.now.mono) {
                 Some(browsed) => shown.push(browsed),
                 None => result = Err(unreadable(stored.number)),
             }
@@ -356,6 +357,37 @@ pub(crate) fn state_of(part: Part) -> MessageState {
             MessageState::Deferred
         }
         Part::Active | Part::DeadLetter | Part::Transfer => MessageState::Active,
+    }
+}
+
+impl Queue {
+    /// A stored message as a peek shows it: with its lock, if somebody holds it.
+    pub(crate) fn peeked(
+        &self,
+        subqueue: Subqueue,
+        stored: &StoredMessage,
+        now: Mono,
+    ) -> Option<Browsed> {
+        let mut shown = shown_of(stored, state_of(stored.part))?;
+        shown.lock = self.lock_time(subqueue, stored.number, now);
+        Some(shown)
+    }
+
+    /// How long a message stays locked, if somebody holds it.
+    fn lock_time(&self, subqueue: Subqueue, number: SequenceNumber, now: Mono) -> Option<LockTime> {
+        let lock = self.sub(subqueue).locks.get(number)?;
+        lock.holder?;
+        match lock.session {
+            Some(session) => {
+                let hold = self.sessions.as_ref()?.hold(session)?;
+                let live = hold.is_live(now);
+                live.then(|| LockTime::WithSession(hold.left_ms(now)))
+            }
+            None => {
+                let left = lock.until.0.checked_sub(now.0).filter(|left| *left > 0);
+                left.map(LockTime::Own)
+            }
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::output::{Output, SettleError};
 use crate::properties::Properties;
 use crate::queue::Queue;
 use crate::row;
+use crate::settle::Asker;
 use crate::shared::Context;
 
 /// Properties that tell why a message is a dead letter. (Entities contract 8.2)
@@ -31,8 +32,12 @@ pub(crate) fn redrive(
     payload: Bytes,
     cx: &mut Context<'_>,
 ) {
+    let asker = Asker {
+        subqueue: place.subqueue,
+        connection: Some(request.connection),
+    };
     let result = match directory.get_mut(place.entity) {
-        Some(queue) => queue.redrive(place.subqueue, token, payload, cx),
+        Some(queue) => queue.redrive(asker, token, payload, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
@@ -44,12 +49,12 @@ pub(crate) fn redrive(
 impl Queue {
     fn redrive(
         &mut self,
-        asked: Subqueue,
+        asker: Asker,
         token: LockToken,
         payload: Bytes,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
-        let (subqueue, number) = self.find_free_lock(token, asked, cx)?;
+        let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
         if subqueue == Subqueue::Main {
             return Err(SettleError::NotDead);
         }

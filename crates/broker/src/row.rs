@@ -10,6 +10,8 @@ pub(crate) const STUCK: u32 = 0b1000;
 const PATCHED: u32 = 0b1_0000;
 /// Its body belongs to several messages.
 const SHARED: u32 = 0b10_0000;
+/// It waited for a time set by its sender before it became available, here or where it came from.
+const SCHEDULED: u32 = 0b100_0000;
 
 /// How often a message was forwarded.
 pub(crate) fn hops(row: &MessageRow) -> u32 {
@@ -34,7 +36,17 @@ pub(crate) fn arrived(patched: bool) -> u32 {
 /// The flags of a message that is forwarded once more.
 pub(crate) fn moved_on(row: &MessageRow, patched: bool) -> u32 {
     let hops = (hops(row) + 1).min(HOPS);
-    if patched { hops | PATCHED } else { hops }
+    arrived(patched) | hops | row.flags & SCHEDULED
+}
+
+/// The flags of a scheduled message that becomes available.
+pub(crate) fn activated(row: &MessageRow) -> u32 {
+    row.flags | SCHEDULED
+}
+
+/// Whether a message was scheduled before it became available.
+pub(crate) fn was_scheduled(row: &MessageRow) -> bool {
+    row.flags & SCHEDULED != 0
 }
 
 /// Whether a message's body belongs to others too, or did.
@@ -44,7 +56,6 @@ pub(crate) fn is_shared(row: &MessageRow) -> bool {
 
 /// The flags of a subscription's copy, which has gone no further than its topic.
 pub(crate) fn copied(row: &MessageRow, patched: bool, shared: bool) -> u32 {
-    let patched = if patched { PATCHED } else { 0 };
     let shared = if shared { SHARED } else { 0 };
-    hops(row) | patched | shared
+    arrived(patched) | hops(row) | row.flags & SCHEDULED | shared
 }

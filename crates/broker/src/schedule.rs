@@ -16,6 +16,7 @@ use crate::id::ReadId;
 use crate::queue::{Message, Queue};
 use crate::read::Purpose;
 use crate::refill::RETRY_MS;
+use crate::row;
 use crate::shared::Context;
 use crate::time::{Mono, Wall};
 use crate::timetable::{Due, Planned, Timetable};
@@ -115,6 +116,7 @@ impl Queue {
         let row = MessageRow {
             enqueued_ms,
             expires_ms: enqueued_ms.saturating_add(row.ttl_ms),
+            flags: row::activated(&row),
             ..row
         };
         self.note_deadline(number, row.expires_ms, cx);

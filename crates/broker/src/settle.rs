@@ -2,20 +2,29 @@
 //!
 //! A token is good for its entity, whatever link or connection it comes over (wire contract 5.3),
 //! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
-//! run out, not released, not deferred (wire contract 4.4). In a dead-letter queue it never does.
+//! run out or deferred, not released (wire contract 4.4). In a dead-letter queue it never does.
 
 use store::SequenceNumber;
 
 use crate::clients::Place;
 use crate::command::Outcome;
 use crate::directory::Directory;
-use crate::id::{LockToken, ReceiverId, RequestId, Subqueue};
+use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue};
 use crate::lock::{Lock, Origin};
 use crate::output::{Output, SettleError};
 use crate::patch::Changes;
 use crate::queue::{Message, Queue};
 use crate::shared::Context;
 use crate::window::Entry;
+
+/// Who wants locks to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// Where the locks are said to be.
+    pub subqueue: Subqueue,
+    /// `None` for one that wants no answer.
+    pub connection: Option<ConnectionId>,
+}
 
 /// Ends one lock.
 pub(crate) fn settle(
@@ -26,8 +35,12 @@ pub(crate) fn settle(
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
+    let asker = Asker {
+        subqueue: place.subqueue,
+        connection: request.map(|request| request.connection),
+    };
     let result = match directory.get_mut(place.entity) {
-        Some(queue) => queue.settle(place.subqueue, token, outcome, cx),
+        Some(queue) => queue.settle(asker, token, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     if let Some(request) = request {
@@ -47,8 +60,12 @@ pub(crate) fn settle_many(
     outcome: &Outcome,
     cx: &mut Context<'_>,
 ) {
+    let asker = Asker {
+        subqueue: place.subqueue,
+        connection: Some(request.connection),
+    };
     let result = match directory.get_mut(place.entity) {
-        Some(queue) => queue.settle_many(place.subqueue, tokens, outcome, cx),
+        Some(queue) => queue.settle_many(asker, tokens, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
@@ -60,12 +77,12 @@ pub(crate) fn settle_many(
 impl Queue {
     fn settle(
         &mut self,
-        asked: Subqueue,
+        asker: Asker,
         token: LockToken,
         outcome: Outcome,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
-        let (subqueue, number) = self.find_free_lock(token, asked, cx)?;
+        let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
         check_allowed(subqueue, &outcome)?;
         self.note_access(cx);
         if let Some(lock) = self.take_lock(subqueue, number, cx) {
@@ -76,13 +93,13 @@ impl Queue {
 
     fn settle_many(
         &mut self,
-        asked: Subqueue,
+        asker: Asker,
         tokens: &[LockToken],
         outcome: &Outcome,
         cx: &mut Context<'_>,
     ) -> Result<(), SettleError> {
         for &token in tokens {
-            let (subqueue, _) = self.find_free_lock(token, asked, cx)?;
+            let (subqueue, _) = self.find_free_lock(token, asker, cx)?;
             check_allowed(subqueue, outcome)?;
         }
         self.note_access(cx);
@@ -97,10 +114,16 @@ impl Queue {
         Ok(())
     }
 
-    /// What a token that names no lock has lost. In a queue with sessions messages are lent with
-    /// their session, so that is what is lost.
-    fn lock_lost(&self, asked: Subqueue) -> SettleError {
-        if asked == Subqueue::Main && self.sessions.is_some() {
+    /// What a token that names no lock has lost. In a queue with sessions messages are locked with
+    /// their session: a connection that holds none has lost that. (Wire contract 5.2)
+    fn lock_lost(&self, asker: Asker, cx: &Context<'_>) -> SettleError {
+        let Some(sessions) = &self.sessions else {
+            return SettleError::LockLost;
+        };
+        let holds_one = asker
+            .connection
+            .is_some_and(|connection| sessions.is_holding(connection, cx.now.mono));
+        if asker.subqueue == Subqueue::Main && !holds_one {
             SettleError::SessionLockLost
         } else {
             SettleError::LockLost
@@ -126,12 +149,12 @@ impl Queue {
     pub(crate) fn find_free_lock(
         &self,
         token: LockToken,
-        asked: Subqueue,
+        asker: Asker,
         cx: &Context<'_>,
     ) -> Result<(Subqueue, SequenceNumber), SettleError> {
         let (subqueue, number) = self
             .find_lock(token, cx)
-            .ok_or_else(|| self.lock_lost(asked))?;
+            .ok_or_else(|| self.lock_lost(asker, cx))?;
         if self.sub(subqueue).locks.is_enlisted(number) {
             return Err(SettleError::Enlisted);
         }
@@ -242,8 +265,15 @@ impl Queue {
         changes: Changes,
         cx: &mut Context<'_>,
     ) {
+        let raise = subqueue == Subqueue::Main;
+        if raise {
+            lock.delivery_count = lock.delivery_count.saturating_add(1);
+        }
         if !self.change(subqueue, number, &mut lock, changes, cx) {
             return;
+        }
+        if raise {
+            self.put_delivery_count(number, lock.delivery_count, cx);
         }
         if lock.origin != Origin::Deferred {
             self.remove_row(subqueue.part(), number, &lock.row, cx);

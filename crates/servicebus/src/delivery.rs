@@ -2,50 +2,59 @@
 //!
 //! Header and annotations are fresh; the bare message goes out as the bytes it came in. Only two
 //! of its sections are ever rewritten, each by itself: the properties when the message expires
-//! (absolute-expiry-time), the application properties when the broker changes some.
+//! (creation-time and absolute-expiry-time), the application properties when the broker changes some.
 //! Everything is written directly into a buffer that its owner reuses.
 
 use amqp::encode;
-use amqp::message::{BodyKind, Header, Sections};
-use broker::{Browsed, LockToken};
-use bytes::{BufMut, Bytes, BytesMut};
+use amqp::message::{Header, Sections};
+use broker::{Browsed, LockTime, LockToken};
+use bytes::{Bytes, BytesMut};
+
+mod annotations;
 
 use crate::fields::{self, Items};
 
-/// A data section of nothing, for messages that came without a body. (Wire contract 4.1)
-const EMPTY_DATA: &[u8] = b"\x00\x53\x75\xa0\x00";
-
-/// Annotations that only the broker sets: each key encoded, with the format code of its value.
-const LOCK_TOKEN: &[u8] = b"\xa3\x10x-opt-lock-token\x98";
-const ENQUEUED_TIME: &[u8] = b"\xa3\x13x-opt-enqueued-time\x83";
-const SEQUENCE_NUMBER: &[u8] = b"\xa3\x15x-opt-sequence-number\x81";
-const ENQUEUE_SEQUENCE_NUMBER: &[u8] = b"\xa3\x1dx-opt-enqueue-sequence-number\x81";
-const LOCKED_UNTIL: &[u8] = b"\xa3\x12x-opt-locked-until\x83";
-const DEADLETTER_SOURCE: &[u8] = b"\xa3\x17x-opt-deadletter-source";
-const MESSAGE_STATE: &[u8] = b"\xa3\x13x-opt-message-state\x54";
-
-/// Annotations of a sender that are not passed on: the broker alone says these.
-const OWN: [&str; 8] = [
-    "x-opt-enqueued-time",
-    "x-opt-sequence-number",
-    "x-opt-enqueue-sequence-number",
-    "x-opt-locked-until",
-    "x-opt-message-state",
-    "x-opt-lock-token",
-    "x-opt-deadletter-source",
-    "x-opt-partition-id",
-];
-
-/// Fields of the properties list, and where the time of expiry stands in it. [AMQP 3.2.4]
+/// Fields of the properties list, and where two times stand in it. [AMQP 3.2.4]
 const PROPERTIES_FIELDS: usize = 13;
 const ABSOLUTE_EXPIRY_TIME: usize = 8;
+const CREATION_TIME: usize = 9;
+
+/// How a message is shown, which decides which annotations of the broker's go with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum View {
+    /// Over a link: locked, or received and deleted, or browsed.
+    Link(Option<Lock>),
+    /// By its number: locked, or received and deleted.
+    Deferred(Option<Lock>),
+    /// By a peek, which tells until when somebody's lock lasts.
+    Peek(LockedUntil),
+}
 
 /// A lock that goes with a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lock {
     pub(crate) token: LockToken,
-    /// Milliseconds since the Unix epoch on the machine's real clock; `None` when received and deleted.
-    pub(crate) until: Option<u64>,
+    pub(crate) until: LockedUntil,
+}
+
+/// When a lock ends, in milliseconds since the Unix epoch on the machine's real clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct LockedUntil(pub(crate) i64);
+
+impl LockedUntil {
+    /// The year 1: nobody holds the message.
+    pub(crate) const UNLOCKED: Self = Self(-62_135_596_800_000);
+    /// The end of the year 9999: as long as its session is held. (Wire contract 3.4)
+    pub(crate) const WITH_SESSION: Self = Self(253_402_300_799_999);
+
+    /// At `now`, in milliseconds since the Unix epoch.
+    pub(crate) fn of(lock: Option<LockTime>, now: u64) -> Self {
+        match lock {
+            None => Self::UNLOCKED,
+            Some(LockTime::Own(left)) => Self(signed(now.saturating_add(left))),
+            Some(LockTime::WithSession(_)) => Self::WITH_SESSION,
+        }
+    }
 }
 
 /// The token's 16 bytes as a delivery tag: a GUID as .NET lays it out. (Wire contract 4.3)
@@ -57,51 +66,34 @@ pub(crate) fn tag(token: LockToken) -> [u8; 16] {
     bytes
 }
 
-/// Writes what is new of `message` into `head` (which is cleared first) and returns the pieces that
-/// make up the encoded message. `lock` is absent when browsing.
+/// Writes what is new of `message` into `head` (which is cleared first) and returns the two pieces
+/// that make up the encoded message.
 pub(crate) fn encode<'a>(
     message: &'a Browsed,
-    lock: Option<Lock>,
+    view: View,
     head: &'a mut BytesMut,
-) -> [&'a [u8]; 4] {
+) -> [&'a [u8]; 2] {
     head.clear();
     let payload: &[u8] = &message.payload;
     // What is stored was scanned when it came in. Should it not scan now, it is handed out as it is.
     let Ok(sections) = Sections::scan(payload) else {
-        return [payload, &[], &[], &[]];
+        return [payload, &[]];
     };
     write_header(head, message, &payload[sections.header.clone()]);
-    if let Some(lock) = lock {
-        write_delivery_annotations(head, lock.token);
-    }
-    let until = lock.and_then(|lock| lock.until);
-    write_annotations(
-        head,
-        message,
-        until,
-        &payload[sections.message_annotations.clone()],
-    );
+    annotations::write_delivery(head, view, &payload[sections.delivery_annotations.clone()]);
+    let sent = &payload[sections.message_annotations.clone()];
+    annotations::write_message(head, message, view, sent);
 
-    let ends = Ends::of(&sections, payload.len());
+    let ends = Ends::of(&sections);
     let untouched = write_changed(head, message, payload, &sections, &ends);
-    let body: &[u8] = if sections.body_kind == BodyKind::None {
-        EMPTY_DATA
-    } else {
-        &[]
-    };
-    [
-        &head[..],
-        &payload[untouched..ends.body],
-        body,
-        &payload[ends.body..],
-    ]
+    [&head[..], &payload[untouched..]]
 }
 
-/// A message as browsers are shown it, encoded.
+/// A message as a peek shows one that nobody holds, encoded.
 #[must_use]
 pub fn browsed(message: &Browsed) -> Bytes {
     let mut head = BytesMut::new();
-    let pieces = encode(message, None, &mut head);
+    let pieces = encode(message, View::Peek(LockedUntil::UNLOCKED), &mut head);
     Bytes::from(pieces.concat())
 }
 
@@ -109,7 +101,7 @@ pub fn browsed(message: &Browsed) -> Bytes {
 /// without a body.
 pub(crate) fn remove_body(message: &mut Browsed) {
     if let Ok(sections) = Sections::scan(&message.payload) {
-        let end = Ends::of(&sections, message.payload.len()).application_properties;
+        let end = Ends::of(&sections).application_properties;
         message.payload.truncate(end);
     }
 }
@@ -119,11 +111,10 @@ struct Ends {
     annotations: usize,
     properties: usize,
     application_properties: usize,
-    body: usize,
 }
 
 impl Ends {
-    fn of(sections: &Sections, length: usize) -> Self {
+    fn of(sections: &Sections) -> Self {
         let ranges = [
             &sections.header,
             &sections.delivery_annotations,
@@ -132,16 +123,10 @@ impl Ends {
         let annotations = ranges.iter().fold(0, |end, range| range.end.max(end));
         let properties = sections.properties.end.max(annotations);
         let application_properties = sections.application_properties.end.max(properties);
-        let body = if sections.footer.is_empty() {
-            length
-        } else {
-            sections.footer.start
-        };
         Self {
             annotations,
             properties,
             application_properties,
-            body,
         }
     }
 }
@@ -156,8 +141,9 @@ fn write_changed(
     ends: &Ends,
 ) -> usize {
     let mut untouched = ends.annotations;
-    if let Some(expires) = message.expires.filter(|_| message.ttl_ms.is_some()) {
-        write_properties(head, &payload[sections.properties.clone()], expires.0);
+    if let Some(ttl) = message.ttl_ms {
+        let section = &payload[sections.properties.clone()];
+        write_properties(head, section, message.enqueued.0, ttl);
         untouched = ends.properties;
     }
     if !message.changes.is_empty() {
@@ -190,82 +176,36 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
     header.encode(head);
 }
 
-fn write_delivery_annotations(head: &mut BytesMut, token: LockToken) {
-    // One entry of known size: a map8 of key, format code and 16 bytes.
-    let size = u8::try_from(1 + LOCK_TOKEN.len() + 16).expect("a short key");
-    encode::descriptor(head, 0x71);
-    head.extend_from_slice(&[0xc1, size, 2]);
-    head.extend_from_slice(LOCK_TOKEN);
-    head.put_u128(token.0);
-}
-
-/// The sender's own annotations, then the broker's.
-fn write_annotations(head: &mut BytesMut, message: &Browsed, until: Option<u64>, section: &[u8]) {
-    encode::descriptor(head, 0x72);
-    let start = encode::map32_begin(head);
-    let mut entries = copy_annotations(head, section);
-    let number = signed(message.number.0);
-    let times_and_numbers = [
-        (ENQUEUED_TIME, Some(signed(message.enqueued.0))),
-        (SEQUENCE_NUMBER, Some(number)),
-        (
-            ENQUEUE_SEQUENCE_NUMBER,
-            Some(signed(message.enqueued_number.0)),
-        ),
-        (LOCKED_UNTIL, until.map(signed)),
-    ];
-    for (key, value) in times_and_numbers {
-        if let Some(value) = value {
-            head.extend_from_slice(key);
-            head.put_i64(value);
-            entries += 1;
-        }
-    }
-    if let Some(source) = &message.dead_letter_source {
-        head.extend_from_slice(DEADLETTER_SOURCE);
-        encode::string(head, source);
-        entries += 1;
-    }
-    head.extend_from_slice(MESSAGE_STATE);
-    head.put_i8(message.state as i8);
-    encode::map32_finish(head, start, entries + 1);
-}
-
-fn copy_annotations(head: &mut BytesMut, section: &[u8]) -> usize {
-    let mut entries = 0;
-    let mut items = Items::of(section).unwrap_or(Items::NONE);
-    while let Ok(Some((key, value))) = items.next_entry() {
-        if !fields::text(key).is_some_and(|key| OWN.contains(&key)) {
-            head.extend_from_slice(key);
-            head.extend_from_slice(value);
-            entries += 1;
-        }
-    }
-    entries
-}
-
-/// The properties as they came, but for the time of expiry. All thirteen fields are written.
-fn write_properties(head: &mut BytesMut, section: &[u8], expires: u64) {
+/// The properties of a message with a time to live: as they came, but for the time of expiry, which
+/// is so much after the time of creation. A sender that told none created it when it was enqueued.
+/// All thirteen fields are written. (Entities contract 7.1)
+fn write_properties(head: &mut BytesMut, section: &[u8], enqueued: u64, ttl: u64) {
+    let created = creation_time(section).unwrap_or(signed(enqueued));
+    let expires = created.saturating_add(signed(ttl));
     encode::descriptor(head, 0x73);
     let start = encode::list32_begin(head);
     let mut items = Items::of(section).unwrap_or(Items::NONE);
     for position in 0..PROPERTIES_FIELDS {
         let item = items.next().ok().flatten().unwrap_or(&[fields::NULL]);
-        if position == ABSOLUTE_EXPIRY_TIME {
-            encode::timestamp(head, signed(expires));
-        } else {
-            head.extend_from_slice(item);
+        match position {
+            ABSOLUTE_EXPIRY_TIME => encode::timestamp(head, expires),
+            CREATION_TIME => encode::timestamp(head, created),
+            _ => head.extend_from_slice(item),
         }
     }
     encode::list32_finish(head, start, PROPERTIES_FIELDS);
 }
 
+fn creation_time(section: &[u8]) -> Option<i64> {
+    let mut items = Items::of(section).ok()?;
+    for _ in 0..CREATION_TIME {
+        items.next().ok()??;
+    }
+    fields::integer(items.next().ok()??)
+}
+
 /// The application properties as they came, with some added or overwritten.
-fn write_application_properties(
-    head: &mut BytesMut,
-    section: &[u8],
-    changes: &[(String, bytes::Bytes)],
-) {
+fn write_application_properties(head: &mut BytesMut, section: &[u8], changes: &[(String, Bytes)]) {
     encode::descriptor(head, 0x74);
     let start = encode::map32_begin(head);
     let mut entries = changes.len();

@@ -7,16 +7,24 @@ use bytes::Bytes;
 use store::SequenceNumber;
 
 use super::*;
+use crate::message_id::MessageIds;
+
+#[path = "delivery/annotation_tests.rs"]
+mod annotation_tests;
 
 const TOKEN: LockToken = LockToken(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
 const BODY: &[u8] = b"\x00\x53\x75\xa0\x02hi";
 const NUMBER: i64 = 258;
 const ENQUEUED: i64 = 1_700_000_000_000;
+const UNTIL: i64 = 1_700_000_060_000;
 
 fn browsed(payload: impl Into<Bytes>) -> Browsed {
     Browsed {
         number: SequenceNumber(258),
         enqueued_number: SequenceNumber(258),
+        was_forwarded: false,
+        was_scheduled: false,
+        lock: None,
         enqueued: Wall(1_700_000_000_000),
         ttl_ms: None,
         expires: None,
@@ -28,33 +36,28 @@ fn browsed(payload: impl Into<Bytes>) -> Browsed {
     }
 }
 
-fn encoded(message: &Browsed, lock: Option<Lock>) -> Bytes {
+/// Received and deleted, or browsed.
+const UNLOCKED: View = View::Link(None);
+
+fn encoded(message: &Browsed, view: View) -> Bytes {
     let mut head = BytesMut::from(&b"left over"[..]);
-    Bytes::from(encode(message, lock, &mut head).concat())
+    Bytes::from(encode(message, view, &mut head).concat())
 }
 
-fn locked() -> Option<Lock> {
-    Some(Lock {
+fn lock() -> Lock {
+    Lock {
         token: TOKEN,
-        until: Some(1_700_000_060_000),
-    })
+        until: LockedUntil(UNTIL),
+    }
+}
+
+fn locked() -> View {
+    View::Link(Some(lock()))
 }
 
 fn section(message: &Bytes, part: fn(&Sections) -> std::ops::Range<usize>) -> Bytes {
     let sections = Sections::scan(message).expect("what we write scans");
     message.slice(part(&sections))
-}
-
-fn annotations(message: &Bytes) -> Vec<(String, Value)> {
-    let section = section(message, |sections| sections.message_annotations.clone());
-    let map = decode_map_section(&section).expect("a map");
-    map.into_iter()
-        .map(|(key, value)| (key.as_text().expect("a symbol").to_owned(), value))
-        .collect()
-}
-
-fn named(key: &str, value: Value) -> (String, Value) {
-    (key.to_owned(), value)
 }
 
 #[test]
@@ -94,40 +97,18 @@ fn a_delivery_is_these_bytes() {
     entries.extend_from_slice(&ENQUEUED.to_be_bytes());
     entries.extend_from_slice(b"\xa3\x15x-opt-sequence-number\x81");
     entries.extend_from_slice(&NUMBER.to_be_bytes());
-    entries.extend_from_slice(b"\xa3\x1dx-opt-enqueue-sequence-number\x81");
-    entries.extend_from_slice(&NUMBER.to_be_bytes());
     entries.extend_from_slice(b"\xa3\x12x-opt-locked-until\x83");
-    entries.extend_from_slice(&1_700_000_060_000_i64.to_be_bytes());
-    entries.extend_from_slice(b"\xa3\x13x-opt-message-state\x54\x00");
+    entries.extend_from_slice(&UNTIL.to_be_bytes());
     expected.extend_from_slice(b"\x00\x53\x72\xd1");
     expected.extend_from_slice(
         &u32::try_from(entries.len() + 4)
             .expect("short")
             .to_be_bytes(),
     );
-    expected.extend_from_slice(&10_u32.to_be_bytes());
+    expected.extend_from_slice(&6_u32.to_be_bytes());
     expected.extend_from_slice(&entries);
     expected.extend_from_slice(BODY);
     assert_eq!(message, expected);
-}
-
-#[test]
-fn every_constant_key_has_the_length_it_says() {
-    for key in [
-        LOCK_TOKEN,
-        ENQUEUED_TIME,
-        SEQUENCE_NUMBER,
-        ENQUEUE_SEQUENCE_NUMBER,
-        LOCKED_UNTIL,
-        MESSAGE_STATE,
-    ] {
-        assert_eq!(usize::from(key[1]), key.len() - 3);
-        let name = std::str::from_utf8(&key[2..key.len() - 1]).expect("text");
-        assert!(
-            OWN.contains(&name),
-            "{name} must not be taken from the sender"
-        );
-    }
 }
 
 #[test]
@@ -164,76 +145,12 @@ fn a_time_to_live_beyond_the_header_is_told_as_its_largest() {
         ttl_ms: Some(u64::MAX),
         ..browsed(BODY)
     };
-    let header = section(&encoded(&message, None), |sections| sections.header.clone());
+    let header = section(&encoded(&message, UNLOCKED), |sections| {
+        sections.header.clone()
+    });
     assert_eq!(
         Header::decode(&header).expect("a header").ttl,
         Some(u32::MAX)
-    );
-}
-
-#[test]
-fn a_senders_own_annotations_are_kept_but_not_the_brokers() {
-    let mut payload = BytesMut::new();
-    let sent = [
-        ("x-opt-partition-key", Value::from("k")),
-        ("x-opt-sequence-number", Value::Long(666)),
-        ("x-opt-locked-until", Value::Timestamp(1)),
-        ("x-opt-lock-token", Value::Uuid([1; 16])),
-        ("mine", Value::List(vec![Value::Int(1)])),
-    ]
-    .map(|(key, value)| (Value::Symbol(Symbol::new(key)), value));
-    encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &sent);
-    payload.extend_from_slice(BODY);
-    let message = encoded(
-        &Browsed {
-            state: MessageState::Deferred,
-            ..browsed(payload)
-        },
-        None,
-    );
-    let expected = [
-        named("x-opt-partition-key", Value::from("k")),
-        named("mine", Value::List(vec![Value::Int(1)])),
-        named("x-opt-enqueued-time", Value::Timestamp(ENQUEUED)),
-        named("x-opt-sequence-number", Value::Long(NUMBER)),
-        named("x-opt-enqueue-sequence-number", Value::Long(NUMBER)),
-        named("x-opt-message-state", Value::Int(1)),
-    ];
-    assert_eq!(annotations(&message), expected);
-}
-
-#[test]
-fn a_browsed_message_has_a_header_and_no_lock() {
-    let message = encoded(&browsed(BODY), None);
-    let sections = Sections::scan(&message).expect("sound");
-    assert!(!sections.header.is_empty());
-    assert!(sections.delivery_annotations.is_empty());
-    assert!(
-        annotations(&message)
-            .iter()
-            .all(|(key, _)| key != "x-opt-locked-until")
-    );
-}
-
-#[test]
-fn a_message_received_and_deleted_has_a_token_and_no_lock() {
-    let message = encoded(
-        &browsed(BODY),
-        Some(Lock {
-            token: TOKEN,
-            until: None,
-        }),
-    );
-    assert!(
-        !Sections::scan(&message)
-            .expect("sound")
-            .delivery_annotations
-            .is_empty()
-    );
-    assert!(
-        annotations(&message)
-            .iter()
-            .all(|(key, _)| key != "x-opt-locked-until")
     );
 }
 
@@ -267,7 +184,7 @@ fn a_bare_message_goes_out_byte_for_byte() {
 }
 
 #[test]
-fn an_expiring_message_tells_when_and_keeps_its_other_properties() {
+fn an_expiring_message_expires_its_time_to_live_after_its_creation_and_keeps_the_rest() {
     let mut payload = BytesMut::new();
     let sent = Properties {
         message_id: Some(Value::Ulong(5)),
@@ -288,13 +205,12 @@ fn an_expiring_message_tells_when_and_keeps_its_other_properties() {
     payload.extend_from_slice(BODY);
     let message = Browsed {
         ttl_ms: Some(10),
-        expires: Some(Wall(42)),
         ..browsed(payload)
     };
     let message = encoded(&message, locked());
     let properties = section(&message, |sections| sections.properties.clone());
     let expected = Properties {
-        absolute_expiry_time: Some(42),
+        absolute_expiry_time: Some(2 + 10),
         ..sent
     };
     assert_eq!(Properties::decode(&properties), Ok(expected));
@@ -302,20 +218,34 @@ fn an_expiring_message_tells_when_and_keeps_its_other_properties() {
 }
 
 #[test]
-fn an_expiring_message_without_properties_gets_some() {
+fn an_expiring_message_whose_sender_tells_no_creation_was_created_when_it_was_enqueued() {
     let message = Browsed {
         ttl_ms: Some(10),
-        expires: Some(Wall(42)),
         ..browsed(BODY)
     };
-    let properties = section(&encoded(&message, None), |sections| {
+    let properties = section(&encoded(&message, UNLOCKED), |sections| {
         sections.properties.clone()
     });
     let expected = Properties {
-        absolute_expiry_time: Some(42),
+        creation_time: Some(ENQUEUED),
+        absolute_expiry_time: Some(ENQUEUED + 10),
         ..Properties::default()
     };
     assert_eq!(Properties::decode(&properties), Ok(expected));
+}
+
+#[test]
+fn a_message_that_lives_for_ever_shows_its_times_as_they_were_sent() {
+    let mut payload = BytesMut::new();
+    let sent = Properties {
+        absolute_expiry_time: Some(3),
+        ..Properties::default()
+    };
+    sent.encode(&mut payload);
+    payload.extend_from_slice(BODY);
+    let message = encoded(&browsed(payload), UNLOCKED);
+    let properties = section(&message, |sections| sections.properties.clone());
+    assert_eq!(Properties::decode(&properties), Ok(sent));
 }
 
 #[test]
@@ -363,7 +293,7 @@ fn changes_and_expiry_go_together_and_properties_come_first() {
 }
 
 #[test]
-fn a_message_without_a_body_gets_an_empty_data_section_before_its_footer() {
+fn a_message_without_a_body_goes_out_without_one() {
     for bare in [
         &b""[..],
         b"\x00\x53\x73\xc0\x03\x01\xa0\x00",
@@ -371,23 +301,9 @@ fn a_message_without_a_body_gets_an_empty_data_section_before_its_footer() {
     ] {
         let message = encoded(&browsed(Bytes::copy_from_slice(bare)), locked());
         let sections = Sections::scan(&message).expect("sections in order");
-        assert_eq!(&message[sections.body], EMPTY_DATA, "{bare:x?}");
+        assert_eq!(sections.body_sections, 0, "{bare:x?}");
+        assert!(message.ends_with(bare));
     }
-}
-
-#[test]
-fn delivery_annotations_of_the_sender_are_not_passed_on() {
-    let mut payload = BytesMut::new();
-    let map = [(Value::Symbol(Symbol::new("hop")), Value::Int(1))];
-    encode_map_section(&mut payload, descriptor::DELIVERY_ANNOTATIONS, &map);
-    payload.extend_from_slice(BODY);
-    let message = encoded(&browsed(payload), None);
-    assert!(
-        Sections::scan(&message)
-            .expect("sound")
-            .delivery_annotations
-            .is_empty()
-    );
 }
 
 proptest::proptest! {
@@ -409,7 +325,7 @@ proptest::proptest! {
             ..browsed(payload.clone())
         };
         let out = encoded(&message, locked());
-        if crate::incoming::messages(0, &payload, 1 << 20, &mut crate::MessageIds::new([0; 16])).is_ok() {
+        if crate::incoming::messages(0, &payload, 1 << 20, &mut MessageIds::new([0; 16])).is_ok() {
             let sections = Sections::scan(&out).expect("what was accepted goes out as sections");
             let parts = [sections.message_annotations, sections.properties, sections.application_properties];
             for part in parts {

@@ -4,47 +4,44 @@
 //! and the lock token where there is one.
 
 use amqp::encode;
-use broker::Browsed;
+use broker::{Browsed, LockToken};
 use bytes::{BufMut, BytesMut};
 
-use crate::delivery::{self, Lock};
+use crate::delivery::{self, View};
 
 /// A message to embed.
 pub(crate) struct Embedded<'a> {
     pub(crate) message: &'a Browsed,
-    pub(crate) lock: Option<Lock>,
+    pub(crate) view: View,
+    /// Stands beside the message.
+    pub(crate) token: Option<LockToken>,
 }
 
-/// Writes the map that holds `messages`, with their tokens if these are wanted.
-pub(crate) fn write<'a>(
-    out: &mut BytesMut,
-    messages: impl Iterator<Item = Embedded<'a>>,
-    with_tokens: bool,
-) {
+/// Writes the map that holds `messages`.
+pub(crate) fn write<'a>(out: &mut BytesMut, messages: impl Iterator<Item = Embedded<'a>>) {
     let map = encode::map32_begin(out);
     encode::string(out, "messages");
     let list = encode::list32_begin(out);
     let mut count = 0;
     let mut head = BytesMut::new();
     for message in messages {
-        write_entry(out, &message, with_tokens, &mut head);
+        write_entry(out, &message, &mut head);
         count += 1;
     }
     encode::list32_finish(out, list, count);
     encode::map32_finish(out, map, 1);
 }
 
-fn write_entry(out: &mut BytesMut, embedded: &Embedded<'_>, with_token: bool, head: &mut BytesMut) {
+fn write_entry(out: &mut BytesMut, embedded: &Embedded<'_>, head: &mut BytesMut) {
     let entry = encode::map32_begin(out);
-    let token = embedded.lock.filter(|_| with_token).map(|lock| lock.token);
-    if let Some(token) = token {
+    if let Some(token) = embedded.token {
         encode::string(out, "lock-token");
         encode::uuid(out, &token.0.to_be_bytes());
     }
     encode::string(out, "message");
-    let pieces = delivery::encode(embedded.message, embedded.lock, head);
+    let pieces = delivery::encode(embedded.message, embedded.view, head);
     write_binary(out, &pieces);
-    encode::map32_finish(out, entry, 1 + usize::from(token.is_some()));
+    encode::map32_finish(out, entry, 1 + usize::from(embedded.token.is_some()));
 }
 
 /// A binary given in pieces.

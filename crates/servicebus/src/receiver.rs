@@ -17,7 +17,7 @@ use store::EntityId;
 
 use crate::client::Client;
 use crate::credit::{Credit, Told};
-use crate::delivery::{self, Lock};
+use crate::delivery::{self, Lock, LockedUntil, View};
 use crate::disposition::{self, Decision, Settlement};
 use crate::link::Answer;
 use crate::moment::Moment;
@@ -130,17 +130,15 @@ impl Client {
         settled: bool,
         delivery: &Delivery,
     ) -> Result<(), NoCredit> {
-        let lock = Lock {
-            token: delivery.token,
-            until: locked_until(self.now, delivery),
-        };
         let browses = self.links.receiver(link).is_some_and(|it| it.browses);
-        let lock = Some(lock).filter(|_| !browses);
-        let pieces = delivery::encode(&delivery.message, lock, &mut self.head);
-        let tag = delivery::tag(delivery.token);
+        let lock = lock(delivery, self.now).filter(|_| !browses);
+        let pieces = delivery::encode(&delivery.message, View::Link(lock), &mut self.head);
+        let token = delivery::tag(delivery.token);
+        // What is received and deleted can not be named any more. (Wire contract 4.3)
+        let tag: &[u8] = if settled { &[] } else { &token };
         let cookie = delivery.token.0;
         let outgoing = Outgoing {
-            tag: &tag,
+            tag,
             message_format: 0,
             settled,
             cookie,
@@ -224,7 +222,7 @@ impl Client {
     fn give_back_late(&mut self, link: LinkId, delivery: &Delivery) {
         let departed = self.departed.iter().find(|departed| departed.link == link);
         match departed.map(|departed| (departed.entity, departed.subqueue)) {
-            Some((entity, subqueue)) if delivery.lock_ms.is_some() => {
+            Some((entity, subqueue)) if delivery.message.lock.is_some() => {
                 self.give_back(entity, subqueue, delivery);
             }
             _ => self.report_written(delivery.size()),
@@ -376,7 +374,11 @@ pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
     (state, !again)
 }
 
-/// When the lock ends on the machine's real clock, which is the one clients compare it with.
-pub(crate) fn locked_until(now: Moment, delivery: &Delivery) -> Option<u64> {
-    delivery.lock_ms.map(|left| now.wall.0.saturating_add(left))
+/// The lock that goes with a delivery, by the machine's real clock, which clients compare it with.
+pub(crate) fn lock(delivery: &Delivery, now: Moment) -> Option<Lock> {
+    let time = delivery.message.lock?;
+    Some(Lock {
+        token: delivery.token,
+        until: LockedUntil::of(Some(time), now.wall.0),
+    })
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{LockToken, Mono, Now, ReceiverId, Status, Subqueue, Wall};
+use broker::{Incoming, LockToken, Mono, Now, ReceiverId, Status, Subqueue, Wall};
 use bytes::Bytes;
 use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
@@ -161,6 +161,8 @@ pub struct Ledger {
     undurable: BTreeMap<MessageId, CommitId>,
     /// Whose lock each token is, or was.
     tokens: BTreeMap<LockToken, MessageId>,
+    /// What was received and deleted, by what was sent and the number it was given out under.
+    given: BTreeMap<(MessageId, SequenceNumber), Vec<MessageId>>,
     /// The last moment at which nothing was held back: whatever is said now was decided later.
     last_quiet: Mono,
     turn: Turn,
@@ -229,6 +231,7 @@ impl Ledger {
             sends: BTreeMap::new(),
             undurable: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            given: BTreeMap::new(),
             last_quiet: now.mono,
             turn: Turn::new(now, None),
             answers: Answers::default(),
@@ -297,6 +300,28 @@ impl Ledger {
         entry.key = wish.key.unwrap_or(id);
         entry.marked = message::number_of(id);
         self.entries.insert(id, entry);
+    }
+
+    /// Whether ids matter to a queue, or may to another where its messages go by themselves.
+    #[must_use]
+    pub fn may_detect_duplicates(&self, queue: usize) -> bool {
+        let queue = &self.queues[queue];
+        let goes_on = queue.forwards_to.or(queue.forwards_dead_letters_to);
+        queue.duplicate_window.is_some() || queue.is_topic || goes_on.is_some()
+    }
+
+    /// The shard is given messages, which are from now on as it has them. Returns their names.
+    fn take_in(&mut self, messages: &[Incoming]) -> Vec<MessageId> {
+        let mut ids = Vec::with_capacity(messages.len());
+        for taken in messages.iter().map(|message| &message.payload) {
+            let id = message::id_of(taken);
+            ids.extend(id);
+            let entry = id.and_then(|id| self.entries.get_mut(&id));
+            if let Some(entry) = entry.filter(|entry| message::is_taken_as(&entry.payload, taken)) {
+                entry.payload = taken.clone();
+            }
+        }
+        ids
     }
 
     /// A client was told what became of its send.
@@ -369,6 +394,7 @@ impl Ledger {
     pub fn crashed(&mut self, image: &Image) -> Result<(), Violation> {
         self.epoch += 1;
         self.tokens.clear();
+        self.given.clear();
         self.owed.clear();
         self.answers = Answers::default();
         self.clients = Clients::default();

@@ -63,6 +63,8 @@ pub struct Wish {
     pub due: Option<u64>,
     /// By which it is known to be a duplicate; its own name without one.
     pub key: Option<MessageId>,
+    /// It is sent without a message id.
+    pub unnamed: bool,
 }
 
 impl Wish {
@@ -72,7 +74,14 @@ impl Wish {
             ttl: rng.chance(100).then(|| rng.between(1, 20_000) as u32),
             due: rng.chance(150).then(|| any_due(rng, now)),
             key: any_key(rng, id),
+            unnamed: false,
         }
+    }
+
+    /// The same, without a message id now and then.
+    pub fn perhaps_unnamed(self, rng: &mut Rng) -> Self {
+        let unnamed = self.key.is_none() && rng.chance(300);
+        Self { unnamed, ..self }
     }
 }
 
@@ -119,7 +128,7 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
         encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
     }
     let properties = Properties {
-        message_id: Some(Value::Ulong(wish.key.unwrap_or(id))),
+        message_id: (!wish.unnamed).then(|| Value::Ulong(wish.key.unwrap_or(id))),
         subject: Some("sim".to_owned()),
         group_id: Session::of(id).map(Session::name),
         ..Properties::default()
@@ -162,6 +171,46 @@ pub fn sequence_number_of(payload: &Bytes) -> Option<u64> {
     let annotations = decode_map_section(&payload.slice(sections.message_annotations)).ok()?;
     let number = lookup(&annotations, "x-opt-sequence-number")?.as_integer()?;
     u64::try_from(number).ok()
+}
+
+/// Whether `taken` is what the broker makes of `sent` when it comes in: the same, but with a message
+/// id if it came without one. (Invariant I12)
+#[must_use]
+pub fn is_taken_as(sent: &Bytes, taken: &Bytes) -> bool {
+    let (Some(theirs), Some(ours)) = (properties_of(sent), properties_of(taken)) else {
+        return false;
+    };
+    if theirs.message_id.is_some() {
+        return sent == taken;
+    }
+    let has_id = ours.message_id.as_ref().and_then(Value::as_text);
+    let has_id = has_id.is_some_and(|id| id.len() == 32);
+    let unnamed = Properties {
+        message_id: None,
+        ..ours
+    };
+    has_id && unnamed == theirs && same_bare(sent, taken, true, false)
+}
+
+/// Whether exactly its time to live, if it has one, lies between the creation and the expiry of
+/// `received`. (Invariant I12)
+#[must_use]
+pub fn tells_its_life(received: &Bytes) -> bool {
+    let Ok(sections) = Sections::scan(received) else {
+        return false;
+    };
+    let header = Header::decode(&received[sections.header]).unwrap_or_default();
+    let Some(ttl) = header.ttl else {
+        return true;
+    };
+    let times = properties_of(received)
+        .and_then(|all| Some((all.creation_time?, all.absolute_expiry_time?)));
+    times.is_some_and(|(created, expires)| expires - created == i64::from(ttl))
+}
+
+fn properties_of(payload: &Bytes) -> Option<Properties> {
+    let sections = Sections::scan(payload).ok()?;
+    Properties::decode(&payload.slice(sections.properties)).ok()
 }
 
 /// Whether `received` carries the bare message of `sent`. Where the broker may change the

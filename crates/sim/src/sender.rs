@@ -58,7 +58,10 @@ impl Sender {
             return;
         };
         let id = stage.ledger.fresh_id(stage.rng, queue);
-        let wish = Wish::any(stage.rng, id, stage.now);
+        let mut wish = Wish::any(stage.rng, id, stage.now);
+        if !stage.ledger.may_detect_duplicates(queue) {
+            wish = wish.perhaps_unnamed(stage.rng);
+        }
         let size = match stage.rng.below(100) {
             0 => 40_000,
             1..=9 => 2_000,

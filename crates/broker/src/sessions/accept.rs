@@ -60,7 +60,7 @@ impl Queue {
     ) {
         let key = SessionKey::new(id);
         if let Some(id) = self.session_holder(&key) {
-            if self.session_is_live(id, cx) {
+            if !self.session_has_ended(id, cx) {
                 return refuse(receiver, SessionError::CannotBeLocked, cx);
             }
             self.expire_session(id, cx);
@@ -140,6 +140,7 @@ impl Queue {
             receiver,
             mode: client.mode,
             until,
+            due: until,
             window: Window::new(limit, first, Vec::new()),
             last,
             floor: first,
@@ -172,6 +173,12 @@ impl Queue {
     pub(crate) fn session_is_live(&self, id: HoldId, cx: &Context<'_>) -> bool {
         let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
         hold.is_some_and(|hold| hold.is_live(cx.now.mono))
+    }
+
+    /// Whether others may hold a session; its end may not have been noticed.
+    fn session_has_ended(&self, id: HoldId, cx: &Context<'_>) -> bool {
+        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
+        hold.is_none_or(|hold| hold.ends() <= cx.now.mono)
     }
 
     /// Whoever waited too long is told so.
@@ -216,7 +223,7 @@ impl Sessions {
         let (id, hold) = (HoldId(self.next_id()), hold());
         self.note_change(hold.key.hash);
         self.doubts.remove(&hold.key);
-        self.deadlines.insert((hold.until, id));
+        self.deadlines.insert((hold.due, id));
         self.floors.insert((hold.floor, id));
         self.by_key.insert(hold.key.clone(), id);
         self.held.insert(id, hold);
@@ -229,7 +236,7 @@ impl Sessions {
         let hold = self.held.remove(&id)?;
         self.extra -= hold.extra;
         self.note_change(hold.key.hash);
-        self.deadlines.remove(&(hold.until, id));
+        self.deadlines.remove(&(hold.due, id));
         self.floors.remove(&(hold.floor, id));
         self.by_key.remove(&hold.key);
         self.stirred.remove(&id);
@@ -240,9 +247,17 @@ impl Sessions {
     /// Sets a new end to a hold.
     pub(super) fn extend(&mut self, id: HoldId, until: Mono) {
         if let Some(hold) = self.held.get_mut(&id) {
-            self.deadlines.remove(&(hold.until, id));
-            self.deadlines.insert((until, id));
             hold.until = until;
+            self.look_at(id, until);
+        }
+    }
+
+    /// A hold's time is to be looked at then.
+    pub(super) fn look_at(&mut self, id: HoldId, due: Mono) {
+        if let Some(hold) = self.held.get_mut(&id) {
+            self.deadlines.remove(&(hold.due, id));
+            self.deadlines.insert((due, id));
+            hold.due = due;
         }
     }
 
@@ -255,9 +270,9 @@ impl Sessions {
         }
     }
 
-    /// A hold whose time is up.
-    pub(super) fn late_hold(&self, now: Mono) -> Option<HoldId> {
-        let (until, id) = *self.deadlines.first()?;
-        (until <= now).then_some(id)
+    /// A hold whose time is to be looked at.
+    pub(super) fn due_hold(&self, now: Mono) -> Option<HoldId> {
+        let (due, id) = *self.deadlines.first()?;
+        (due <= now).then_some(id)
     }
 }

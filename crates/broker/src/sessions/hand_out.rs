@@ -10,7 +10,7 @@ use crate::clients::Readiness;
 use crate::command::ReceiveMode;
 use crate::id::{LockToken, Subqueue};
 use crate::lock::{Holder, Lock, Origin};
-use crate::output::{Delivery, MessageState, Output};
+use crate::output::{Delivery, LockTime, MessageState, Output};
 use crate::queue::{Message, Queue};
 use crate::sessions::HoldId;
 use crate::shared::Context;
@@ -112,8 +112,8 @@ impl Queue {
         let (receiver, slot, mode) = (hold.receiver, hold.slot, hold.mode);
         self.note_access(cx);
         let token = cx.shared.tokens.next(message.number);
-        let message_shown = message.shown(MessageState::Active, payload);
-        let lock_ms = match mode {
+        let mut shown = message.shown(MessageState::Active, payload);
+        shown.lock = match mode {
             ReceiveMode::PeekLock => {
                 let holder = Holder {
                     connection: receiver.connection,
@@ -132,9 +132,8 @@ impl Queue {
         self.traffic.deliver();
         let delivery = Box::new(Delivery {
             entity: self.id,
-            message: message_shown,
+            message: shown,
             token,
-            lock_ms,
             rests_on,
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
@@ -150,7 +149,7 @@ impl Queue {
         holder: Option<Holder>,
         origin: Origin,
         cx: &Context<'_>,
-    ) -> u64 {
+    ) -> LockTime {
         let lock = Lock {
             token,
             until: Mono(u64::MAX),
@@ -166,10 +165,11 @@ impl Queue {
             .locks
             .insert_lasting(message.number, lock);
         let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
-        hold.map_or(0, |hold| {
+        let left = hold.map_or(0, |hold| {
             hold.locked.insert(message.number);
-            hold.until.0.saturating_sub(cx.now.mono.0)
-        })
+            hold.left_ms(cx.now.mono)
+        });
+        LockTime::WithSession(left)
     }
 
     /// A lock within a session has ended.
@@ -195,7 +195,8 @@ impl Queue {
         let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
             return;
         };
-        let exhausted = hold.is_exhausted() || full || !hold.has_room();
+        let is_over = !hold.is_live(cx.now.mono);
+        let exhausted = hold.is_exhausted() || full || !hold.has_room() || is_over;
         let Some(receiver) = cx.shared.clients.get_mut(hold.slot) else {
             return;
         };

@@ -30,6 +30,11 @@ const KNOWN_BYTES: usize = 1 << 20;
 /// A holder with so many unsettled messages is given no more, since they all end at once.
 pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
+/// A receiver without unsettled messages keeps its link, and the session its holder, for so many
+/// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its wait
+/// first. (Wire contract 3.4)
+pub(crate) const IDLE_GRACE_MS: u64 = 500;
+
 /// Names one acceptance of a session; never used again.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct HoldId(pub u64);
@@ -42,6 +47,8 @@ pub(crate) struct Hold {
     pub receiver: ReceiverId,
     pub mode: ReceiveMode,
     pub until: Mono,
+    /// When its time has to be looked at: `until`, or later if it was idle then.
+    pub due: Mono,
     pub window: Window,
     /// No message of the session has a greater number.
     pub last: SequenceNumber,
@@ -72,6 +79,20 @@ impl Hold {
     /// Whether it holds at `now`, noticed or not.
     pub(crate) fn is_live(&self, now: Mono) -> bool {
         now < self.until
+    }
+
+    /// When its receiver is told that its time is up, and others may hold the session.
+    pub(crate) fn ends(&self) -> Mono {
+        let grace = match self.locked.is_empty() {
+            true => IDLE_GRACE_MS,
+            false => 0,
+        };
+        Mono(self.until.0.saturating_add(grace))
+    }
+
+    /// Milliseconds until its time is up.
+    pub(crate) fn left_ms(&self, now: Mono) -> u64 {
+        self.until.0.saturating_sub(now.0)
     }
 
     /// What the window takes for the number of messages on disk only: whether there may be any.

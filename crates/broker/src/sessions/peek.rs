@@ -12,14 +12,15 @@ use store::{
 };
 
 use crate::directory::Directory;
-use crate::id::RequestId;
+use crate::id::{RequestId, Subqueue};
 use crate::output::{Browsed, Output, RequestError};
-use crate::peek::{MOST, shown_of, size_of_body, state_of, unreadable};
+use crate::peek::{MOST, size_of_body, unreadable};
 use crate::queue::Queue;
 use crate::read::Purpose;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{SessionKey, id_of, key};
 use crate::shared::Context;
+use crate::time::Mono;
 
 /// A peek on its way.
 #[derive(Debug)]
@@ -163,7 +164,7 @@ impl Queue {
         }
         cx.say(Output::Browsed {
             request: peek.request,
-            result: peek.shown(),
+            result: peek.shown(self, cx.now.mono),
         });
     }
 }
@@ -173,7 +174,7 @@ impl SessionPeek {
         refuse(self.request, error, cx);
     }
 
-    fn shown(self) -> Result<Vec<Browsed>, RequestError> {
+    fn shown(self, queue: &Queue, now: Mono) -> Result<Vec<Browsed>, RequestError> {
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
         for stored in self.found.into_values().take(self.count) {
@@ -181,10 +182,8 @@ impl SessionPeek {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            shown.push(
-                shown_of(&stored, state_of(stored.part))
-                    .ok_or_else(|| unreadable(stored.number))?,
-            );
+            let browsed = queue.peeked(Subqueue::Main, &stored, now);
+            shown.push(browsed.ok_or_else(|| unreadable(stored.number))?);
         }
         Ok(shown)
     }

@@ -109,11 +109,14 @@ impl Queue {
     /// and reads that failed are tried again.
     pub(crate) fn tick_sessions(&mut self, cx: &mut Context<'_>) {
         while cx.shared.work_left > 0
-            && let Some(sessions) = &self.sessions
-            && let Some(id) = sessions.late_hold(cx.now.mono)
+            && let Some(sessions) = &mut self.sessions
+            && let Some(id) = sessions.due_hold(cx.now.mono)
         {
             cx.take_work();
-            self.expire_session(id, cx);
+            match sessions.hold(id).map(Hold::ends) {
+                Some(end) if end > cx.now.mono => sessions.look_at(id, end),
+                _ => self.expire_session(id, cx),
+            }
         }
         self.refuse_late_waiters(cx);
         let Some(sessions) = &mut self.sessions else {

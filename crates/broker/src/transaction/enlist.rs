@@ -16,6 +16,7 @@ use crate::directory::Directory;
 use crate::id::{ConnectionId, RequestId, TransactionId};
 use crate::output::{Output, RequestError, SendError, SettleError, TransactionError};
 use crate::settings::TransactionSettings;
+use crate::settle::Asker;
 use crate::shared::Context;
 use crate::time::Mono;
 
@@ -157,7 +158,11 @@ fn enlist_settle(
     let mut seen = BTreeSet::new();
     tokens.retain(|token| seen.insert(*token));
     let queue = directory.get_mut(*entity).ok_or(SettleError::LockLost)?;
-    queue.enlist_locks(*subqueue, tokens, outcome, cx)?;
+    let asker = Asker {
+        subqueue: *subqueue,
+        connection: Some(request.connection),
+    };
+    queue.enlist_locks(asker, tokens, outcome, cx)?;
     hold(request, id, operation, cx);
     Ok(())
 }

@@ -4,24 +4,24 @@
 //! lock can not be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
 
 use crate::command::Outcome;
-use crate::id::{LockToken, Subqueue};
+use crate::id::LockToken;
 use crate::output::SettleError;
 use crate::queue::Queue;
-use crate::settle::check_allowed;
+use crate::settle::{Asker, check_allowed};
 use crate::shared::Context;
 
 impl Queue {
     /// Marks the locks that `tokens` name, each once: all of them or none.
     pub(super) fn enlist_locks(
         &mut self,
-        asked: Subqueue,
+        asker: Asker,
         tokens: &[LockToken],
         outcome: &Outcome,
         cx: &Context<'_>,
     ) -> Result<(), SettleError> {
         let mut found = Vec::with_capacity(tokens.len());
         for &token in tokens {
-            let (subqueue, number) = self.find_free_lock(token, asked, cx)?;
+            let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
             check_allowed(subqueue, outcome)?;
             found.push((subqueue, number));
         }

@@ -37,12 +37,14 @@ fn a_lost_connection_drops_its_locks_if_the_broker_is_set_up_so() {
     check_with(
         settings,
         "
-        0s queue max-delivery=2
+        0s queue max-delivery=3
         0s send a b c d
         0s attach r1
         0s limit r1 3
         0s abandon r1 #3
         0s limit r1 4
+        0s abandon r1 #3
+        0s limit r1 5
         0s defer r1 #1
         0s fetch r1 #1
         0s detach r1
@@ -61,13 +63,15 @@ fn a_lost_connection_drops_its_locks_if_the_broker_is_set_up_so() {
             0s r1 gets #3 c until 30s
             0s abandon r1 #3: done
             0s r1 gets #3 c count 1 until 30s
+            0s abandon r1 #3: done
+            0s r1 gets #3 c count 2 until 30s
             0s defer r1 #1: done
-            0s fetch r1 #1: #1 a Deferred until 30s
+            0s fetch r1 #1: #1 a count 1 Deferred until 30s
             0s r2 gets #4 d until 30s
             2s r2 gets #2 b count 1 until 32s
             2s complete r1 #2: the lock is not held
-            2s peek: #1 a count 1 Deferred, #2 b count 1, #4 d
-            2s peek: #3 c count 2 DeadLetterReason="MaxDeliveryCountExceeded" DeadLetterErrorDescription="Message could not be consumed after 2 delivery attempts."
+            2s peek: #1 a count 2 Deferred, #2 b count 1, #4 d
+            2s peek: #3 c count 3 DeadLetterReason="MaxDeliveryCountExceeded" DeadLetterErrorDescription="Message could not be consumed after 3 delivery attempts."
         "#]],
     );
 }

@@ -237,7 +237,7 @@ impl Listener {
                     let number = delivery.message.number.0;
                     assert!(self.sent.contains_key(&number), "{number} was accepted");
                     assert!(!self.ended.contains(&number), "{number} was completed");
-                    if delivery.lock_ms.is_none() {
+                    if delivery.lock_ms().is_none() {
                         self.ending.insert(number);
                         self.ended.insert(number);
                     }

@@ -31,7 +31,7 @@ fn the_delivery_count_counts_failed_deliveries_and_nothing_else() {
             33s undelivered r1 #1: done
             33s r1 gets #1 a count 2 until 63s
             34s defer r1 #1: done
-            35s fetch r2 #1: #1 a count 2 Deferred until 65s
+            35s fetch r2 #1: #1 a count 3 Deferred until 65s
         "#]],
     );
 }
@@ -242,7 +242,7 @@ fn changes_that_outgrow_the_headers_dead_letter_the_message() {
             0s abandon r1 #1 y=0123456789*7000: done
             0s defer r1 #2 y=0123456789*7000: done
             0s reject r1 #3 y=0123456789*7000: done
-            0s peek: #1 a count 2 x="1" DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded.", #2 b DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded.", #3 c DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded."
+            0s peek: #1 a count 2 x="1" DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded.", #2 b count 1 DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded.", #3 c DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded."
             0s r2 gets #1 a count 2 x="1" DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded." until 30s
             0s abandon r2 #1 y=0123456789*7000: done
             0s active 0 dead 3 deferred 0 bytes 3

@@ -86,9 +86,9 @@ fn locked_deferred_and_scheduled_messages_stay() {
             0s defer r1 #2: done
             0s delete 9: 2
             0s active 1 dead 0 deferred 1 bytes 3 scheduled 1
-            0s peek: #1 a, #2 b Deferred, #5 e Scheduled
+            0s peek: #1 a, #2 b count 1 Deferred, #5 e Scheduled
             0s complete r1 #1: done
-            1s fetch r1 #2: #2 b Deferred until 31s
+            1s fetch r1 #2: #2 b count 1 Deferred until 31s
         "#]],
     );
 }

@@ -61,11 +61,11 @@ fn each_of_these_is_a_use() {
             690s r1 gets #3 c until 4290s
             900s complete r1 #1: done
             1100s defer r1 #2: done
-            1300s fetch r1 #2: #2 b Deferred until 4900s
+            1300s fetch r1 #2: #2 b count 1 Deferred until 4900s
             1310s renew r1 #2: until 4910s
             1330s reject r1 #2: done
-            1520s peek: #2 b
-            1750s r2 gets #2 b until 5350s
+            1520s peek: #2 b count 1
+            1750s r2 gets #2 b count 1 until 5350s
             2100s cancel #77: message #77 is not there
             2399s queues: q
             2400s r1 evicted: the entity does not exist

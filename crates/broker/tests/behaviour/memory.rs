@@ -486,7 +486,7 @@ fn a_peek_or_fetch_that_can_not_be_read_says_so() {
             0s defer r1 #1: done
             2s peek: a body is damaged: its checksum is wrong
             2s fetch r2 #1: a body is damaged: its checksum is wrong
-            3s fetch r2 #1: #1 a Deferred until 33s
+            3s fetch r2 #1: #1 a count 1 Deferred until 33s
         "#]],
     );
 }

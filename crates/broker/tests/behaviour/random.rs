@@ -298,6 +298,7 @@ impl Model {
             }
             Outcome::Defer { changes } => {
                 message.changes.extend(changes.iter().cloned());
+                message.count += u32::from(!dead);
                 message.part = if dead {
                     Part::DeadLetterDeferred
                 } else {
@@ -583,7 +584,7 @@ impl Model {
         );
         match mode {
             ReceiveMode::PeekLock => {
-                assert_eq!(delivery.lock_ms, Some(LOCK_MS));
+                assert_eq!(delivery.lock_ms(), Some(LOCK_MS));
                 message.lock = Some((delivery.token, until));
             }
             ReceiveMode::ReceiveAndDelete => drop(self.messages.remove(&number)),

@@ -148,7 +148,7 @@ impl Model {
                 let lets = |(_, queue): &&(EntityId, QueueSettings)| queue.status.allows_receive();
                 let queue = self.queues.values().find(|(id, _)| *id == entity);
                 assert!(queue.as_ref().is_some_and(lets), "a delivery of {entity:?}");
-                if delivery.lock_ms.is_some() {
+                if delivery.lock_ms().is_some() {
                     self.tokens.push((entity, delivery.token));
                 }
             }

@@ -17,6 +17,8 @@ use store::{Part, SequenceNumber};
 use crate::world::{QUEUE, World, receiver, request};
 
 const LOCK_MS: u64 = 1_000;
+/// How much longer a holder with nothing unsettled keeps its session. (Wire contract 3.4)
+const GRACE_MS: u64 = 500;
 const MAX_DELIVERIES: u32 = 3;
 const RECEIVERS: u64 = 5;
 const SESSIONS: usize = 4;
@@ -403,23 +405,33 @@ impl Model {
             4 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,
         };
+        // A connection that holds a session has lost the message, others have lost theirs.
+        let who = which as u64 % RECEIVERS;
+        let lost = match self.takers[index(who)].seat {
+            Seat::Holding { until, .. } if self.now() < until => SettleError::LockLost,
+            _ => SettleError::SessionLockLost,
+        };
         let held = self.messages.get_mut(&number);
         let expected = match held.filter(|m| m.lock == Some(token)) {
-            None => Err(SettleError::SessionLockLost),
+            None => Err(lost),
             Some(message) => {
                 message.lock = None;
                 match &outcome {
                     Outcome::Complete => drop(self.messages.remove(&number)),
                     Outcome::Abandon { .. } => self.failed(number),
-                    Outcome::Defer { .. } => message.part = Part::Deferred,
+                    Outcome::Defer { .. } => {
+                        message.count += 1;
+                        message.part = Part::Deferred;
+                    }
                     Outcome::DeadLetter { .. } => message.part = Part::DeadLetter,
                     _ => self.expire_if_due(number),
                 }
                 Ok(())
             }
         };
+        let asked = self.request(who);
         let said = self.world.turn(Command::Settle {
-            request: Some(request(1)),
+            request: Some(asked),
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,
@@ -434,13 +446,13 @@ impl Model {
     }
 
     fn renew(&mut self, who: u64, session: usize) {
-        let until = self.now() + LOCK_MS;
+        let now = self.now();
         let held = match &mut self.takers[index(who)].seat {
             Seat::Holding {
                 session: held,
-                until: end,
-            } if *held == session => {
-                *end = until;
+                until,
+            } if *held == session && now < *until => {
+                *until = now + LOCK_MS;
                 true
             }
             _ => false,
@@ -561,11 +573,20 @@ impl Model {
     fn time_passes(&mut self) {
         for who in 0..self.takers.len() {
             if let Seat::Holding { session, until } = self.takers[who].seat
-                && until <= self.now()
+                && until + self.grace(session) <= self.now()
             {
                 self.takers[who].seat = Seat::Losing;
                 self.release(session, true);
             }
+        }
+    }
+
+    /// How much longer than its lock lasts a session is held: its holder has nothing unsettled.
+    fn grace(&self, session: usize) -> u64 {
+        let mut locked = self.messages.values().filter(|m| m.lock.is_some());
+        match locked.any(|m| m.session == session) {
+            true => 0,
+            false => GRACE_MS,
         }
     }
 
@@ -631,9 +652,10 @@ impl Model {
                     result: Ok(state),
                 } => {
                     let taker = &self.takers[index(request.connection.0)];
-                    let Seat::Holding { session, .. } = taker.seat else {
+                    let Seat::Holding { session, until } = taker.seat else {
                         panic!("only a holder learns of a state");
                     };
+                    assert!(self.now() < until);
                     let known = self.states.get(&session);
                     assert_eq!(state.map(|state| state[0]), known.copied());
                 }
@@ -688,9 +710,10 @@ impl Model {
         let Seat::Holding { session, until } = taker.seat else {
             panic!("r{who} holds no session");
         };
+        assert!(self.world.mono < until, "its time is not up");
         let number = delivery.message.number.0;
         assert_eq!(self.least(session), Some(number), "s{session} is in order");
-        if let Some(left) = delivery.lock_ms {
+        if let Some(left) = delivery.lock_ms() {
             assert_eq!(left, until - self.now());
             self.taken(delivery);
         } else {
@@ -709,7 +732,9 @@ impl Model {
 
     fn drained(&mut self, who: usize) {
         let taker = self.takers[who];
-        if let Seat::Holding { session, .. } = taker.seat {
+        if let Seat::Holding { session, until } = taker.seat
+            && self.now() < until
+        {
             let least = self.least(session);
             let exhausted = taker.delivered == taker.limit || least.is_none();
             assert!(exhausted, "r{who} could have had {least:?}");

@@ -137,7 +137,7 @@ fn a_peek_shows_what_is_available_locked_and_deferred_and_takes_nothing() {
             0s r1 gets #1 a until 30s
             0s r1 gets #2 b until 30s
             0s defer r1 #1 why=later: done
-            0s peek: #1 a Deferred why="later", #2 b, #3 c, #4 d
+            0s peek: #1 a count 1 Deferred why="later", #2 b, #3 c, #4 d
             0s peek: #2 b, #3 c
             0s peek: 
             0s active 3 dead 0 deferred 1 bytes 4
@@ -166,8 +166,8 @@ fn a_peek_ends_at_its_bytes_but_shows_at_least_one() {
             0s r1 gets #2 bbbb until 30s
             0s defer r1 #1: done
             0s defer r1 #2: done
-            0s peek: #1 aaaa Deferred, #2 bbbb Deferred
-            0s peek: #2 bbbb Deferred
+            0s peek: #1 aaaa count 1 Deferred, #2 bbbb count 1 Deferred
+            0s peek: #2 bbbb count 1 Deferred
             0s peek: #3 cccc, #4 dddd
         "#]],
     );

@@ -453,16 +453,16 @@ fn peeking_merges_them_by_number_and_keeps_its_bounds() {
             0s sent from #1
             0s r1 gets #1 a until 30s
             0s defer r1 #1: done
-            1s peek: #1 a Deferred, #2 b Scheduled, #3 c, #4 d Scheduled, #5 e, #6 f Scheduled, #7 g
+            1s peek: #1 a count 1 Deferred, #2 b Scheduled, #3 c, #4 d Scheduled, #5 e, #6 f Scheduled, #7 g
             1s peek: #2 b Scheduled, #3 c
             1s peek: #3 c, #4 d Scheduled, #5 e
-            1s peek: #1 a Deferred, #2 b Scheduled
+            1s peek: #1 a count 1 Deferred, #2 b Scheduled
             1s peek: #4 d Scheduled, #5 e, #6 f Scheduled
-            1s peek: #1 a Deferred
+            1s peek: #1 a count 1 Deferred
             1s peek: #7 g
             1s peek: 
-            6s peek: #1 a Deferred, #2 b Scheduled, #3 c, #5 e, #6 f Scheduled, #7 g, #8 d
-            8s peek: #1 a Deferred, #2 b Scheduled, #3 c
+            6s peek: #1 a count 1 Deferred, #2 b Scheduled, #3 c, #5 e, #6 f Scheduled, #7 g, #8 d
+            8s peek: #1 a count 1 Deferred, #2 b Scheduled, #3 c
         "#]],
     );
 }

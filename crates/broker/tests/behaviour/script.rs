@@ -694,7 +694,7 @@ impl Stage {
     }
 
     fn delivery(&self, delivery: &Delivery) -> String {
-        let until = match delivery.lock_ms {
+        let until = match delivery.lock_ms() {
             Some(ms) => format!(" until {}", time(self.mono + ms)),
             None => String::new(),
         };

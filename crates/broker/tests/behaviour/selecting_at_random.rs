@@ -292,6 +292,7 @@ impl Model {
             Outcome::Complete => drop(self.messages.remove(&number)),
             Outcome::Abandon { .. } => self.failed(number),
             Outcome::Defer { .. } => {
+                message.count += u32::from(!dead);
                 message.part = if dead {
                     Part::DeadLetterDeferred
                 } else {
@@ -375,7 +376,7 @@ impl Model {
             let last = taker.shown.last().copied().unwrap_or(0);
             assert!(number > last, "r{index} is shown {number} after {last}");
             taker.shown.insert(number);
-            assert_eq!(delivery.lock_ms, None);
+            assert_eq!(delivery.lock_ms(), None);
             return;
         }
         assert_eq!(

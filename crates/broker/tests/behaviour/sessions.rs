@@ -236,7 +236,7 @@ fn a_renewed_session_is_held_a_full_duration_from_now_with_its_messages() {
             8s renew A: the session is not held
             8s renew B: the session is not held
             17s complete r1 #1: done
-            18s r1 lost its session
+            18500ms r1 lost its session
             19s renew A: the session is not held
         "#]],
     );
@@ -502,14 +502,14 @@ fn deferred_messages_are_fetched_by_the_holder_of_their_session() {
             0s complete r1 #2: done
             1s r2 holds B until 31s
             1s fetch r2 #1: the session is not held
-            1s fetch r1 #1: #1 a Deferred until 30s
-            1s peek A: #1 a Deferred
+            1s fetch r1 #1: #1 a count 1 Deferred until 30s
+            1s peek A: #1 a count 1 Deferred
             3s r3 refused: timeout
             3s complete r1 #1: the session is not held
             4s r3 holds A until 34s
-            4s fetch r3 #1: #1 a Deferred until 34s
+            4s fetch r3 #1: #1 a count 1 Deferred until 34s
             5s abandon r3 #1: done
-            5s fetch r3 #1: #1 a count 1 Deferred until 34s
+            5s fetch r3 #1: #1 a count 2 Deferred until 34s
             6s complete r3 #1: done
             6s active 0 dead 0 deferred 0 bytes 0
         "#]],
@@ -552,7 +552,7 @@ fn a_state_belongs_to_the_session_and_survives_its_messages_and_a_restart() {
             3s set state of A: done
             3s state of A: none
             3s active 0 dead 0 deferred 0 bytes 0
-            12s r1 lost its session
+            12500ms r1 lost its session
             13s state of A: the session is not held
         "#]],
     );
@@ -689,11 +689,11 @@ fn a_session_is_browsed_without_being_held() {
             0s r1 gets #1 a until 30s
             0s r1 gets #3 c until 30s
             0s defer r1 #1: done
-            0s peek A: #1 a Deferred, #3 c, #4 d
+            0s peek A: #1 a count 1 Deferred, #3 c, #4 d
             0s peek A: #3 c
             0s peek B: #2 b
             0s peek C: 
-            0s peek: #1 a Deferred, #2 b, #3 c, #4 d
+            0s peek: #1 a count 1 Deferred, #2 b, #3 c, #4 d
         "#]],
     );
 }
@@ -743,7 +743,7 @@ fn received_and_deleted_messages_of_a_session_are_gone() {
             0s r1 holds A until 10s
             0s r1 gets #1 a
             0s active 1 dead 0 deferred 0 bytes 1
-            10s r1 lost its session
+            10500ms r1 lost its session
             11s r2 holds A until 21s
             11s r2 gets #2 b until 21s
         "#]],

@@ -137,7 +137,7 @@ fn every_way_to_settle_takes_part() {
             2s active 2 dead 1 deferred 1 bytes 4
             3s r1 gets #1 a count 1 why="later" until 33s
             3s r1 gets #5 e until 33s
-            3s fetch r1 #2: #2 b Deferred why="wait" until 33s
+            3s fetch r1 #2: #2 b count 1 Deferred why="wait" until 33s
             3s r2 gets #3 c why="bad" until 33s
         "#]],
     );

@@ -124,7 +124,7 @@ fn only_the_holder_enlists_and_a_session_that_was_lost_fails_the_commit() {
             6s state of A: none
             7s declare t2: done
             7s in t2 set-state A yes: done
-            15s r1 lost its session
+            15500ms r1 lost its session
             20s commit t2: the transaction was rolled back: a session was lost before the commit
             20s r1 holds A until 30s
             20s state of A: none

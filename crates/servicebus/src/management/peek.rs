@@ -7,7 +7,7 @@ use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::delivery;
+use crate::delivery::{self, LockedUntil, View};
 use crate::embedded::{self, Embedded};
 use crate::link::Standing;
 use crate::refusal;
@@ -78,12 +78,14 @@ impl Client {
                 if asked.without_bodies {
                     found.iter_mut().for_each(delivery::remove_body);
                 }
+                let now = self.now.wall.0;
                 let messages = found.iter().map(|message| Embedded {
                     message,
-                    lock: None,
+                    view: View::Peek(LockedUntil::of(message.lock, now)),
+                    token: None,
                 });
                 self.answer_request(&asked, Status::ok(), |out| {
-                    embedded::write(out, messages, false);
+                    embedded::write(out, messages);
                 });
             }
         }

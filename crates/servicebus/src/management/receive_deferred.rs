@@ -6,10 +6,10 @@ use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::delivery::Lock;
+use crate::delivery::View;
 use crate::embedded::{self, Embedded};
 use crate::link::Standing;
-use crate::receiver::locked_until;
+use crate::receiver;
 use crate::refusal;
 use crate::response::Status;
 
@@ -70,18 +70,13 @@ impl Client {
             Err(error) => self.refuse_by_broker(&asked, &error),
             Ok(found) => {
                 let now = self.now;
-                let messages = found.iter().map(|delivery| {
-                    let lock = Lock {
-                        token: delivery.token,
-                        until: locked_until(now, delivery),
-                    };
-                    Embedded {
-                        message: &delivery.message,
-                        lock: Some(lock),
-                    }
+                let messages = found.iter().map(|delivery| Embedded {
+                    message: &delivery.message,
+                    view: View::Deferred(receiver::lock(delivery, now)),
+                    token: Some(delivery.token),
                 });
                 self.answer_request(&asked, Status::ok(), |out| {
-                    embedded::write(out, messages, true);
+                    embedded::write(out, messages);
                 });
             }
         }

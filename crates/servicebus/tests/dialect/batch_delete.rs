@@ -233,10 +233,7 @@ fn a_peek_without_bodies_shows_all_but_them() {
     assert_eq!((whole.len(), bare.len()), (2, 2));
     for (whole, bare) in whole.iter().zip(&bare) {
         let sections = amqp::message::Sections::scan(whole).expect("a message");
-        let mut expected = whole[..sections.body.start].to_vec();
-        // An empty data section: some clients can not decode a message without a body.
-        expected.extend_from_slice(b"\x00\x53\x75\xa0\x00");
-        assert_eq!(bare, &expected);
+        assert_eq!(bare, &whole[..sections.body.start]);
     }
 }
 

@@ -208,6 +208,9 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
     let message = broker::Browsed {
         number: store::SequenceNumber(9),
         enqueued_number: store::SequenceNumber(9),
+        was_forwarded: false,
+        was_scheduled: false,
+        lock: Some(broker::LockTime::Own(1_000)),
         enqueued: broker::Wall(0),
         ttl_ms: None,
         expires: None,
@@ -222,7 +225,6 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         entity: store::EntityId(0),
         message,
         token,
-        lock_ms: Some(1_000),
         rests_on: store::CommitId::default(),
     });
     let receiver = receiver.expect("attached");

@@ -29,7 +29,7 @@ fn peek(world: &mut World, pair: &Pair, from: i64, count: i32) -> Response {
 }
 
 /// The messages embedded in an answer, each with its map.
-fn embedded(response: &Response) -> Vec<(amqp::Map, Received)> {
+pub(crate) fn embedded(response: &Response) -> Vec<(amqp::Map, Received)> {
     let Value::List(messages) = response.entry("messages") else {
         panic!("messages are a list");
     };
@@ -186,7 +186,10 @@ fn peek_shows_messages_in_order_without_taking_them() {
             message.annotation("x-opt-message-state"),
             Some(Value::Int(0))
         );
-        assert_eq!(message.annotation("x-opt-locked-until"), None);
+        assert_eq!(
+            message.annotation("x-opt-locked-until"),
+            Some(Value::Timestamp(-62_135_596_800_000))
+        );
         assert!(message.sections().delivery_annotations.is_empty());
     }
     let receiver = world.receiver("orders", UNSETTLED, 5);
@@ -195,8 +198,12 @@ fn peek_shows_messages_in_order_without_taking_them() {
 
 #[test]
 fn peek_shows_locked_and_deferred_messages_with_their_state() {
-    let (mut world, pair, _) = locked();
-    assert_eq!(embedded(&peek(&mut world, &pair, 0, 5)).len(), 1);
+    let (mut world, pair, received) = locked();
+    let shown = embedded(&peek(&mut world, &pair, 0, 5));
+    assert_eq!(shown.len(), 1);
+    let until = shown[0].1.annotation("x-opt-locked-until");
+    assert!(until.is_some());
+    assert_eq!(until, received.annotation("x-opt-locked-until"));
     let (mut world, pair) = deferred();
     let messages = embedded(&peek(&mut world, &pair, 0, 5));
     assert_eq!(

@@ -395,7 +395,59 @@ fn what_only_a_holder_may_do_is_refused_to_others() {
         200
     );
     let again = call(&mut world, &pair, "update-disposition", settle("a"));
-    assert_eq!(refused(&again), lost);
+    // It is the message that is lost: its session is held.
+    let gone = (410, "com.microsoft:message-lock-lost".to_owned());
+    assert_eq!(refused(&again), gone);
+}
+
+#[test]
+fn messages_of_a_session_are_locked_with_it() {
+    let mut world = World::new();
+    world.enqueue("sessions", &of_session("a", "1"));
+    world.enqueue("sessions", &of_session("a", "2"));
+    let holder = hold(&mut world, "a", 1);
+    let received = world.received(holder).pop().unwrap();
+    let end_of_time = Some(Value::Timestamp(253_402_300_799_999));
+    assert_eq!(received.annotation("x-opt-locked-until"), end_of_time);
+    let pair = world.pair("sessions/$management");
+    let peek = vec![
+        ("from-sequence-number", Value::Long(0)),
+        ("message-count", Value::Int(5)),
+    ];
+    let response = call(&mut world, &pair, "peek-message", peek);
+    let shown = crate::management::embedded(&response);
+    let until = |at: usize| shown[at].1.annotation("x-opt-locked-until");
+    assert_eq!(until(0), end_of_time);
+    assert_eq!(until(1), Some(Value::Timestamp(-62_135_596_800_000)));
+}
+
+#[test]
+fn an_idle_holder_is_detached_half_a_second_after_its_lock_has_ended() {
+    let mut world = World::new();
+    let idle = hold(&mut world, "a", 1);
+    world.advance(60_499);
+    assert!(world.client.is_attached(idle));
+    let seeker = seek(&mut world, Value::from("a"), None);
+    let refusal = world.detach_error(seeker).expect("it is held still");
+    assert_eq!(refusal.condition, "com.microsoft:session-cannot-be-locked");
+    world.advance(1);
+    let lost = world.detach_error(idle).expect("its time is over");
+    assert_eq!(lost.condition, "com.microsoft:session-lock-lost");
+    hold(&mut world, "a", 1);
+}
+
+#[test]
+fn a_holder_with_an_unsettled_message_is_detached_when_its_lock_ends() {
+    let mut world = World::new();
+    world.enqueue("sessions", &of_session("a", "1"));
+    let holder = hold(&mut world, "a", 1);
+    assert_eq!(world.received(holder).len(), 1);
+    world.advance(59_999);
+    assert!(world.client.is_attached(holder));
+    world.advance(1);
+    let lost = world.detach_error(holder).expect("its time is up");
+    assert_eq!(lost.condition, "com.microsoft:session-lock-lost");
+    hold(&mut world, "a", 1);
 }
 
 #[test]

@@ -71,6 +71,8 @@ fn a_session_that_is_lost_before_the_commit_rolls_back() {
     world.advance(60_000);
     let discharged = discharge(&mut world, coordinator, &id, false);
     assert_eq!(condition(&discharged), "amqp:transaction:rollback");
+    // Its holder is told half a second later.
+    world.advance(500);
     hold(&mut world, "a", 0);
     assert_eq!(state(&mut world, &pair), Value::Null);
 }

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use broker::{ConnectionId, LockToken, Mono, Output, ReceiverId, RequestId, TransactionId, Wall};
+use broker::{
+    ConnectionId, LockToken, Mono, Output, ReceiverId, RequestId, SettleError, TransactionId, Wall,
+};
 use store::{CommitId, EntityId, Part, SequenceNumber};
 
 use super::browse::Listed;
@@ -45,6 +47,8 @@ pub(super) enum Asked {
         ids: Vec<MessageId>,
         ask: Ask,
         standing: Standing,
+        /// Whether the connection that asked certainly held a session of the entity.
+        holds_session: bool,
     },
     Renew {
         tokens: Vec<LockToken>,
@@ -204,9 +208,7 @@ impl Ledger {
                 let first = result.as_ref().ok().copied();
                 self.said_sent(*request, first, duplicates, durable)
             }
-            Output::Settled { request, result } => {
-                self.said_settled(*request, result.is_ok(), durable)
-            }
+            Output::Settled { request, result } => self.said_settled(*request, result, durable),
             Output::Renewed { request, result } => {
                 self.said_renewed(*request, result.as_ref().ok().copied(), durable)
             }
@@ -384,10 +386,11 @@ impl Ledger {
     fn said_settled(
         &mut self,
         request: RequestId,
-        done: bool,
+        result: &Result<(), SettleError>,
         durable: CommitId,
     ) -> Result<(), Violation> {
         let asked = self.take(request, durable)?;
+        let done = result.is_ok();
         if let Some(Asked::Redrive(redrive)) = asked {
             return self.said_redriven(redrive, done);
         }
@@ -396,10 +399,15 @@ impl Ledger {
             ids,
             ask,
             standing,
+            holds_session,
         }) = asked
         else {
             return Ok(());
         };
+        if holds_session && *result == Err(SettleError::SessionLockLost) {
+            let what = format!("{ids:?}: a session that is held was said to be lost");
+            return Err(Violation::new("I3", what));
+        }
         let queue = self.queue_of(entity);
         check_standing(standing, done, || format!("{ask:?} of messages {ids:?}"))?;
         for id in ids.into_iter().filter(|_| done) {

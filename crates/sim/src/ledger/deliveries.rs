@@ -39,7 +39,9 @@ impl Ledger {
         if !stale {
             self.check_order(id, delivery)?;
         }
-        let mut lock = delivery.lock_ms.map(|ms| self.lock(id, delivery, way, ms));
+        let mut lock = delivery
+            .lock_ms()
+            .map(|ms| self.lock(id, delivery, way, ms));
         if let Some(key) = session {
             self.check_overtaking(key, delivery, way)?;
             if let Some(lock) = &mut lock {
@@ -63,6 +65,10 @@ impl Ledger {
             entry.number = Some(delivery.message.number);
         }
         entry.gone |= lock.is_none();
+        if lock.is_none() {
+            let key = (message::root_of(id), delivery.message.number);
+            self.given.entry(key).or_default().push(id);
+        }
         entry.lock = lock;
         if lock.is_some_and(|lock| lock.hold == Hold::Ended) {
             entry.freed = turn;
@@ -140,11 +146,25 @@ impl Ledger {
     /// # Errors
     /// I12, when it is not what was sent.
     pub fn received(&self, payload: &Bytes) -> Result<MessageId, Violation> {
-        let tag = message::token_of(payload);
+        let Some(token) = message::token_of(payload) else {
+            return self.received_and_deleted(payload);
+        };
         // Tokens are in the order of RFC 4122 wherever they are an AMQP uuid.
-        let token = tag.map(|tag| LockToken(u128::from_be_bytes(tag)));
-        let id = token.and_then(|token| self.tokens.get(&token));
-        self.check_received(id.copied(), payload)
+        let token = LockToken(u128::from_be_bytes(token));
+        self.check_received(self.tokens.get(&token).copied(), payload)
+    }
+
+    /// Nothing names what was received and deleted but its content and its number, which two copies
+    /// may share.
+    fn received_and_deleted(&self, payload: &Bytes) -> Result<MessageId, Violation> {
+        let number = message::sequence_number_of(payload).map(SequenceNumber);
+        let key = message::id_of(payload).zip(number);
+        let given = key.and_then(|key| self.given.get(&key)).into_iter();
+        let mut checked = given
+            .flatten()
+            .map(|id| self.check_received(Some(*id), payload));
+        let sound = checked.find(Result::is_ok);
+        sound.unwrap_or_else(|| self.check_received(None, payload))
     }
 
     /// A client was shown or given a message of a queue by `$management`.
@@ -161,7 +181,7 @@ impl Ledger {
     fn check_received(
         &self,
         id: Option<MessageId>,
-        payload: &[u8],
+        payload: &Bytes,
     ) -> Result<MessageId, Violation> {
         let wrong = |what: String| Violation::new("I12", what);
         let root = message::id_of(payload);
@@ -171,16 +191,16 @@ impl Ledger {
             .entries
             .get(&id)
             .ok_or_else(|| wrong(format!("nobody sent message {id}")))?;
-        if message::same_bare(
-            &entry.payload,
-            payload,
-            entry.ttl != u64::MAX,
-            entry.changed,
-        ) {
-            Ok(id)
-        } else {
-            Err(wrong(format!("message {id} came back changed")))
+        let lives = entry.ttl != u64::MAX;
+        if !message::same_bare(&entry.payload, payload, lives, entry.changed) {
+            return Err(wrong(format!("message {id} came back changed")));
         }
+        if !message::tells_its_life(payload) {
+            return Err(wrong(format!(
+                "the times of message {id} are not its life's"
+            )));
+        }
+        Ok(id)
     }
 }
 

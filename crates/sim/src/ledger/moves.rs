@@ -188,8 +188,11 @@ impl Ledger {
             (Part::Active | Part::Deferred, Part::DeadLetter) => {
                 return self.explain_dead_letter(moved, from, to, commit);
             }
-            (Part::Active, Part::Deferred)
-            | (Part::DeadLetter, Part::DeadLetterDeferred)
+            (Part::Active, Part::Deferred) => {
+                self.check_counted(moved.id, to)?;
+                self.ended(moved.id, Ask::Defer, commit)?
+            }
+            (Part::DeadLetter, Part::DeadLetterDeferred)
             | (Part::Transfer, Part::TransferDeferred) => {
                 self.ended(moved.id, Ask::Defer, commit)?
             }
@@ -200,6 +203,17 @@ impl Ledger {
         }
         let what = format!("message {} went from {from:?} to {to:?}", moved.id);
         Err(Violation::new("I6", what))
+    }
+
+    /// Deferring a message counts its delivery. (I5)
+    fn check_counted(&self, id: MessageId, to: Place) -> Result<(), Violation> {
+        let last = self.entries.get(&id).map(|entry| entry.last_count);
+        let count = self.books.count(to);
+        if last.is_none_or(|last| last < count) {
+            return Ok(());
+        }
+        let what = format!("message {id} was deferred and counts {count} after {last:?}");
+        Err(Violation::new("I5", what))
     }
 
     /// A message is dead-lettered by its receiver, after too many deliveries, or past its

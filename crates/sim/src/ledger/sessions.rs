@@ -49,6 +49,9 @@ impl Seat {
     }
 }
 
+/// How much longer than its lock lasts a holder with nothing unsettled keeps its session.
+const GRACE_MS: u64 = 500;
+
 /// One acceptance of a session.
 #[derive(Debug)]
 pub(super) struct Hold {
@@ -71,6 +74,11 @@ impl Hold {
     /// Whether it is certainly over.
     pub(super) fn is_over(&self, now: Mono) -> bool {
         self.state == State::Ended || now > self.at_most
+    }
+
+    /// Whether its holder has certainly to be told, and others may hold the session.
+    pub(super) fn has_ended(&self, now: Mono) -> bool {
+        self.state == State::Ended || now.0 > self.at_most.0 + GRACE_MS
     }
 }
 
@@ -96,7 +104,7 @@ impl Sessions {
     fn is_free(&self, key: Key, now: Mono) -> Standing {
         match self.holds.get(&key) {
             Some(hold) if hold.lasts(now) => Standing::Lost,
-            Some(hold) if !hold.is_over(now) => Standing::Unknown,
+            Some(hold) if !hold.has_ended(now) => Standing::Unknown,
             _ if self.may_go_to(key, None) => Standing::Unknown,
             _ => Standing::Good,
         }
@@ -111,6 +119,13 @@ impl Sessions {
             _ if self.may_go_to(key, Some(connection)) => Standing::Unknown,
             _ => Standing::Lost,
         }
+    }
+
+    /// Whether a connection certainly holds a session of an entity.
+    pub(super) fn holds_any(&self, entity: EntityId, connection: ConnectionId, now: Mono) -> bool {
+        let holds = self.holds.iter().filter(|(key, _)| key.0 == entity);
+        let mut its = holds.filter(|(_, hold)| hold.receiver.connection == connection);
+        its.any(|(_, hold)| hold.lasts(now))
     }
 
     /// Whether a connection was ever lent a session.

@@ -15,7 +15,7 @@ use super::entry::Hold;
 use super::sessions::Key;
 use super::settlements::ask_of;
 use super::{Ask, Ledger};
-use crate::message::{self, MessageId};
+use crate::message::MessageId;
 use crate::session::Session;
 use crate::violation::Violation;
 

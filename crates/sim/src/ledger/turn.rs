@@ -19,7 +19,7 @@ use super::entry::Hold;
 use super::settlements::ask_of;
 use super::{Ask, Ledger};
 use crate::books::Due;
-use crate::message::{self, MessageId};
+use crate::message::MessageId;
 use crate::session::Session;
 use crate::violation::Violation;
 
@@ -336,10 +336,7 @@ impl Ledger {
     }
 
     fn told_send(&mut self, request: RequestId, entity: EntityId, messages: &[Incoming]) {
-        let ids = messages
-            .iter()
-            .filter_map(|sent| message::id_of(&sent.payload));
-        let ids: Vec<MessageId> = ids.collect();
+        let ids = self.take_in(messages);
         self.sends.extend(ids.iter().map(|id| (*id, entity)));
         let asked = self.turn.now.wall;
         let queue = self.queue_of(entity);
@@ -383,11 +380,14 @@ impl Ledger {
         }
         let Some(request) = request else { return };
         let ids = tokens.iter().filter_map(|token| self.tokens.get(token));
+        let (sessions, now) = (&self.sessions, self.turn.now.mono);
+        let holds_session = sessions.holds_any(entity, request.connection, now);
         let asked = Asked::Settle {
             entity,
             ids: ids.copied().collect(),
             ask,
             standing: if allowed { standing } else { Standing::Lost },
+            holds_session,
         };
         self.answers.expect(request, asked);
     }

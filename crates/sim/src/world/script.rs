@@ -176,7 +176,7 @@ impl Script {
                     return Ok(());
                 };
                 let id = ledger.books.named(entity, delivery.message.number);
-                if let Some(id) = id.filter(|_| delivery.lock_ms.is_some()) {
+                if let Some(id) = id.filter(|_| delivery.lock_ms().is_some()) {
                     let token = delivery.token;
                     self.given.push(Given {
                         entity,

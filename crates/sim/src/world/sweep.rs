@@ -20,6 +20,7 @@ const PLAIN: Wish = Wish {
     ttl: None,
     due: None,
     key: None,
+    unnamed: false,
 };
 
 /// What a sweep saw.

@@ -198,7 +198,7 @@ async fn hand_out(
         return drop(answer.send(response));
     }
     let now = house.clock.moment().wall.0;
-    let until = now.saturating_add(delivery.lock_ms.unwrap_or_default());
+    let until = now.saturating_add(delivery.lock_ms().unwrap_or_default());
     let response = show(delivery, Some((base, until)), StatusCode::CREATED);
     if !is_wanted || answer.send(Ok(response)).is_err() {
         give_back(call, entity, delivery, desk).await;

@@ -341,6 +341,9 @@ impl Desk {
         let message = Browsed {
             number: place.number,
             enqueued_number: place.number,
+            was_forwarded: false,
+            was_scheduled: false,
+            lock: Some(broker::LockTime::Own(LOCK)),
             dead_letter_source: None,
             enqueued: Wall(row.enqueued_ms),
             ttl_ms: Some(row.ttl_ms),
@@ -354,7 +357,6 @@ impl Desk {
             entity: store::EntityId(0),
             message,
             token: LockToken(token),
-            lock_ms: Some(LOCK),
             rests_on: store::CommitId::default(),
         });
         Output::Deliver {

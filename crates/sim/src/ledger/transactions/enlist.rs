@@ -7,7 +7,7 @@ use store::{EntityId, SequenceNumber};
 
 use super::{
     Ask, Asked, BTreeSet, LIFE, Ledger, LockToken, MessageId, Mono, Part, Session, Stage, Standing,
-    Violation, Work, ask_of, message, wrong,
+    Violation, Work, ask_of, wrong,
 };
 
 impl Ledger {
@@ -90,15 +90,15 @@ impl Ledger {
     }
 
     fn understand_send(&mut self, entity: EntityId, messages: &[Incoming]) -> (Work, Standing) {
+        let ids = self.take_in(messages);
         let wall = self.turn.now.wall;
         let later = |sent: &Incoming| sent.scheduled.is_some_and(|due| due > wall);
         if messages.iter().any(later) {
             *self.turn.promises.entry(entity).or_default() += messages.len() as u64;
         }
-        let ids = messages.iter().filter_map(|m| message::id_of(&m.payload));
         let work = Work::Send {
             entity,
-            ids: ids.collect(),
+            ids,
             first: None,
         };
         // There may be no room, and there may be no session.

@@ -97,7 +97,7 @@ impl Ledger {
         let mut keys = sessions.map(|session| (entity, session));
         keys.find(|key| {
             let hold = self.sessions.holds.get(key);
-            hold.is_none_or(|hold| hold.is_over(now)) && self.has_free_of(*key)
+            hold.is_none_or(|hold| hold.has_ended(now)) && self.has_free_of(*key)
         })
     }
 
@@ -106,7 +106,7 @@ impl Ledger {
         let now = self.turn.now.mono;
         let mut before = std::mem::take(&mut self.watch.sessions.late);
         let holds = self.sessions.holds.iter();
-        let late = holds.filter(|(_, hold)| hold.state == State::Held && hold.at_most < now);
+        let late = holds.filter(|(_, hold)| hold.state == State::Held && hold.has_ended(now));
         let late = late.map(|(key, hold)| (hold.receiver, key.0));
         let seats = self.sessions.seats.iter();
         let waited = seats

@@ -1,0 +1,160 @@
+//! Annotations: what the sender and the broker say about a message beside it. (Wire contract 4.2)
+//!
+//! The sender's entries are passed on, but not those that the broker alone may say. The broker adds
+//! what the view of the message asks for and nothing else, since clients take each for a fact.
+
+use amqp::encode;
+use broker::{Browsed, LockToken};
+use bytes::{BufMut, BytesMut};
+
+use super::{Lock, LockedUntil, View, signed};
+use crate::fields::{self, Items};
+
+/// The broker's entries: each key encoded, with the format code of its value.
+const LOCK_TOKEN: &[u8] = b"\xa3\x10x-opt-lock-token\x98";
+const ENQUEUED_TIME: &[u8] = b"\xa3\x13x-opt-enqueued-time\x83";
+const SEQUENCE_NUMBER: &[u8] = b"\xa3\x15x-opt-sequence-number\x81";
+const ENQUEUE_SEQUENCE_NUMBER: &[u8] = b"\xa3\x1dx-opt-enqueue-sequence-number\x81";
+const LOCKED_UNTIL: &[u8] = b"\xa3\x12x-opt-locked-until\x83";
+const DEADLETTER_SOURCE: &[u8] = b"\xa3\x17x-opt-deadletter-source";
+const MESSAGE_STATE: &[u8] = b"\xa3\x13x-opt-message-state\x54";
+
+/// The state of a message that a schedule made available, as deliveries tell it.
+const ACTIVATED: i8 = 2;
+
+/// The name of the one delivery annotation that the broker sets.
+const LOCK_TOKEN_NAME: &str = "x-opt-lock-token";
+
+/// Message annotations of a sender that are not passed on: the broker alone says these.
+const OWN: [&str; 8] = [
+    "x-opt-enqueued-time",
+    "x-opt-sequence-number",
+    "x-opt-enqueue-sequence-number",
+    "x-opt-locked-until",
+    "x-opt-message-state",
+    LOCK_TOKEN_NAME,
+    "x-opt-deadletter-source",
+    "x-opt-partition-id",
+];
+
+/// Writes the sender's delivery annotations and the lock's token, or nothing if there are none.
+pub(super) fn write_delivery(head: &mut BytesMut, view: View, section: &[u8]) {
+    let token = match view {
+        View::Link(lock) | View::Deferred(lock) => lock.map(|lock| lock.token),
+        View::Peek(_) => None,
+    };
+    match token {
+        Some(token) if section.is_empty() => write_token_alone(head, token),
+        _ if section.is_empty() => {}
+        token => {
+            encode::descriptor(head, 0x71);
+            let start = encode::map32_begin(head);
+            let mut entries = copy(head, section, &[LOCK_TOKEN_NAME]);
+            if let Some(token) = token {
+                write_token(head, token);
+                entries += 1;
+            }
+            encode::map32_finish(head, start, entries);
+        }
+    }
+}
+
+/// One entry of known size: a map8 of key, format code and 16 bytes.
+fn write_token_alone(head: &mut BytesMut, token: LockToken) {
+    let size = u8::try_from(1 + LOCK_TOKEN.len() + 16).expect("a short key");
+    encode::descriptor(head, 0x71);
+    head.extend_from_slice(&[0xc1, size, 2]);
+    write_token(head, token);
+}
+
+fn write_token(head: &mut BytesMut, token: LockToken) {
+    head.extend_from_slice(LOCK_TOKEN);
+    head.put_u128(token.0);
+}
+
+/// Writes the sender's own message annotations, then the broker's.
+pub(super) fn write_message(head: &mut BytesMut, message: &Browsed, view: View, section: &[u8]) {
+    encode::descriptor(head, 0x72);
+    let start = encode::map32_begin(head);
+    let mut entries = copy(head, section, &OWN);
+    let forwarded = message
+        .was_forwarded
+        .then(|| signed(message.enqueued_number.0));
+    let times_and_numbers = [
+        (ENQUEUED_TIME, Some(signed(message.enqueued.0))),
+        (SEQUENCE_NUMBER, Some(signed(message.number.0))),
+        (ENQUEUE_SEQUENCE_NUMBER, forwarded),
+        (LOCKED_UNTIL, locked_until(view).map(|until| until.0)),
+    ];
+    for (key, value) in times_and_numbers {
+        if let Some(value) = value {
+            head.extend_from_slice(key);
+            head.put_i64(value);
+            entries += 1;
+        }
+    }
+    if let Some(source) = &message.dead_letter_source {
+        head.extend_from_slice(DEADLETTER_SOURCE);
+        encode::string(head, &source.to_lowercase());
+        entries += 1;
+    }
+    if let Some(state) = state(message, view) {
+        head.extend_from_slice(MESSAGE_STATE);
+        head.put_i8(state);
+        entries += 1;
+    }
+    encode::map32_finish(head, start, entries);
+}
+
+fn locked_until(view: View) -> Option<LockedUntil> {
+    match view {
+        View::Link(lock) | View::Deferred(lock) => lock.map(|Lock { until, .. }| until),
+        View::Peek(until) => Some(until),
+    }
+}
+
+/// A delivery tells no state but that the message was scheduled; other views always tell it.
+fn state(message: &Browsed, view: View) -> Option<i8> {
+    match view {
+        View::Link(_) => message.was_scheduled.then_some(ACTIVATED),
+        View::Deferred(_) | View::Peek(_) => Some(message.state as i8),
+    }
+}
+
+/// Copies the entries of a section but those with these names, and counts them.
+fn copy(head: &mut BytesMut, section: &[u8], without: &[&str]) -> usize {
+    let mut entries = 0;
+    let mut items = Items::of(section).unwrap_or(Items::NONE);
+    while let Ok(Some((key, value))) = items.next_entry() {
+        if !fields::text(key).is_some_and(|key| without.contains(&key)) {
+            head.extend_from_slice(key);
+            head.extend_from_slice(value);
+            entries += 1;
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_constant_key_has_the_length_it_says() {
+        for key in [
+            LOCK_TOKEN,
+            ENQUEUED_TIME,
+            SEQUENCE_NUMBER,
+            ENQUEUE_SEQUENCE_NUMBER,
+            LOCKED_UNTIL,
+            MESSAGE_STATE,
+        ] {
+            assert_eq!(usize::from(key[1]), key.len() - 3);
+            let name = std::str::from_utf8(&key[2..key.len() - 1]).expect("text");
+            assert!(
+                OWN.contains(&name),
+                "{name} must not be taken from the sender"
+            );
+        }
+    }
+}
