@@ -66,9 +66,10 @@ impl Request {
     }
 }
 
-/// A queue's or a topic's, or that of a subscription written as a whole.
+/// A queue's or a topic's, or that of a subscription written as a whole. Nothing of it is left out:
+/// what can not be a name is for the broker to refuse.
 pub fn path_of(entity: &str) -> String {
-    let segments = entity.split('/').filter(|segment| !segment.is_empty());
+    let segments = entity.split('/');
     let mut path: String = segments
         .map(|segment| format!("/{}", utf8_percent_encode(segment, &PLAIN)))
         .collect();
@@ -80,15 +81,16 @@ pub fn path_of(entity: &str) -> String {
     path
 }
 
-/// Whether what stands behind the last slash means messages to the broker.
+/// Whether what stands behind the last slash means messages, or nothing, to the broker.
 fn is_ambiguous(path: &str, slash: usize) -> bool {
     let (above, name) = path.split_at(slash);
     let below_topic = above.to_ascii_lowercase().ends_with("/subscriptions");
-    ["/messages", "/purge", "/redrive"].contains(&name) && !below_topic
+    name == "/" || ["/messages", "/purge", "/redrive"].contains(&name) && !below_topic
 }
 
 pub fn subscription_path(topic: &str, name: &str) -> String {
-    path_of(topic) + &path_of("Subscriptions") + &path_of(name)
+    let name = utf8_percent_encode(name, &PLAIN);
+    format!("{}/Subscriptions/{name}", path_of(topic))
 }
 
 pub fn rule_path(topic: &str, subscription: &str, name: &str) -> String {
@@ -119,12 +121,25 @@ mod tests {
         assert_eq!(path_of("50%"), "/50%25");
         assert_eq!(path_of("a/messages"), "/a%2Fmessages");
         assert_eq!(path_of("messages"), "/messages");
+        assert_eq!(path_of("~a-/_b."), "/%7Ea-/_b.");
+        assert_eq!(subscription_path("t", "purge"), "/t/Subscriptions/purge");
         let subscription = "t/subscriptions/purge";
         assert_eq!(path_of(subscription), format!("/{subscription}"));
         assert_eq!(
             rule_path("t", "s", "$Default one"),
             "/t/Subscriptions/s/Rules/%24Default%20one"
         );
+    }
+
+    #[test]
+    fn what_can_not_be_a_name_is_sent_as_it_is() {
+        assert_eq!(path_of("a//b"), "/a//b");
+        assert_eq!(path_of("a/../b"), "/a/../b");
+        assert_eq!(path_of("/a"), "//a");
+        assert_eq!(path_of("a/"), "/a%2F");
+        assert_eq!(path_of("/"), "/%2F");
+        assert_eq!(subscription_path("t", "a/b"), "/t/Subscriptions/a%2Fb");
+        assert_eq!(rule_path("t", "s", "a/b"), "/t/Subscriptions/s/Rules/a%2Fb");
     }
 
     #[test]

@@ -94,6 +94,8 @@ pub async fn respond(
     house: &Arc<House>,
 ) -> Response {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    // One slash at the end means nothing.
+    let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
         Route::Messages | Route::Purge | Route::Redrive => above(path),
         _ => path,
@@ -122,7 +124,6 @@ pub async fn respond(
 
 /// The path of the entity whose messages are meant.
 fn above(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or("", |(path, _)| path)
 }
 

@@ -1,4 +1,7 @@
 //! Place: what a path below `/$railbus/entities` names.
+//!
+//! Segments are decoded one by one, so an escaped slash is a part of a name. None is dropped or
+//! resolved: `a//b` and `a/../b` name nothing but themselves, and nothing can be called so.
 
 use percent_encoding::percent_decode_str;
 
@@ -28,8 +31,11 @@ pub enum Place {
 impl Place {
     /// What `path` names, which begins with a slash or is empty.
     pub fn parse(path: &str) -> Result<Self, String> {
-        let segments = path.split('/').filter(|segment| !segment.is_empty());
-        let segments = segments.map(|segment| {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        if path.is_empty() {
+            return Ok(Self::Everything);
+        }
+        let segments = path.split('/').map(|segment| {
             let text = percent_decode_str(segment).decode_utf8();
             text.map_err(|_| "the path is no UTF-8".to_owned())
         });
@@ -37,7 +43,6 @@ impl Place {
         let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);
         let path_of = |topic: &[_], name: &str| format!("{}{SUBSCRIPTIONS}{name}", topic.join("/"));
         Ok(match &segments[..] {
-            [] => Self::Everything,
             [topic @ .., subscriptions, subscription, rules]
                 if is(subscriptions, "subscriptions")
                     && is(rules, "rules")
@@ -105,6 +110,11 @@ mod tests {
         check("/orders", entity("orders"));
         check("/a/b/c", entity("a/b/c"));
         check("/subscriptions/a", entity("subscriptions/a"));
+        for path in ["a//b", "/a", "a/", "a/../b", "./a"] {
+            check(&format!("/{path}"), entity(path));
+        }
+        check("/a%2F%2Fb", entity("a//b"));
+        check("/a%2F..%2Fb", entity("a/../b"));
         let subscription = Place::Subscription {
             topic: "a/b".to_owned(),
             name: "s".to_owned(),
@@ -124,6 +134,11 @@ mod tests {
                 name: "$Default one".to_owned(),
             },
         );
+        let subscription = Place::Subscription {
+            topic: "t".to_owned(),
+            name: "a/b".to_owned(),
+        };
+        check("/t/Subscriptions/a%2Fb", subscription);
         assert!(Place::parse("/%ff").is_err());
     }
 }
