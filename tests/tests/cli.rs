@@ -82,6 +82,24 @@ fn queues_are_listed_made_changed_and_deleted() {
 }
 
 #[test]
+fn names_have_tildes_and_begin_and_end_with_marks() {
+    let broker = start();
+    for name in ["~", "_a.", "a/-b~"] {
+        ok(&broker, &format!("queue create {name}"));
+        let queue = json_of(&broker, &format!("queue show {name} --json"));
+        assert_eq!(queue["name"], name);
+        ok(
+            &broker,
+            &format!("subscription create events {}", &name[..1]),
+        );
+    }
+    ok(&broker, "queue create -- -a-");
+    assert!(ok(&broker, "queue list").contains("\n-a-     active"));
+    ok(&broker, "rule create events all _r.");
+    ok(&broker, "rule delete events all _r.");
+}
+
+#[test]
 fn topics_subscriptions_and_rules_are_listed_made_changed_and_deleted() {
     let broker = start();
     ok(&broker, "topic create shop --max-size-in-megabytes 5");
@@ -114,7 +132,7 @@ fn topics_subscriptions_and_rules_are_listed_made_changed_and_deleted() {
             "create",
             "shop",
             "big",
-            "large ones",
+            "large-ones",
             "--expression",
             "amount > 100",
             "--action",
@@ -126,7 +144,7 @@ fn topics_subscriptions_and_rules_are_listed_made_changed_and_deleted() {
     assert_eq!(
         ok(&broker, "rule list shop big"),
         "name        filter                             action\n\
-         large ones  amount > 100                       SET big = TRUE\n\
+         large-ones  amount > 100                       SET big = TRUE\n\
          red         {\"correlation\":{\"subject\":\"red\"}}  -\n"
     );
     ok(&broker, "rule update shop big red --everything");
@@ -175,6 +193,26 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
         "queue create a --lock-duration soon",
         2,
         "`soon` is not a duration",
+    );
+    for name in ["a//b", "a/../b", "/a", "a/", "a!b", "$a"] {
+        fails(
+            &broker,
+            &format!("queue create {name}"),
+            1,
+            &format!("'{name}' contains character(s) that is not allowed"),
+        );
+    }
+    fails(
+        &broker,
+        "subscription create events a/b",
+        1,
+        "'a/b' contains character(s) that is not allowed",
+    );
+    fails(
+        &broker,
+        "rule create events all a~b",
+        1,
+        "'a~b' contains character(s) that is not allowed",
     );
     fails(
         &broker,

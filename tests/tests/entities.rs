@@ -125,7 +125,22 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         assert_eq!(found, status, "{error}");
         assert!(error.contains(part), "{error}");
     };
-    check("PUT", "/-a", json!({}), 400, "`-a` is not a name");
+    for (path, name) in [
+        ("/a%20b", "a b"),
+        ("/a!b", "a!b"),
+        ("/a//b", "a//b"),
+        ("/a/../b", "a/../b"),
+        ("/a%2F%2Fb", "a//b"),
+        ("//a", "/a"),
+        ("/$a", "$a"),
+    ] {
+        let text = format!("'{name}' contains character(s) that is not allowed");
+        check("PUT", path, json!({}), 400, &text);
+        check("GET", path, Value::Null, 404, "does not exist");
+    }
+    let long = format!("/{}", "x".repeat(261));
+    check("PUT", &long, json!({}), 400, "has 1 to 260 characters");
+    check("POST", "/orders//purge", json!({}), 404, "does not exist");
     check(
         "PUT",
         "/a",

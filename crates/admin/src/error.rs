@@ -1,6 +1,6 @@
 //! Errors: what a request gets that is refused. (Admin contract 8)
 
-use broker::{EntityError, RuleError};
+use broker::{EntityError, NameError, RuleError};
 use http::StatusCode;
 
 /// Why a request is refused.
@@ -35,6 +35,24 @@ impl Error {
         Self::bad(format!(
             "Bad Request. The value of {property} is not possible: {why}. Parameter name: {property}"
         ))
+    }
+
+    /// Nothing can be called so. The cloud's sentence is a whole text by itself.
+    pub(crate) fn name(error: &NameError) -> Self {
+        match error {
+            NameError::Characters(_) => Self::bad(error.to_string()),
+            NameError::Length { .. } | NameError::Reserved { .. } => {
+                Self::bad(format!("Bad Request: {error}."))
+            }
+        }
+    }
+
+    /// What a rule says makes no sense.
+    pub(crate) fn rule(error: &RuleError) -> Self {
+        match error {
+            RuleError::Name(error) => Self::name(error),
+            other => Self::bad(format!("Bad Request. {other}.")),
+        }
     }
 
     /// This can not be done with what the path names.
@@ -92,9 +110,9 @@ impl Error {
                 Some(40_900),
                 format!("Conflict. {error}."),
             ),
-            EntityError::Invalid(_)
-            | EntityError::Rule(RuleError::Name | RuleError::Invalid { .. }) => {
-                Self::bad(format!("Bad Request. {error}."))
+            EntityError::Invalid(_) => Self::bad(format!("Bad Request. {error}.")),
+            EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {
+                Self::rule(error)
             }
         }
     }

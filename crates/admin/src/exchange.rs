@@ -70,7 +70,7 @@ impl Exchange {
             chance,
         } = circumstances;
         let correspondence = Correspondence::new(request, now, tracking);
-        let call = match Call::parse(request, chance) {
+        let call = match Call::parse(request, &correspondence, chance) {
             Ok(call) => call,
             Err(error) => return Err(Box::new(correspondence.error(&error))),
         };

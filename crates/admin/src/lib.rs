@@ -13,7 +13,6 @@ mod error;
 mod exchange;
 mod feed;
 mod limits;
-mod name;
 mod place;
 mod query;
 mod rule;

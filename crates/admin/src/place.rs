@@ -1,7 +1,8 @@
 //! Place: what a path names. (Admin contract 3)
 //!
-//! Fixed segments are found in any case, and a slash at the end means nothing. The path is
-//! decoded as a whole, so an encoded slash separates as any other does.
+//! Fixed segments are found in any case, and one slash at the end means nothing. The path is
+//! decoded as a whole, so an encoded slash separates as any other does. No segment is dropped or
+//! resolved: `a//b` and `a/../b` name nothing but themselves, and nothing can be called so.
 
 use percent_encoding::percent_decode_str;
 
@@ -39,7 +40,9 @@ impl Place {
     /// What a request's path names; whether it is there is another question.
     pub(crate) fn parse(path: &str) -> Self {
         let decoded = percent_decode_str(path).decode_utf8_lossy();
-        let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
+        let path = decoded.strip_prefix('/').unwrap_or(&decoded);
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let segments: Vec<&str> = path.split('/').collect();
         match *segments {
             [""] => return Self::Other,
             [name] if name.eq_ignore_ascii_case("$namespaceinfo") => return Self::Namespace,
@@ -60,7 +63,7 @@ impl Place {
         if segments.iter().any(|segment| segment.starts_with('$')) {
             return Self::Other;
         }
-        let path = segments.join("/");
+        let path = path.to_owned();
         Self::Entity { path }
     }
 
@@ -171,5 +174,18 @@ mod tests {
         check("/q/$DeadLetterQueue", "other");
         check("/t/Subscriptions/s/$DeadLetterQueue", "other");
         check("/t/Subscriptions/s/Rules/r/more", "other");
+    }
+
+    #[test]
+    fn no_segment_is_dropped_or_resolved() {
+        check("/a//b", "entity a//b");
+        check("//a", "entity /a");
+        check("/a//", "entity a/");
+        check("/%2Fa%2F/", "entity /a/");
+        check("/a/../b", "entity a/../b");
+        check("/a/%2e%2E/b", "entity a/../b");
+        check("/./a", "entity ./a");
+        check("/t//Subscriptions/s", "s of t/");
+        check("//", "other");
     }
 }

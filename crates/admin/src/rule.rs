@@ -1,11 +1,11 @@
 //! Rules: their descriptions, in and out. (Admin contract 5.4, 7)
 
 use amqp::Value;
-use broker::{Correlation, FilterDescription, RuleDescription};
+use broker::{Correlation, DEFAULT_RULE, FilterDescription, RuleDescription};
 
 use crate::error::Error;
 use crate::xml::{Element, INSTANCE, SERVICE_BUS, Writer};
-use crate::{name, time, typed};
+use crate::{time, typed};
 
 /// What SDKs tell as the level of the language.
 const COMPATIBILITY: &str = "20";
@@ -13,9 +13,8 @@ const COMPATIBILITY: &str = "20";
 /// The rule that a `RuleDescription` or a `DefaultRuleDescription` describes. `named` is what the
 /// path calls it; a default rule says itself.
 pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescription, Error> {
-    let own = element.value("Name").unwrap_or(name::DEFAULT_RULE);
+    let own = element.value("Name").unwrap_or(DEFAULT_RULE);
     let name = named.unwrap_or(own);
-    name::check_rule(name)?;
     let mut rule = RuleDescription {
         name: name.to_owned(),
         ..RuleDescription::default()
@@ -26,8 +25,7 @@ pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescrip
     if let Some(action) = element.child("Action") {
         (rule.action, rule.action_parameters) = read_action(action)?;
     }
-    rule.check()
-        .map_err(|error| Error::bad(format!("Bad Request. {error}.")))?;
+    rule.check().map_err(|error| Error::rule(&error))?;
     Ok(rule)
 }
 

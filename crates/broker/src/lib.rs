@@ -39,6 +39,7 @@ mod journal;
 mod kept;
 mod kind;
 mod lock;
+mod name;
 mod number_map;
 mod outbox;
 mod patch;
@@ -79,6 +80,7 @@ pub use filter::{Correlation, Selector};
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;
+pub use name::{DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name};
 pub use output::{
     Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
     SendError, SessionError, SessionPage, SettleError, TransactionError,

@@ -2,7 +2,8 @@
 //!
 //! A rule is compiled when it is made, and refused then if it makes no sense. The rules of all
 //! subscriptions of a topic are evaluated together, by the topic (`topic/rules.rs`). Names are
-//! compared without regard to case; a subscription without rules selects nothing.
+//! compared without regard to case, and checked when a rule is made: a rule that the store has keeps
+//! its name. A subscription without rules selects nothing.
 
 mod stored;
 
@@ -10,14 +11,11 @@ use std::sync::Arc;
 
 use filter::{Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter};
 
+use crate::name::{self, DEFAULT_RULE, NameError};
 use crate::time::Wall;
 
 pub(crate) use stored::{decode, encode, key_of};
 
-/// The rule of a subscription that was created without one.
-const DEFAULT: &str = "$Default";
-/// (Entities contract 1.1)
-const MAX_NAME: usize = 50;
 /// A message has no more properties than this, so a rule that takes more could match none.
 const MAX_BYTES: usize = 64 << 10;
 
@@ -48,7 +46,7 @@ pub(crate) struct CheckedRule {
 
 impl CheckedRule {
     pub(crate) fn new(description: RuleDescription) -> Result<Self, RuleError> {
-        let rule = description.compile()?;
+        let rule = description.compile_new()?;
         Ok(Self { rule, description })
     }
 }
@@ -74,8 +72,8 @@ pub enum RuleError {
     Exists(String),
     #[error("the rule '{0}' does not exist")]
     NotFound(String),
-    #[error("the name of a rule has 1 to {MAX_NAME} characters and none of / \\ @ ? # *")]
-    Name,
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error("a topic can have {limit} {what}")]
     TooMany { limit: usize, what: &'static str },
     #[error("the rules of a topic can take {limit} bytes")]
@@ -89,7 +87,7 @@ impl RuleDescription {
     #[must_use]
     pub fn default_rule() -> Self {
         Self {
-            name: DEFAULT.to_owned(),
+            name: DEFAULT_RULE.to_owned(),
             ..Self::default()
         }
     }
@@ -137,12 +135,17 @@ impl RuleDescription {
     /// # Errors
     /// When a name, an expression or an action is not possible; says where and why.
     pub fn check(&self) -> Result<(), RuleError> {
-        self.compile().map(drop)
+        self.compile_new().map(drop)
+    }
+
+    /// A rule that is to be made, ready for use, if it makes sense and may have its name.
+    pub(crate) fn compile_new(&self) -> Result<Rule, RuleError> {
+        name::check_rule_name(&self.name)?;
+        self.compile()
     }
 
     /// The rule ready for use, if it makes sense.
     pub(crate) fn compile(&self) -> Result<Rule, RuleError> {
-        check_name(&self.name)?;
         let invalid = |fault: String| RuleError::Invalid {
             name: self.name.clone(),
             fault,
@@ -174,16 +177,5 @@ impl RuleDescription {
                 .transpose()
                 .map_err(|error| invalid(error.to_string()))?,
         })
-    }
-}
-
-fn check_name(name: &str) -> Result<(), RuleError> {
-    let odd = |character: char| "/\\@?#*".contains(character) || character.is_control();
-    let reserved = name.starts_with('$') && !name.eq_ignore_ascii_case(DEFAULT);
-    let fits = (1..=MAX_NAME).contains(&name.chars().count());
-    if fits && !reserved && !name.contains(odd) {
-        Ok(())
-    } else {
-        Err(RuleError::Name)
     }
 }

@@ -2,16 +2,17 @@
 
 use std::fmt;
 
-use broker::{EntityKind, EntityPath, Listing, RuleDescription};
+use broker::{EntityKind, EntityPath, Listing, NameError, RuleDescription};
 use bytes::Bytes;
 use http::header::IF_MATCH;
 use http::{HeaderMap, Method, Request};
 
+use super::respond::Correspondence;
 use crate::error::{Error, Subject};
 use crate::place::{Place, subscription_path};
 use crate::query::Query;
 use crate::xml::{self, Element};
-use crate::{authorization, description, name, rule};
+use crate::{authorization, description, rule};
 
 /// With each a token for where messages go on to.
 const SUPPLEMENTS: [(&str, &str); 2] = [
@@ -106,11 +107,19 @@ impl Put {
 impl Call {
     pub(super) fn parse(
         request: &Request<Bytes>,
+        correspondence: &Correspondence,
         chance: &mut dyn FnMut() -> [u8; 32],
     ) -> Result<Self, Error> {
         let query = Query::parse(request.uri().query().unwrap_or_default())?;
         let place = Place::parse(request.uri().path());
         let method = request.method();
+        if method == Method::PUT {
+            let refuse = |error: NameError| {
+                let error = error.in_request(correspondence.address());
+                Error::name(&error)
+            };
+            check_name(&place).map_err(refuse)?;
+        }
         match (method, place) {
             (&Method::GET, Place::Namespace) => Ok(Self::ShowNamespace),
             (&Method::GET, Place::Queues) => Ok(Self::list(Listing::Queues, query)),
@@ -228,6 +237,21 @@ impl Call {
     }
 }
 
+/// Whether what a path names may be called so.
+fn check_name(place: &Place) -> Result<(), NameError> {
+    match place {
+        Place::Entity { path } => broker::check_path(path),
+        Place::Subscription { name, .. } => broker::check_subscription_name(name),
+        Place::Rule { name, .. } => broker::check_rule_name(name),
+        Place::Namespace
+        | Place::Queues
+        | Place::Topics
+        | Place::Subscriptions { .. }
+        | Place::Rules { .. }
+        | Place::Other => Ok(()),
+    }
+}
+
 /// The path of a target that may be written as a URI. (Admin contract 2.2)
 fn path_of(target: &str) -> &str {
     let path = match target.split_once("://") {
@@ -251,15 +275,12 @@ fn put(
     let kind = description::kind(&element);
     let (path, kind) = match (place, kind) {
         (Place::Entity { path }, Some(EntityKind::Queue)) => {
-            name::check_path(&path)?;
             (EntityPath::Queue(path), EntityKind::Queue)
         }
         (Place::Entity { path }, Some(EntityKind::Topic)) => {
-            name::check_path(&path)?;
             (EntityPath::Topic(path), EntityKind::Topic)
         }
         (Place::Subscription { topic, name }, Some(EntityKind::Subscription)) => {
-            name::check_subscription(&name)?;
             let path = EntityPath::Subscription { topic, name };
             (path, EntityKind::Subscription)
         }

@@ -50,6 +50,15 @@ impl Correspondence {
         }
     }
 
+    /// Where the request went, with path and query as the client wrote them.
+    pub(super) fn address(&self) -> String {
+        let address = format!("{}{}", self.root(), self.path);
+        match &*self.query {
+            "" => address,
+            query => format!("{address}?{query}"),
+        }
+    }
+
     pub(super) fn created(&self, settings: &Settings, info: &EntityInfo) -> Response {
         let view = self.view(settings, false);
         let body = entry::document(Content::Entity(info), &self.url(), view);

@@ -44,21 +44,17 @@ fn what_is_no_description_is_refused() {
 #[test]
 fn odd_addresses_are_refused_or_name_nothing() {
     let mut world = World::new();
-    for (uri, status) in [
-        ("/", 400),
-        ("//", 400),
-        ("/%00", 400),
-        ("/%FF%FE", 400),
-        ("/..", 400),
-        ("/a//b", 400),
-        ("/$", 400),
-        ("/$namespaceinfo/x", 400),
+    for uri in [
+        "/",
+        "//",
+        "///",
+        "/%00",
+        "/%FF%FE",
+        "/..",
+        "/$namespaceinfo/x",
     ] {
-        assert_eq!(world.put(uri, &queue("")).status, status, "{uri}");
+        assert_eq!(world.put(uri, &queue("")).status, 400, "{uri}");
     }
-    let long = format!("/{}", "x".repeat(261));
-    assert_eq!(world.put(&long, &queue("")).status, 400);
-    assert!(world.get(&long).is_missing());
     let mut odd = request("GET", "/q?api-version=%FF&$skip=%00", "");
     odd.headers_mut().remove("Host");
     assert_eq!(world.send(&odd).status, 400);

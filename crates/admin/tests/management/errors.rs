@@ -151,6 +151,14 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
             "The specified HTTP verb (GET) is not valid.",
         ),
         (
+            "PUT",
+            "/q/$DeadLetterQueue",
+            &queue(""),
+            400,
+            "",
+            "The specified HTTP verb (PUT) is not valid.",
+        ),
+        (
             "POST",
             "/q",
             "",
@@ -173,7 +181,7 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
             &queue(""),
             400,
             "40000",
-            "only letters, digits",
+            "'https://localhost:5300/a%20b' contains character(s) that is not allowed",
         ),
         (
             "PUT",

@@ -8,6 +8,7 @@ mod bad_input;
 mod dotnet;
 mod errors;
 mod lists;
+mod names;
 mod queues;
 mod rules;
 mod topics;

@@ -115,7 +115,7 @@ impl Directory {
         description: &RuleDescription,
         cx: &mut Context<'_>,
     ) -> Result<(), RuleError> {
-        let rule = description.compile()?;
+        let rule = description.compile_new()?;
         let topic = self.topic_of(subscription)?;
         if topic.rules.get(subscription, &rule.name).is_some() {
             return Err(RuleError::Exists(rule.name));

@@ -5,7 +5,7 @@ use broker::{
     EntityError, EntityInfo, EntityPath, FilterDescription, KeptProperties, KeptTexts, Listing,
     Order, Output, QueueSettings, RuleDescription, RuleError, Value,
 };
-use store::NamespaceId;
+use store::{EntryKey, Index, NamespaceId, SequenceNumber, Store, Write, WriteSet};
 
 use crate::script::START;
 use crate::world::{World, request};
@@ -403,6 +403,76 @@ fn rules_are_made_replaced_and_deleted_by_name() {
     assert_eq!(ask(&mut world, remove), Ok(Answer::Done));
     let gone = ask(&mut world, show("big"));
     assert_eq!(gone, Err(RuleError::NotFound("big".to_owned()).into()));
+}
+
+#[test]
+fn a_rule_is_made_under_a_name_that_is_allowed() {
+    let mut world = world_with_topic();
+    let with = |name: &str| Order::Create {
+        path: subscription("s"),
+        description: Box::default(),
+        rules: Some(vec![sql(name, "n > 1")]),
+    };
+    let make = |name: &str| Order::CreateRule {
+        subscription: "t/Subscriptions/s".to_owned(),
+        rule: Box::new(sql(name, "n > 1")),
+    };
+    let name_of = |name: &str| Err(broker::check_rule_name(name).unwrap_err());
+    let refused = |answer: Answered| match answer {
+        Err(EntityError::Rule(RuleError::Name(error))) => Err(error),
+        other => Ok(other),
+    };
+    let wrong = ["a b", "a~b", "$other", "a/b", "..", "", &"x".repeat(51)];
+    for name in wrong {
+        assert_eq!(
+            refused(ask(&mut world, with(name))),
+            name_of(name),
+            "{name}"
+        );
+    }
+    entity(ask(&mut world, create(subscription("s"))));
+    for name in wrong {
+        assert_eq!(
+            refused(ask(&mut world, make(name))),
+            name_of(name),
+            "{name}"
+        );
+    }
+    for name in ["-a_", ".b.", &"x".repeat(50)] {
+        rule(ask(&mut world, make(name)));
+    }
+}
+
+#[test]
+fn a_rule_that_the_store_has_keeps_its_name_whatever_it_is() {
+    let mut world = world_with_topic();
+    let made = entity(ask(&mut world, create(subscription("s"))));
+    let mut writes = WriteSet::default();
+    let stored = br#"{"name": "Big @ once", "filter": {"sql": "n > 5"}, "created": 1, "place": 7}"#;
+    writes.push(Write::PutEntry {
+        entity: made.queue.id,
+        index: Index::Rule,
+        key: EntryKey::new(&b"big @ once"[..], SequenceNumber(0)),
+        value: stored[..].into(),
+    });
+    world.disk.crash().submit(writes);
+    world.restart();
+    let path = || "t/Subscriptions/s".to_owned();
+    let show = Order::DescribeRule {
+        subscription: path(),
+        name: "big @ ONCE".to_owned(),
+    };
+    assert_eq!(rule(ask(&mut world, show)).name, "Big @ once");
+    let replace = Order::ReplaceRule {
+        subscription: path(),
+        rule: Box::new(sql("big @ once", "n > 6")),
+    };
+    assert_eq!(rule(ask(&mut world, replace)).name, "Big @ once");
+    let remove = Order::RemoveRule {
+        subscription: path(),
+        name: "big @ once".to_owned(),
+    };
+    assert_eq!(ask(&mut world, remove), Ok(Answer::Done));
 }
 
 #[test]

@@ -257,12 +257,48 @@ mod tests {
     fn names_are_checked() {
         assert_eq!(
             emulator(r#"{"Name": "a b"}"#).unwrap_err(),
-            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name: `a b` is not a name: only letters, digits, `.`, `-`, `_` and `/` may be in it",
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name: 'a b' contains character(s) that is not allowed by Service Bus. Entity segments can contain only letters, numbers, periods (.), hyphens (-), and underscores (_).",
         );
         assert_eq!(
             emulator("{\"Name\": \"a\"},\n{\"Name\": \"A\"}").unwrap_err(),
             "Config.json:4: UserConfig.Namespaces[0].Queues[1].Name: the queue `A` is there already, as UserConfig.Namespaces[0].Queues[0]",
         );
+    }
+
+    #[test]
+    fn names_that_the_emulator_refuses_are_taken_in_files_of_either_shape() {
+        let text = r#"{"Name": "~a/-b_", "Subscriptions": [{"Name": "_~.", "Rules": [
+            {"Name": "-r.", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "1=1"}}}]}]}"#;
+        let toml = "[[topics]]\nname = '~a/-b_'\n[[topics.subscriptions]]\nname = '_~.'\n\
+            [[topics.subscriptions.rules]]\nname = '-r.'\n";
+        for entities in [topics(text), check("t.toml", toml)] {
+            let topics = entities.unwrap().topics;
+            assert_eq!(topics[0].path, "~a/-b_");
+            let subscription = &topics[0].subscriptions[0];
+            assert_eq!(subscription.name, "_~.");
+            assert_eq!(subscription.rules.as_ref().unwrap()[0].name, "-r.");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_refused_is_an_error_at_its_place() {
+        let sentence = "contains character(s) that is not allowed";
+        for name in ["a//b", "a/../b", "$a", "a/"] {
+            let error = emulator(&format!(r#"{{"Name": "{name}"}}"#)).unwrap_err();
+            let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name";
+            let expected = format!("{place}: '{name}' {sentence}");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let subscription = r#"{"Name": "t", "Subscriptions": [{"Name": "a/b"}]}"#;
+        let error = topics(subscription).unwrap_err();
+        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]";
+        let expected = format!("Config.json:1: {place}.Name: 'a/b' {sentence}");
+        assert!(error.starts_with(&expected), "{error}");
+        let rule = r#"{"Name": "t", "Subscriptions": [{"Name": "s", "Rules": [
+            {"Name": "a~b", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "1=1"}}}]}]}"#;
+        let error = topics(rule).unwrap_err();
+        let expected = format!("Config.json:2: {place}.Rules[0].Name: 'a~b' {sentence}");
+        assert!(error.starts_with(&expected), "{error}");
     }
 
     #[test]

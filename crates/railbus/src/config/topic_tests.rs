@@ -185,7 +185,7 @@ fn an_error_names_line_and_path() {
     );
     check(
         "[[topics]]\nname = 't/'\n",
-        "t.toml:6: topics[1].name: `t/` is not a name",
+        "t.toml:6: topics[1].name: 't/' contains character(s) that is not allowed",
     );
 }
 

@@ -1,12 +1,11 @@
-//! Names of entities. (Entities contract 1.1)
+//! Names of entities, checked when they are read. (Entities contract 1.1)
+//!
+//! What a name may be is the broker's to say; here it becomes a type. An error quotes the name, since
+//! no request stands behind a file.
 
 use serde::Deserialize;
 use serde::de::Error as _;
 
-/// The longest path of a queue or topic.
-const LONGEST: usize = 260;
-/// The longest name of a subscription.
-const LONGEST_SUBSCRIPTION: usize = 50;
 /// The longest part of a host's name.
 const LONGEST_LABEL: usize = 63;
 
@@ -17,11 +16,8 @@ pub struct EntityPath(String);
 impl EntityPath {
     /// Checks `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let problem = problem(text);
-        match problem {
-            None => Ok(Self(text.to_owned())),
-            Some(problem) => Err(format!("`{text}` is not a name: {problem}")),
-        }
+        let checked = broker::check_path(text).map_err(|error| error.to_string());
+        checked.map(|()| Self(text.to_owned()))
     }
 
     /// The path, consumed.
@@ -37,16 +33,8 @@ pub struct SubscriptionName(String);
 impl SubscriptionName {
     /// Checks `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let refuse = |problem| Err(format!("`{text}` is not a name: {problem}"));
-        if text.len() > LONGEST_SUBSCRIPTION {
-            refuse("it must have 1 to 50 characters")
-        } else if text.contains('/') {
-            refuse("no `/` may be in it")
-        } else if let Some(problem) = problem(text) {
-            refuse(problem)
-        } else {
-            Ok(Self(text.to_owned()))
-        }
+        let checked = broker::check_subscription_name(text).map_err(|error| error.to_string());
+        checked.map(|()| Self(text.to_owned()))
     }
 
     /// The name, consumed.
@@ -80,35 +68,6 @@ impl<'de> Deserialize<'de> for NamespaceName {
     }
 }
 
-fn problem(text: &str) -> Option<&'static str> {
-    let edge = |text: Option<char>| text.is_some_and(|c| c.is_ascii_alphanumeric());
-    if text.is_empty() || text.len() > LONGEST {
-        Some("it must have 1 to 260 characters")
-    } else if !text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/'))
-    {
-        Some("only letters, digits, `.`, `-`, `_` and `/` may be in it")
-    } else if !edge(text.chars().next()) || !edge(text.chars().next_back()) {
-        Some("it must begin and end with a letter or digit")
-    } else if text.contains("//") {
-        Some("a segment between two `/` is empty")
-    } else if text
-        .split('/')
-        .any(|segment| segment.eq_ignore_ascii_case("subscriptions"))
-    {
-        Some("`subscriptions` stands for those of a topic")
-    } else if text
-        .split('/')
-        .skip(1)
-        .any(|segment| segment.eq_ignore_ascii_case("messages"))
-    {
-        Some("`messages` stands for those of an entity")
-    } else {
-        None
-    }
-}
-
 impl<'de> Deserialize<'de> for SubscriptionName {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -127,38 +86,57 @@ impl<'de> Deserialize<'de> for EntityPath {
 mod tests {
     use super::*;
 
+    /// Why a file is refused that has `name`.
+    fn refusal<T: for<'de> Deserialize<'de>>(name: &str) -> Option<String> {
+        let read = serde_json::from_value::<T>(name.into());
+        read.err().map(|error| error.to_string())
+    }
+
     #[test]
-    fn names_of_queues_are_accepted() {
-        for name in [
-            "orders",
-            "a",
-            "7",
-            "a/b/c",
-            "Orders_2.in-1",
-            &"x".repeat(260),
-        ] {
-            assert!(EntityPath::parse(name).is_ok(), "{name}");
+    fn names_are_what_the_broker_takes() {
+        for name in ["orders", "a/b/c", "~", "-a_", ".a./_b-", &"x".repeat(260)] {
+            assert_eq!(refusal::<EntityPath>(name), None, "{name}");
+        }
+        for name in ["all", "~all~", "-", &"x".repeat(50)] {
+            assert_eq!(refusal::<SubscriptionName>(name), None, "{name}");
         }
     }
 
     #[test]
-    fn names_that_service_bus_would_refuse_are_refused() {
+    fn a_name_that_is_refused_stands_in_the_error() {
         let names = [
-            "",
             "/a",
             "a/",
             "a//b",
-            "-a",
-            "a.",
+            "a/../b",
+            ".",
             "a b",
-            "a?b",
-            "a#",
+            "a!b",
             "$management",
-            "a/$DeadLetterQueue",
             "ä",
         ];
-        for name in names.into_iter().chain([&*"x".repeat(261)]) {
-            assert!(EntityPath::parse(name).is_err(), "{name}");
+        for name in names {
+            let expected = format!("'{name}' contains character(s) that is not allowed");
+            let refused = refusal::<EntityPath>(name).unwrap();
+            assert!(refused.starts_with(&expected), "{refused}");
         }
+        for name in ["a/b", "..", "$Default"] {
+            let expected = format!("'{name}' contains character(s) that is not allowed");
+            let refused = refusal::<SubscriptionName>(name).unwrap();
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_wrong_length_is_refused_with_the_right_one() {
+        let path = |length| refusal::<EntityPath>(&"x".repeat(length)).unwrap();
+        assert!(
+            path(261).contains("has 1 to 260 characters"),
+            "{}",
+            path(261)
+        );
+        assert!(path(0).contains("has 1 to 260 characters"), "{}", path(0));
+        let name = |length| refusal::<SubscriptionName>(&"x".repeat(length)).unwrap();
+        assert!(name(51).contains("has 1 to 50 characters"), "{}", name(51));
     }
 }

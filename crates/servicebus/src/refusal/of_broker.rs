@@ -102,6 +102,6 @@ pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
         RuleError::TooMany { .. } | RuleError::TooLarge { .. } => {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }
-        RuleError::Name | RuleError::Invalid { .. } => bad_argument(error.to_string()),
+        RuleError::Name(_) | RuleError::Invalid { .. } => bad_argument(error.to_string()),
     }
 }

@@ -235,6 +235,42 @@ fn a_bad_rule_is_refused_and_changes_nothing() {
     assert_eq!(refused(&response), (400, "amqp:not-allowed".to_owned()));
 }
 
+#[test]
+fn a_rule_has_a_name_that_is_allowed_and_is_quoted_otherwise() {
+    let mut world = world();
+    let pair = world.pair(&format!("{NODE}/$management"));
+    let all = || vec![("sql-filter", sql("1=1"))];
+    for name in ["-a-", "_b.", &"x".repeat(50)] {
+        assert_eq!(add(&mut world, &pair, name, all()).code(), 200, "{name}");
+    }
+    let argument = (400, "com.microsoft:argument-error".to_owned());
+    for name in [
+        "a b",
+        "a~b",
+        "a!b",
+        "a/b",
+        "$a",
+        ".",
+        "..",
+        "",
+        &"x".repeat(51),
+    ] {
+        let response = add(&mut world, &pair, name, all());
+        assert_eq!(refused(&response), argument, "{name}");
+    }
+    let response = add(&mut world, &pair, "a b", all());
+    let text = match response.field("statusDescription") {
+        Some(Value::String(text)) => text.to_string(),
+        other => panic!("a description is text, not {other:?}"),
+    };
+    assert!(
+        text.starts_with("'a b' contains character(s) that is not allowed"),
+        "{text}"
+    );
+    let listed = call(&mut world, &pair, "enumerate-rules", Vec::new());
+    assert_eq!(shown(&listed.entry("rules")).len(), 4);
+}
+
 /// What the broker was told of the messages that were sent to the topic, oldest first.
 fn told(world: &World) -> Vec<bool> {
     let sends = world.commands.iter().filter_map(|command| match command {
