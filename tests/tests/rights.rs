@@ -237,6 +237,7 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
                 "/orders/nothing",
                 "/others",
                 "/$namespaceinfo",
+                "/$nservicebus-verification-queue",
                 "/$Resources/queues",
                 "/orders/Subscriptions",
                 "/orders/Subscriptions/a/Rules/b",

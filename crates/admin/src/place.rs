@@ -12,8 +12,14 @@ pub(crate) enum Place {
     Namespace,
     Queues,
     Topics,
-    /// A queue or a topic.
+    /// A queue or a topic. Whether one may be called so is another question: clients ask for
+    /// `$nservicebus-verification-queue` to learn their rights, and are told that it is missing.
     Entity {
+        path: String,
+    },
+    /// A path of several segments of which one begins with `$`: nothing can be made there, and
+    /// there is nothing to be asked for.
+    Reserved {
         path: String,
     },
     Subscriptions {
@@ -46,25 +52,26 @@ impl Place {
         match *segments {
             [""] => return Self::Other,
             [name] if name.eq_ignore_ascii_case("$namespaceinfo") => return Self::Namespace,
-            [first, kind] if first.eq_ignore_ascii_case("$resources") => {
-                return if kind.eq_ignore_ascii_case("queues") {
-                    Self::Queues
-                } else if kind.eq_ignore_ascii_case("topics") {
-                    Self::Topics
-                } else {
-                    Self::Other
-                };
+            [first, kind] if is_resources(first) && kind.eq_ignore_ascii_case("queues") => {
+                return Self::Queues;
             }
+            [first, kind] if is_resources(first) && kind.eq_ignore_ascii_case("topics") => {
+                return Self::Topics;
+            }
+            [first, ..] if is_resources(first) => return Self::Other,
             _ => {}
         }
         if let Some(place) = below_topic(&segments) {
             return place;
         }
-        if segments.iter().any(|segment| segment.starts_with('$')) {
-            return Self::Other;
-        }
         let path = path.to_owned();
-        Self::Entity { path }
+        match *segments {
+            [_, .., last] if last.eq_ignore_ascii_case("$deadletterqueue") => Self::Other,
+            [_, _, ..] if segments.iter().any(|segment| segment.starts_with('$')) => {
+                Self::Reserved { path }
+            }
+            _ => Self::Entity { path },
+        }
     }
 
     /// The path under which the broker knows an entity, if it is one.
@@ -75,6 +82,10 @@ impl Place {
             _ => None,
         }
     }
+}
+
+fn is_resources(segment: &str) -> bool {
+    segment.eq_ignore_ascii_case("$resources")
 }
 
 /// The path under which the broker knows a subscription.
@@ -129,6 +140,7 @@ mod tests {
             Place::Queues => "queues".to_owned(),
             Place::Topics => "topics".to_owned(),
             Place::Entity { path } => format!("entity {path}"),
+            Place::Reserved { path } => format!("reserved {path}"),
             Place::Subscriptions { topic } => format!("subscriptions of {topic}"),
             Place::Subscription { topic, name } => format!("{name} of {topic}"),
             Place::Rules {
@@ -154,6 +166,7 @@ mod tests {
         check("/$Resources/Queues", "queues");
         check("/$resources/topics/", "topics");
         check("/$Resources/others", "other");
+        check("/$Resources", "other");
         check("/Orders", "entity Orders");
         check("/a/b%2Fc", "entity a/b/c");
         check("/t/Subscriptions", "subscriptions of t");
@@ -174,6 +187,25 @@ mod tests {
         check("/q/$DeadLetterQueue", "other");
         check("/t/Subscriptions/s/$DeadLetterQueue", "other");
         check("/t/Subscriptions/s/Rules/r/more", "other");
+    }
+
+    #[test]
+    fn one_segment_that_begins_with_a_dollar_is_an_entity_that_can_not_be_there() {
+        check(
+            "/$nservicebus-verification-queue",
+            "entity $nservicebus-verification-queue",
+        );
+        check("/%24x/", "entity $x");
+        check("/$", "entity $");
+        check("/$DeadLetterQueue", "entity $DeadLetterQueue");
+        check("/t/Subscriptions/$s", "$s of t");
+        check(
+            "/t/Subscriptions/s/Rules/$DeadLetterQueue",
+            "rule $DeadLetterQueue of s of t",
+        );
+        check("/a/$b", "reserved a/$b");
+        check("/$a/b", "reserved $a/b");
+        check("/$namespaceinfo/x", "reserved $namespaceinfo/x");
     }
 
     #[test]

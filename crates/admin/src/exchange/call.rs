@@ -240,7 +240,7 @@ impl Call {
 /// Whether what a path names may be called so.
 fn check_name(place: &Place) -> Result<(), NameError> {
     match place {
-        Place::Entity { path } => broker::check_path(path),
+        Place::Entity { path } | Place::Reserved { path } => broker::check_path(path),
         Place::Subscription { name, .. } => broker::check_subscription_name(name),
         Place::Rule { name, .. } => broker::check_rule_name(name),
         Place::Namespace

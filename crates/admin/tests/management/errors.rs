@@ -159,6 +159,14 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
             "The specified HTTP verb (PUT) is not valid.",
         ),
         (
+            "DELETE",
+            "/$nothing",
+            "",
+            404,
+            "",
+            "No service is hosted at the specified address",
+        ),
+        (
             "POST",
             "/q",
             "",
@@ -283,7 +291,14 @@ fn what_is_immutable_is_refused_by_its_name_and_nothing_changes() {
 fn what_is_missing_is_an_empty_list_of_services() {
     let mut world = World::new();
     world.make("/t", "TopicDescription", "");
-    for uri in ["/x", "/x/Subscriptions", "/t/Subscriptions/x/Rules"] {
+    for uri in [
+        "/x",
+        "/x/Subscriptions",
+        "/t/Subscriptions/x/Rules",
+        "/$nservicebus-verification-queue",
+        "/%24x?api-version=2021-05",
+        "/$",
+    ] {
         assert!(world.get(uri).is_missing(), "{uri}");
     }
     // There one SDK can not read it.

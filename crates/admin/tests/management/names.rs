@@ -102,7 +102,11 @@ fn other_characters_are_refused_with_the_address_as_it_was_asked_for() {
         "/%C3%A4",
         "/a%5Cb",
         "/a%00",
+        "/$a",
+        "/%24a",
         "/a$",
+        "/a/$b",
+        "/$a/b",
         "/t/Subscriptions/a!b",
         "/t/Subscriptions/$a",
         "/t/Subscriptions/s/Rules/a!b",
@@ -139,7 +143,9 @@ fn a_place_that_nothing_can_be_called_by_is_missing() {
     let mut world = world();
     world.make("/b", "QueueDescription", "");
     world.make("/a", "QueueDescription", "");
-    for uri in ["//a", "/a//", "/a//b", "/a/../b", "/b/..", "/./a", "/a%20b"] {
+    for uri in [
+        "//a", "/a//", "/a//b", "/a/../b", "/b/..", "/./a", "/$a", "/a%20b",
+    ] {
         assert!(world.get(uri).is_missing(), "{uri}");
         assert_eq!(world.delete(uri).status, 404, "{uri}");
     }
