@@ -290,6 +290,38 @@ def test_names_have_slashes_dots_and_their_own_case(admin):
     admin.delete_queue(name)
 
 
+def test_names_have_tildes_and_begin_and_end_with_marks(admin, client):
+    for mark in "~-_.":
+        topic = f"{mark}{fresh('marks')}{mark}"
+        subscription = f"{mark}s{mark}"
+        admin.create_topic(topic)
+        admin.create_subscription(topic, subscription)
+        assert topic in [one.name for one in admin.list_topics()]
+        assert [one.name for one in admin.list_subscriptions(topic)] == [subscription]
+        with client.get_topic_sender(topic) as sender:
+            sender.send_messages(ServiceBusMessage(mark))
+        with client.get_subscription_receiver(topic, subscription) as receiver:
+            (received,) = receiver.receive_messages(max_message_count=1, max_wait_time=30)
+            assert b"".join(received.body) == mark.encode()
+            receiver.complete_message(received)
+        admin.delete_topic(topic)
+
+
+def test_a_name_that_can_not_be_is_refused_and_makes_nothing(admin):
+    for name in ("a b", "a!b", "a//b", "a/../b", "$a", "a" * 261):
+        with pytest.raises(HttpResponseError) as refused:
+            admin.create_queue(name)
+        assert refused.value.status_code == 400, name
+        with pytest.raises(ResourceNotFoundError):
+            admin.get_queue(name)
+
+
+def test_an_unknown_name_that_begins_with_a_dollar_is_not_found(admin):
+    for ask in (admin.get_queue, admin.get_topic, admin.delete_queue):
+        with pytest.raises(ResourceNotFoundError):
+            ask("$nservicebus-verification-queue")
+
+
 def test_of_many_who_create_the_same_one_succeeds(admin):
     name = fresh("race")
 

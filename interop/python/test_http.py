@@ -135,3 +135,21 @@ def test_what_the_sdk_sends_is_received_by_http(queue):
     assert ask("DELETE", headers["Location"])[0] == 200
     assert ask("DELETE", headers["Location"])[0] == 404
     assert ask("DELETE", f"{queue}/messages/head?timeout=0")[0] == 204
+
+
+def test_an_unknown_name_that_begins_with_a_dollar_is_missing_to_whoever_may_manage(admin, queue):
+    unknown = "$nservicebus-verification-queue"
+    status, _, body = ask("GET", unknown)
+    assert (status, b"Publicly Listed Services" in body) == (200, True)
+    properties = admin.get_queue(queue)
+    properties.authorization_rules = [key_of("app", [AccessRights.LISTEN], "the-first-key", "the-second-key")]
+    admin.update_queue(properties)
+    assert ask("GET", unknown, rule=("app", "the-first-key"))[0] == 401
+    assert ask("GET", unknown, rule=("RootManageSharedAccessKey", "WRONG_KEY_VALUE"))[0] == 401
+
+
+def test_a_name_that_is_refused_is_quoted_as_it_was_asked_for():
+    for path in ("a//b", "a/../b", "a%20b", "$a?api-version=2021-05"):
+        status, _, body = ask("PUT", path)
+        sentence = f"'https://{HOST}:{PORT}/{path}' contains character(s) that is not allowed by Service Bus."
+        assert (status, sentence in body.decode()) == (400, True), body
