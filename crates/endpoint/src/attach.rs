@@ -92,7 +92,9 @@ impl Connection {
             if excess > MAX_REFUSED {
                 return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
             }
-            self.refuse_link(key, Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text));
+            let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
+            self.find_of_link(key, false, &error);
+            self.refuse_link(key, error);
             return Ok(());
         }
         self.events.push_back(Event::AttachRequested {

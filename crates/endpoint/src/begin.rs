@@ -9,6 +9,7 @@ use amqp::{Begin, End, Error, Performative};
 use crate::connection::Connection;
 use crate::event::Event;
 use crate::fault::Fault;
+use crate::finding::Ended;
 use crate::handshake::Phase;
 use crate::id::SessionId;
 use crate::link::Farewell;
@@ -178,6 +179,10 @@ impl Connection {
 
     /// Ends a session for an error that we found; the owner hears at once.
     pub(crate) fn fail_session(&mut self, key: u32, error: Error) {
+        let is_alive = |session: &Session| session.stage != Stage::Ending;
+        if self.sessions.get(key).is_some_and(is_alive) {
+            self.find(Ended::Session, &error);
+        }
         self.end_session(key, Some(error.clone()));
         if let Some(session) = self.sessions.get_mut(key)
             && !session.reported

@@ -7,6 +7,7 @@ use amqp::{Close, Error, Performative};
 
 use crate::connection::Connection;
 use crate::event::Event;
+use crate::finding::Ended;
 use crate::handshake::Phase;
 
 impl Connection {
@@ -20,6 +21,7 @@ impl Connection {
             return;
         }
         if self.phase != Phase::Closing {
+            self.find(Ended::Connection, &error);
             self.send_close(Some(error.clone()));
         }
         self.conclude(Some(error));

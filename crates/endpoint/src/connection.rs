@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
 use crate::event::Event;
+use crate::finding::Finding;
 use crate::handles::Handles;
 use crate::handshake::Phase;
 use crate::id::{LinkId, Mono, SessionId};
@@ -62,6 +63,8 @@ pub struct Connection {
     pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
     pub(crate) events: VecDeque<Event>,
+    /// Errors that no owner gave and none has taken yet.
+    pub(crate) findings: Vec<Finding>,
     /// Input that waits for the owner: for its SASL decision, or for it to take events.
     pub(crate) stalled_input: BytesMut,
     pub(crate) peer_channel_max: u16,
@@ -90,6 +93,7 @@ impl Connection {
             timers: Timers::new(now, config.handshake_time_out),
             outbox: Outbox::new(),
             events: VecDeque::new(),
+            findings: Vec::new(),
             stalled_input: BytesMut::new(),
             peer_channel_max: u16::MAX,
             sessions: Slab::new(),
@@ -192,6 +196,11 @@ impl Connection {
     /// How often this end has told each condition since the last call, by what it ended.
     pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
         self.outbox.told.take()
+    }
+
+    /// The errors that this end found by itself since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
     }
 
     /// Whether the socket may be closed once the output is written.

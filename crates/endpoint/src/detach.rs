@@ -100,6 +100,12 @@ impl Connection {
             closed: farewell.closed,
             error: farewell.error.clone(),
         };
+        if let (Some(link), Some(error)) = (self.links.get(key), &copy.error)
+            && link.stage != Stage::Detaching
+        {
+            let attached = link.stage == Stage::Attached;
+            self.find_of_link(key, attached, error);
+        }
         self.detach_link(key, farewell);
         self.report_detached(key, copy);
     }

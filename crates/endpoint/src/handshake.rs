@@ -13,6 +13,7 @@ use crate::config::Side;
 use crate::connection::Connection;
 use crate::event::Event;
 use crate::fault::Fault;
+use crate::finding::Ended;
 
 /// The largest frame accepted before open is done.
 const MAX_FRAME_SIZE_BEFORE_OPEN: u32 = 65_536;
@@ -231,6 +232,12 @@ impl Connection {
 
     /// Ends the connection where no close can be sent: silently, or after what is written.
     pub(crate) fn abandon(&mut self, error: Error) {
+        self.find(Ended::Connection, &error);
+        self.give_in(error);
+    }
+
+    /// The same for an error that the owner knows.
+    pub(crate) fn give_in(&mut self, error: Error) {
         self.conclude(Some(error));
         self.drain();
     }

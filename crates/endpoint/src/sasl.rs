@@ -4,6 +4,8 @@
 //! One init, one outcome: no mechanism here has challenges. What a peer sends ahead of the
 //! decision waits, within a bound.
 
+use std::borrow::Cow;
+
 use amqp::error::condition;
 use amqp::sasl::{Code, SaslFrame};
 use amqp::{Error, Symbol};
@@ -11,6 +13,7 @@ use bytes::Bytes;
 
 use crate::connection::Connection;
 use crate::event::Event;
+use crate::finding::Ended;
 use crate::handshake::Phase;
 
 /// What a peer may send ahead of the decision on its SASL init.
@@ -21,7 +24,12 @@ impl Connection {
         match (self.phase, SaslFrame::decode(body)) {
             (Phase::SaslInit, Ok(init @ SaslFrame::Init { .. })) => self.take_init(init),
             // No mechanism here has challenges, so there is nothing to respond to.
-            (Phase::SaslInit, _) => self.decide_sasl(Code::Sys),
+            (Phase::SaslInit, _) => {
+                self.refuse_sasl(
+                    Code::Sys,
+                    "a SASL frame other than an init is not expected now",
+                );
+            }
             (Phase::SaslMechanisms, Ok(SaslFrame::Mechanisms(offered))) => self.choose(&offered),
             (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => self.take_outcome(code),
             _ => self.abandon(Error::new(
@@ -42,7 +50,8 @@ impl Connection {
             return;
         };
         if !self.config.sasl_mechanisms.contains(&mechanism) {
-            self.decide_sasl(Code::Auth);
+            let text = format!("the SASL mechanism '{mechanism}' is not offered");
+            self.refuse_sasl(Code::Auth, text);
             return;
         }
         self.phase = Phase::SaslDecision;
@@ -62,8 +71,15 @@ impl Connection {
         if code == Code::Ok {
             self.phase = Phase::AmqpHeader;
         } else {
-            self.abandon(unauthorized());
+            self.give_in(unauthorized());
         }
+    }
+
+    /// Server: writes an outcome that the owner was not asked for. SASL has no words for the reason.
+    fn refuse_sasl(&mut self, code: Code, text: impl Into<Cow<'static, str>>) {
+        let error = Error::new(condition::UNAUTHORIZED_ACCESS, text);
+        self.find(Ended::Connection, &error);
+        self.decide_sasl(code);
     }
 
     /// Client: answers the server's offer with our choice.

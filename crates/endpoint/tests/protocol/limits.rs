@@ -7,7 +7,7 @@ use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::performative::Role;
 use amqp::{DeliveryState, Detach, Disposition, End, Error, Flow, Performative, Transfer, Value};
 use bytes::{Bytes, BytesMut};
-use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Scope, Side};
+use endpoint::{Config, Connection, Ended, Event, Finding, LinkId, Mono, Outgoing, Scope, Side};
 
 use super::support::pair::attach;
 use super::support::print;
@@ -301,4 +301,106 @@ fn errors_that_are_told_are_counted_once_by_what_they_end() {
     ];
     assert_eq!(server.connection.take_told(), BTreeMap::from(expected));
     assert_eq!(server.connection.take_told(), BTreeMap::new());
+}
+
+/// What was found since the last call: what it ended, and the condition.
+fn findings(connection: &mut Connection) -> Vec<(Ended, String)> {
+    let findings = connection.take_findings().into_iter();
+    findings
+        .map(|Finding { ended, error }| (ended, error.condition.as_str().to_owned()))
+        .collect()
+}
+
+fn of_link(link: LinkId, name: &str, attached: bool) -> Ended {
+    Ended::Link {
+        link,
+        name: name.to_owned(),
+        attached,
+    }
+}
+
+#[test]
+fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
+    let mut server = Server::new(Config {
+        max_links_per_session: 2,
+        ..config()
+    });
+    for (handle, name) in [(0, "one"), (1, "two"), (2, "three"), (3, "two")] {
+        let mut attach = attach(name, Role::Sender);
+        attach.handle = handle;
+        server.put(&Performative::Attach(Box::new(attach)));
+        server.run();
+    }
+    let limit = || condition::RESOURCE_LIMIT_EXCEEDED.as_str().to_owned();
+    let found = findings(&mut server.connection);
+    let [(three, why), (stolen, _), (again, _)] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert!(matches!(three, Ended::Link { name, attached: false, .. } if name == "three"));
+    assert_eq!(*why, limit());
+    assert_eq!(*stolen, of_link(server.links[1], "two", true));
+    assert!(matches!(again, Ended::Link { name, attached: false, .. } if name == "two"));
+    // The owner knows of this one.
+    let error = Error::new(condition::NOT_FOUND, "it is gone");
+    server
+        .connection
+        .detach(server.links[0], true, Some(error.clone()));
+    assert_eq!(findings(&mut server.connection), []);
+    server.put(&Performative::Detach(Detach {
+        handle: 7,
+        closed: true,
+        error: None,
+    }));
+    server.run();
+    let session = "amqp:session:unattached-handle".to_owned();
+    let expected = [(Ended::Session, session)];
+    assert_eq!(findings(&mut server.connection), expected);
+    // A peer's own errors are no findings.
+    server.put(&Performative::End(End { error: Some(error) }));
+    server.put(&Performative::End(End { error: None }));
+    server.run();
+    let connection = (Ended::Connection, "amqp:illegal-state".to_owned());
+    assert_eq!(findings(&mut server.connection), [connection]);
+}
+
+#[test]
+fn findings_that_nobody_takes_are_bounded_and_so_are_their_names() {
+    let mut server = Server::new(Config {
+        max_links_per_session: 0,
+        ..config()
+    });
+    attach_without_end(&mut server, 5_000);
+    let findings = server.connection.take_findings();
+    assert_eq!(findings.len(), 256);
+    let is_short = |finding: &Finding| match &finding.ended {
+        Ended::Link { name, .. } => name.len() == 256,
+        _ => false,
+    };
+    assert!(findings.iter().all(is_short));
+}
+
+#[test]
+fn a_sasl_exchange_that_the_owner_did_not_end_is_found() {
+    let check = |init: &amqp::sasl::SaslFrame, expected: &str| {
+        let mut server = Connection::new(Side::Server, config(), Mono(0));
+        let mut input = BytesMut::from(&ProtocolHeader::Sasl.bytes()[..]);
+        let start = frame::begin(&mut input, FrameType::Sasl, 0);
+        init.encode(&mut input);
+        frame::finish(&mut input, start);
+        server.handle_input(Mono(0), &mut input);
+        let findings = server.take_findings();
+        let [Finding { ended, error }] = &findings[..] else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(*ended, Ended::Connection);
+        assert_eq!(error.description.as_deref(), Some(expected));
+    };
+    let init = amqp::sasl::SaslFrame::Init {
+        mechanism: amqp::Symbol::new("EXTERNAL"),
+        initial_response: None,
+        hostname: None,
+    };
+    check(&init, "the SASL mechanism 'EXTERNAL' is not offered");
+    let text = "a SASL frame other than an init is not expected now";
+    check(&amqp::sasl::SaslFrame::Response(Bytes::new()), text);
 }
