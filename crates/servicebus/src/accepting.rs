@@ -16,6 +16,7 @@ use crate::link::{Kind, Standing};
 use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::refusal;
+use crate::refused::{Origin, Subject};
 
 const FILTER: &str = "com.microsoft:session-filter";
 const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
@@ -154,6 +155,15 @@ impl Client {
         let Some(accepting) = self.accepting.remove(&link) else {
             return;
         };
+        let need = Operation::Receive.need();
+        let path = accepting.path.to_lowercase();
+        if !self.lasting_rights(&path).meet(need) {
+            let error = refusal::unauthorized(need, &self.resource(&accepting.path));
+            self.command(Command::Detach {
+                receiver: self.receiver_id(link),
+            });
+            return self.refuse_waiting(&accepting, error);
+        }
         let Accepting {
             wanted,
             mut reply,
@@ -162,19 +172,6 @@ impl Client {
             path,
             mut receiver,
         } = *accepting;
-        if !self
-            .lasting_rights(&path.to_lowercase())
-            .meet(Operation::Receive.need())
-        {
-            let resource = self.resource(&path);
-            self.command(Command::Detach {
-                receiver: self.receiver_id(link),
-            });
-            return self.refuse_waiting(
-                link,
-                refusal::unauthorized(Operation::Receive.need(), &resource),
-            );
-        }
         if let Some(source) = reply.source.as_deref_mut() {
             source.filter = Some(wish.granted(session_id));
         }
@@ -182,14 +179,7 @@ impl Client {
         announce_lock(reply.properties.get_or_insert_default(), until);
         receiver.lent = Some(session_id.clone());
         let kind = Kind::Receiver(receiver);
-        self.accept(
-            wanted,
-            reply,
-            Operation::Receive.need(),
-            &path,
-            Some(standing),
-            kind,
-        );
+        self.accept(wanted, reply, need, &path, Some(standing), kind);
     }
 
     /// There is no session for a link.
@@ -197,7 +187,7 @@ impl Client {
         let link = LinkId(receiver.link);
         if let Some(accepting) = self.accepting.remove(&link) {
             let error = refusal::session(error, &accepting.wish.value);
-            self.refuse_waiting(link, error);
+            self.refuse_waiting(&accepting, error);
         }
     }
 
@@ -211,17 +201,24 @@ impl Client {
     }
 
     /// A link that waits is gone: the broker is not to lend it anything.
-    pub(crate) fn stop_waiting(&mut self, link: LinkId) {
-        if self.accepting.remove(&link).is_some() {
-            self.command(Command::Detach {
-                receiver: self.receiver_id(link),
-            });
-            self.note_linkless();
-        }
+    pub(crate) fn stop_waiting(&mut self, link: LinkId) -> Option<Box<Accepting>> {
+        let accepting = self.accepting.remove(&link)?;
+        self.command(Command::Detach {
+            receiver: self.receiver_id(link),
+        });
+        self.note_linkless();
+        Some(accepting)
     }
 
-    pub(crate) fn refuse_waiting(&mut self, link: LinkId, error: Error) {
-        self.connection.refuse(link, error);
+    /// Refuses a link that does not wait any more.
+    pub(crate) fn refuse_waiting(&mut self, accepting: &Accepting, error: Error) {
+        let origin = Origin {
+            link: Some(accepting.name()),
+            entity: Some(&accepting.path),
+            ..Origin::default()
+        };
+        self.refusals.note(Subject::Attach, origin, &error);
+        self.connection.refuse(accepting.wanted.link, error);
         self.note_linkless();
     }
 

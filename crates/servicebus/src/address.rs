@@ -74,16 +74,19 @@ impl Node {
         }
     }
 
-    /// One name for all ways to write the node.
-    pub(crate) fn key(&self) -> String {
+    /// The node as it was named, less what is not part of its path.
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Cbs => CBS.to_owned(),
             Self::Management(None) => MANAGEMENT.to_owned(),
-            Self::Management(Some(place)) => {
-                format!("{}/{MANAGEMENT}", place.path().to_lowercase())
-            }
-            Self::Entity(place) => place.path().to_lowercase(),
+            Self::Management(Some(place)) => format!("{}/{MANAGEMENT}", place.path()),
+            Self::Entity(place) => place.path(),
         }
+    }
+
+    /// One name for all ways to write the node.
+    pub(crate) fn key(&self) -> String {
+        self.name().to_lowercase()
     }
 }
 

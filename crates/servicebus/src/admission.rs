@@ -57,8 +57,9 @@ impl Client {
             Some((*link, error))
         });
         for (link, error) in waiting.collect::<Vec<_>>() {
-            self.stop_waiting(link);
-            self.refuse_waiting(link, error);
+            if let Some(accepting) = self.stop_waiting(link) {
+                self.refuse_waiting(&accepting, error);
+            }
         }
     }
 
@@ -70,7 +71,7 @@ impl Client {
             self.detach(link, error);
         } else if let Some(accepting) = self.accepting.remove(&link) {
             let error = refusal::eviction(reason, &self.resource(&accepting.path));
-            self.refuse_waiting(link, error);
+            self.refuse_waiting(&accepting, error);
         }
     }
 

@@ -24,6 +24,7 @@ use crate::link::{Intake, Kind, Link, Standing};
 use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::refusal;
+use crate::refused::{Origin, Subject};
 use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
 use crate::rights::Need;
 use crate::sender::Sender;
@@ -50,7 +51,9 @@ impl Client {
         if coordinator::is_wanted(&attach) {
             return self.join_coordinator(link, session, &attach);
         }
-        let result = wanted_node(&attach).and_then(|node| {
+        let (name, node) = (attach.name.clone(), wanted_node(&attach));
+        let entity = node.as_ref().ok().map(Node::name);
+        let result = node.and_then(|node| {
             self.join(Wanted {
                 link,
                 session,
@@ -59,6 +62,12 @@ impl Client {
             })
         });
         if let Err(error) = result {
+            let origin = Origin {
+                link: Some(&name),
+                entity: entity.as_deref(),
+                ..Origin::default()
+            };
+            self.refusals.note(Subject::Attach, origin, &error);
             self.connection.refuse(link, error);
         }
     }

@@ -4,11 +4,13 @@
 //! of entities without a key. A weaker token in place of a stronger one is felt at once by the
 //! links that lived by it.
 
-use amqp::{decode, encode};
+use amqp::error::condition;
+use amqp::{Error, decode, encode};
 
 use crate::address::{self, Node, Place};
 use crate::client::Client;
 use crate::refusal;
+use crate::refused::{Origin, Subject};
 use crate::request_response::{Request, text};
 use crate::response::{self, Dialect, Status};
 use crate::token::{self, Refused};
@@ -23,7 +25,11 @@ impl Client {
     pub(crate) fn handle_cbs(&mut self, request: &Request) {
         let status = match request.text("operation") {
             Some("put-token") => self.put_token(request),
-            _ => Status::new(501, "The only operation is put-token.".to_owned()),
+            _ => {
+                let status = Status::new(501, "The only operation is put-token.".to_owned());
+                self.note_status(Subject::Request, request, &status);
+                status
+            }
         };
         if self.failures >= MAX_FAILURES {
             return self.close(refusal::too_many_failures(MAX_FAILURES));
@@ -40,8 +46,29 @@ impl Client {
                 // Exactly 202: one client library takes nothing else (rule 9).
                 Status::new(202, "Accepted".to_owned())
             }
-            Err(status) => status,
+            Err(status) => {
+                self.note_status(Subject::Token, request, &status);
+                status
+            }
         }
+    }
+
+    /// Notes a refusal, with the condition that its answer leaves out.
+    fn note_status(&mut self, subject: Subject, request: &Request, status: &Status) {
+        let condition = match status.code {
+            401 => condition::UNAUTHORIZED_ACCESS,
+            403 => condition::RESOURCE_LIMIT_EXCEEDED,
+            404 => condition::NOT_FOUND,
+            501 => condition::NOT_IMPLEMENTED,
+            _ => condition::ARGUMENT_ERROR,
+        };
+        let audience = request.text("name").map(address::scope);
+        let origin = Origin {
+            entity: audience.as_deref(),
+            ..Origin::default()
+        };
+        let error = Error::new(condition, status.description.clone());
+        self.note_request(subject, request.request_link, origin, &error);
     }
 
     fn accept_token(&mut self, request: &Request) -> Result<(), Status> {

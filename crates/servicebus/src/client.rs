@@ -24,6 +24,7 @@ use crate::oversize::Oversize;
 use crate::pending::{Pending, Question};
 use crate::receiver::{Departed, Disposed};
 use crate::refusal;
+use crate::refused::{Origin, Refusals, Subject};
 use crate::sender::Arrival;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
@@ -70,6 +71,8 @@ pub struct Client {
     /// When the client has to have shown a right, while it has not.
     pub(crate) known_by: Option<Mono>,
     pub(crate) refused_credentials: u64,
+    /// Refusals that the owner has not taken.
+    pub(crate) refusals: Refusals,
 }
 
 impl Client {
@@ -107,6 +110,7 @@ impl Client {
             ended: false,
             known_by: None,
             refused_credentials: 0,
+            refusals: Refusals::default(),
         };
         client.begin_as_stranger();
         client
@@ -193,8 +197,10 @@ impl Client {
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
             let allowed = self.settings.idle_connection.unwrap_or_default();
             self.linkless_since = None;
-            self.connection
-                .close(Some(refusal::idle_connection(allowed)));
+            let error = refusal::idle_connection(allowed);
+            let origin = Origin::default();
+            self.refusals.note(Subject::Connection, origin, &error);
+            self.connection.close(Some(error));
         }
         self.handle_events();
     }
@@ -202,7 +208,7 @@ impl Client {
     /// The server stops: closes the connection with `amqp:connection:forced`.
     pub fn shut_down(&mut self, now: Moment) {
         self.now = now;
-        self.close(refusal::shut_down());
+        self.leave(refusal::shut_down());
         self.handle_events();
     }
 
@@ -387,7 +393,10 @@ impl Client {
                 };
                 self.handle_oversize(&oversize);
             }
-            Event::Detached { link, .. } => self.forget(link),
+            Event::Detached { link, .. } => {
+                self.note_findings();
+                self.forget(link);
+            }
             Event::SaslInit {
                 mechanism,
                 initial_response,

@@ -12,6 +12,7 @@ use crate::link::{Kind, Link};
 use crate::links::Links;
 use crate::operation::Operation;
 use crate::refusal;
+use crate::refused::{Origin, Subject, path_of};
 use crate::rights::{Need, Rights};
 
 impl Client {
@@ -37,8 +38,9 @@ impl Client {
             })
         });
         for (link, error) in lost.collect::<Vec<_>>() {
-            self.stop_waiting(link);
-            self.refuse_waiting(link, error);
+            if let Some(accepting) = self.stop_waiting(link) {
+                self.refuse_waiting(&accepting, error);
+            }
         }
     }
 
@@ -54,6 +56,14 @@ impl Client {
     }
 
     pub(crate) fn detach(&mut self, link: LinkId, error: Error) {
+        if let Some(link) = self.links.get(link) {
+            let origin = Origin {
+                link: Some(&link.name),
+                entity: path_of(&link.resource),
+                ..Origin::default()
+            };
+            self.refusals.note(Subject::Link, origin, &error);
+        }
         self.forget(link);
         self.connection.detach(link, true, Some(error));
     }
@@ -61,7 +71,8 @@ impl Client {
     /// A link is gone, or as good as gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         let Some(gone) = self.links.remove(link) else {
-            return self.stop_waiting(link);
+            self.stop_waiting(link);
+            return;
         };
         match &gone.kind {
             Kind::Receiver(receiver) => self.depart(link, receiver),
@@ -86,8 +97,15 @@ impl Client {
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
-    /// Closes the connection. Nothing is sent on its links any more, so they are gone at once.
+    /// Closes the connection for what its client did or left undone.
     pub(crate) fn close(&mut self, error: Error) {
+        let origin = Origin::default();
+        self.refusals.note(Subject::Connection, origin, &error);
+        self.leave(error);
+    }
+
+    /// Closes the connection. Nothing is sent on its links any more, so they are gone at once.
+    pub(crate) fn leave(&mut self, error: Error) {
         for link in self.links.ids() {
             self.forget(link);
         }

@@ -78,6 +78,8 @@ pub(crate) struct Asked {
     pub(crate) correlation: Option<Value>,
     /// The node as error texts name it.
     pub(crate) resource: String,
+    /// The operation, if there is such an operation.
+    pub(crate) operation: Option<&'static str>,
     /// How many things the operation was asked for, where the answer needs it.
     pub(crate) count: usize,
     /// Whether the messages of the answer are wanted without their bodies.

@@ -13,6 +13,7 @@ use crate::link::{Asked, Standing};
 use crate::operation::Operation;
 use crate::pending::Question;
 use crate::refusal;
+use crate::refused::{Origin, Subject, path_of};
 use crate::request_response::Request;
 use crate::response::{self, Dialect, Status};
 use crate::transactions;
@@ -53,8 +54,10 @@ impl Client {
     /// Has the broker do what a request asks for, or refuses it.
     pub(crate) fn handle_management(&mut self, request: Request) {
         let link = self.links.get(request.request_link);
+        let name = request.text("operation").unwrap_or_default();
+        let operation = Operation::of_request(name);
         let resource = link.map(|link| link.resource.clone()).unwrap_or_default();
-        let result = self.prepare(&request);
+        let result = self.prepare(operation, &request);
         let answer = result.as_ref().map_or(0, |operation| operation.answer);
         let cost = request.size + OVERHEAD + answer;
         let transaction = request.transaction;
@@ -63,6 +66,7 @@ impl Client {
             response_link: request.response_link,
             correlation: request.correlation,
             resource,
+            operation: operation.and_then(Operation::name),
             count: result.as_ref().map_or(0, |operation| operation.count),
             without_bodies: matches!(&result, Ok(operation) if operation.without_bodies),
         };
@@ -79,16 +83,17 @@ impl Client {
         }
     }
 
-    fn prepare(&mut self, request: &Request) -> Result<Prepared, Error> {
+    fn prepare(
+        &mut self,
+        operation: Option<Operation>,
+        request: &Request,
+    ) -> Result<Prepared, Error> {
         let link = self.links.get(request.request_link);
         let link = link.ok_or_else(|| refusal::entity_missing(""))?;
-        let name = request.text("operation").unwrap_or_default();
-        let operation = Operation::of_request(name);
-        let operation = operation.ok_or_else(|| refusal::unknown_operation(name))?;
+        let unknown = || refusal::unknown_operation(request.text("operation").unwrap_or_default());
+        let operation = operation.ok_or_else(unknown)?;
         let need = operation.need();
-        let Some(standing) = &link.entity else {
-            return Err(refusal::unknown_operation(name));
-        };
+        let standing = link.entity.as_ref().ok_or_else(unknown)?;
         // Some are a receiver's, some a sender's. (Entities contract 2.6)
         // The link outlives its token for a while, and so does what it is for.
         if !self.lasting_rights(&link.path).meet(need) {
@@ -108,7 +113,7 @@ impl Client {
         if operation == Operation::Schedule {
             return schedule::read(&standing.clone(), &body, &mut self.ids);
         }
-        let prepared = reader(operation).ok_or_else(|| refusal::unknown_operation(name))?;
+        let prepared = reader(operation).ok_or_else(unknown)?;
         let prepared = prepared(standing, &body)?;
         if operation == Operation::DeleteBatch {
             batch_delete::check_count(prepared.count, self.settings.batch_delete)?;
@@ -136,6 +141,12 @@ impl Client {
     }
 
     fn refuse_request(&mut self, asked: &Asked, error: Error) {
+        let origin = Origin {
+            entity: path_of(&asked.resource),
+            operation: asked.operation,
+            ..Origin::default()
+        };
+        self.note_request(Subject::Request, asked.request_link, origin, &error);
         self.answer_request(asked, Status::of(error), response::empty_map);
     }
 

@@ -45,6 +45,7 @@ impl Client {
             _ => self.refuse_oversize_request(oversize, error),
         }
         if oversize.settled {
+            self.note_findings();
             self.forget(link);
         }
     }

@@ -16,6 +16,7 @@ use crate::client::Client;
 use crate::fields;
 use crate::link::{Intake, Kind, Link};
 use crate::refusal;
+use crate::refused::{Origin, Subject};
 use crate::sender::Arrival;
 use crate::transactions;
 
@@ -149,6 +150,7 @@ impl Client {
         }
         match self.read_request(arrival) {
             Err(error) => {
+                self.note_request(Subject::Request, arrival.link, Origin::default(), &error);
                 self.settle_request(arrival, DeliveryState::Rejected(Some(error)));
                 self.request_answered(arrival.link);
             }

@@ -4,11 +4,13 @@
 //! names a rule and shows its key; the rule's rights hold for the whole connection. EXTERNAL is not
 //! offered: it would mean a client's certificate, and none is asked for.
 
-use amqp::Symbol;
+use amqp::error::condition;
 use amqp::sasl::Code;
+use amqp::{Error, Symbol};
 use bytes::Bytes;
 
 use crate::client::Client;
+use crate::refused::{Origin, Subject};
 
 impl Client {
     /// Decides on the client's choice.
@@ -20,6 +22,9 @@ impl Client {
         };
         if !welcome {
             self.refused_credentials += 1;
+            let error = refused();
+            self.refusals
+                .note(Subject::Login, Origin::default(), &error);
         }
         if self.claims.has_any() {
             self.become_known();
@@ -45,4 +50,10 @@ impl Client {
             .for_each(|credential| self.claims.log_in(credential));
         is_right
     }
+}
+
+/// Why a client is not let in. It is told so without words: SASL has none.
+fn refused() -> Error {
+    let text = "PLAIN: no rule has the name and the key that were shown.";
+    Error::new(condition::UNAUTHORIZED_ACCESS, text)
 }

@@ -19,6 +19,7 @@ mod forwarding;
 mod hostile;
 mod management;
 mod receive;
+mod refused;
 mod rotation;
 mod sasl;
 mod schedule;

@@ -1,0 +1,249 @@
+//! Refused: what a connection was refused, one by one, for those who run the broker.
+//!
+//! A framework often shows its user less than the broker has said, so the server logs what is
+//! collected here: errors that end the connection, a session or a link, refused attaches, logins and
+//! tokens, and requests that are not done. Rejected messages are not among them. Nothing here is a
+//! token, a key or a message, but names are the client's own. A bounded number is kept until the
+//! server takes it; the rest is counted.
+
+use amqp::error::condition;
+use amqp::{Error, Symbol};
+use endpoint::{Ended, Finding, LinkId};
+
+use crate::client::Client;
+
+/// Refusals that are kept until the server takes them.
+const MAX: usize = 64;
+/// Characters of a name or a text that are kept.
+const MAX_TEXT: usize = 1_024;
+
+/// What is refused or ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Subject {
+    /// The connection is closed.
+    Connection,
+    /// SASL ends without success, and the connection with it.
+    Login,
+    /// A session is ended.
+    Session,
+    /// A link is not let in.
+    Attach,
+    /// A link that was let in is detached.
+    Link,
+    /// A token is not accepted.
+    Token,
+    /// A request to a node is not done.
+    Request,
+}
+
+/// How much a refusal matters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Weight {
+    /// The client, its configuration or its rights need a look.
+    Refusal,
+    /// Sound clients meet it too, and come back by themselves.
+    Notice,
+    /// There was nothing to be had, as a client that asks expects now and then.
+    Ordinary,
+}
+
+/// One refusal.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refused {
+    /// What is refused.
+    pub subject: Subject,
+    /// The name of the link, or of the link that the request came by.
+    pub link: Option<String>,
+    /// The path of the entity or node, without scheme and host.
+    pub entity: Option<String>,
+    /// The operation of a request, if there is such an operation.
+    pub operation: Option<&'static str>,
+    /// What the client was told, or would have been if the protocol had a place for it.
+    pub condition: Symbol,
+    /// The same for people.
+    pub text: String,
+}
+
+impl Refused {
+    /// How much it matters.
+    #[must_use]
+    pub fn weight(&self) -> Weight {
+        let is = |condition: Symbol| self.condition == condition;
+        match self.subject {
+            Subject::Connection if is(condition::CONNECTION_FORCED) => Weight::Notice,
+            Subject::Link if is(condition::SESSION_LOCK_LOST) => Weight::Notice,
+            Subject::Link if is(condition::DETACH_FORCED) => Weight::Notice,
+            Subject::Attach if is(condition::TIMEOUT) => Weight::Ordinary,
+            Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Weight::Ordinary,
+            _ => Weight::Refusal,
+        }
+    }
+}
+
+/// The refusals of a connection since they were last taken.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    /// The first of them.
+    pub first: Vec<Refused>,
+    /// How many there were besides.
+    pub left_out: u64,
+}
+
+/// Where a refusal comes from, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Origin<'a> {
+    pub(crate) link: Option<&'a str>,
+    pub(crate) entity: Option<&'a str>,
+    pub(crate) operation: Option<&'static str>,
+}
+
+impl Refusals {
+    pub(crate) fn note(&mut self, subject: Subject, origin: Origin<'_>, error: &Error) {
+        if self.first.len() == MAX {
+            self.left_out += 1;
+            return;
+        }
+        self.first.push(Refused {
+            subject,
+            link: origin.link.map(shortened),
+            entity: origin.entity.map(shortened),
+            operation: origin.operation,
+            condition: error.condition.clone(),
+            text: shortened(error.description.as_deref().unwrap_or_default()),
+        });
+    }
+}
+
+impl Client {
+    /// What the client was refused since the last call, if anything.
+    pub fn take_refusals(&mut self) -> Option<Refusals> {
+        self.note_findings();
+        let has_some = !self.refusals.first.is_empty();
+        has_some.then(|| std::mem::take(&mut self.refusals))
+    }
+
+    /// Notes that what came by a request link is refused. It is about the link's own entity unless
+    /// `origin` names another.
+    pub(crate) fn note_request(
+        &mut self,
+        subject: Subject,
+        link: LinkId,
+        origin: Origin<'_>,
+        error: &Error,
+    ) {
+        let link = self.links.get(link);
+        let own = || link.and_then(|link| path_of(&link.resource));
+        let origin = Origin {
+            link: link.map(|link| link.name.as_str()),
+            entity: origin.entity.or_else(own),
+            ..origin
+        };
+        self.refusals.note(subject, origin, error);
+    }
+
+    /// Notes what the endpoint has refused by itself, while the links that it detached are known.
+    pub(crate) fn note_findings(&mut self) {
+        for finding in self.connection.take_findings() {
+            self.note_finding(&finding);
+        }
+    }
+
+    fn note_finding(&mut self, finding: &Finding) {
+        let (subject, origin) = match &finding.ended {
+            Ended::Connection => (Subject::Connection, Origin::default()),
+            Ended::Session => (Subject::Session, Origin::default()),
+            Ended::Link {
+                link,
+                name,
+                attached,
+            } => {
+                let known = self.links.get(*link);
+                let waits = self.accepting.get(link).map(|waits| waits.path.as_str());
+                let subject = match attached {
+                    true => Subject::Link,
+                    false => Subject::Attach,
+                };
+                let origin = Origin {
+                    link: Some(name),
+                    entity: known.map_or(waits, |link| path_of(&link.resource)),
+                    operation: None,
+                };
+                (subject, origin)
+            }
+        };
+        self.refusals.note(subject, origin, &finding.error);
+    }
+}
+
+/// The path in what error texts call a resource, `sb://host/path`, unless it is empty.
+pub(crate) fn path_of(resource: &str) -> Option<&str> {
+    let (_, behind) = resource.split_once("://")?;
+    let (_, path) = behind.split_once('/')?;
+    Some(path).filter(|path| !path.is_empty())
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(condition: Symbol) -> Error {
+        Error::new(condition, "why")
+    }
+
+    fn check(subject: Subject, condition: Symbol, expected: Weight) {
+        let mut refusals = Refusals::default();
+        refusals.note(subject, Origin::default(), &error(condition));
+        assert_eq!(refusals.first[0].weight(), expected, "{refusals:?}");
+    }
+
+    #[test]
+    fn what_a_client_expects_now_and_then_weighs_less() {
+        use Subject::{Attach, Connection, Link, Request, Session, Token};
+        check(Attach, condition::TIMEOUT, Weight::Ordinary);
+        check(Request, condition::MESSAGE_NOT_FOUND, Weight::Ordinary);
+        check(Connection, condition::CONNECTION_FORCED, Weight::Notice);
+        check(Link, condition::SESSION_LOCK_LOST, Weight::Notice);
+        check(Link, condition::DETACH_FORCED, Weight::Notice);
+        check(Request, condition::SESSION_LOCK_LOST, Weight::Refusal);
+        check(Attach, condition::NOT_FOUND, Weight::Refusal);
+        check(Link, condition::NOT_FOUND, Weight::Refusal);
+        check(Token, condition::UNAUTHORIZED_ACCESS, Weight::Refusal);
+        check(Session, condition::WINDOW_VIOLATION, Weight::Refusal);
+        check(Connection, condition::FRAMING_ERROR, Weight::Refusal);
+    }
+
+    #[test]
+    fn refusals_beyond_a_bound_are_counted() {
+        let mut refusals = Refusals::default();
+        for _ in 0..MAX + 3 {
+            let error = error(condition::NOT_FOUND);
+            refusals.note(Subject::Attach, Origin::default(), &error);
+        }
+        assert_eq!(refusals.first.len(), MAX);
+        assert_eq!(refusals.left_out, 3);
+    }
+
+    #[test]
+    fn long_names_are_shortened() {
+        let name = "é".repeat(MAX_TEXT + 1);
+        let origin = Origin {
+            link: Some(&name),
+            ..Origin::default()
+        };
+        let mut refusals = Refusals::default();
+        refusals.note(Subject::Attach, origin, &error(condition::NOT_FOUND));
+        let kept = refusals.first[0].link.as_deref().unwrap_or_default();
+        assert_eq!(kept.chars().count(), MAX_TEXT);
+    }
+
+    #[test]
+    fn the_path_of_a_resource_comes_behind_its_host() {
+        assert_eq!(path_of("sb://host/a/b"), Some("a/b"));
+        assert_eq!(path_of("sb://host/"), None);
+        assert_eq!(path_of("a"), None);
+    }
+}
