@@ -13,6 +13,8 @@ pub struct Error {
     pub sub_code: Option<u32>,
     /// What happened, for people.
     pub text: String,
+    /// Where the text begins to repeat what the body says.
+    pub(crate) quote: Option<usize>,
 }
 
 impl Error {
@@ -22,7 +24,22 @@ impl Error {
             status,
             sub_code,
             text: text.into(),
+            quote: None,
         }
+    }
+
+    /// Adds words that may repeat what the body says: it has messages, or keys of an entity.
+    pub(crate) fn quoting(mut self, words: impl std::fmt::Display) -> Self {
+        self.quote.get_or_insert(self.text.len());
+        self.text.push_str(&format!(": {words}."));
+        self
+    }
+
+    /// The text without what repeats the body: so much of it may be in a log.
+    #[must_use]
+    pub fn unquoted(&self) -> &str {
+        let end = self.quote.unwrap_or(self.text.len());
+        self.text.get(..end).unwrap_or_default()
     }
 
     /// Something about the request is not possible.

@@ -21,7 +21,7 @@ use crate::{description, rule};
 use call::{Call, Destination, Put};
 use respond::Correspondence;
 
-/// A response with its whole body.
+/// A response with its whole body. One that refuses has its [`Error`] among its extensions.
 pub type Response = http::Response<Bytes>;
 
 /// What the outside contributes to an exchange.

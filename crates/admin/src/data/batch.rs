@@ -67,8 +67,8 @@ pub(super) fn read(
     let read = messages.deserialize(&mut json);
     let read = read.and_then(|messages| json.end().map(|()| messages));
     read.map_err(|error| {
-        let text = format!("Bad Request. The batch is not understood: {error}.");
-        refused.unwrap_or_else(|| Error::bad(text))
+        let text = "Bad Request. The batch is not understood";
+        refused.unwrap_or_else(|| Error::bad(text).quoting(error))
     })
 }
 

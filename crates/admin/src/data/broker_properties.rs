@@ -31,9 +31,7 @@ impl Given {
     /// What a header says.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
-            Error::bad(format!(
-                "Bad Request. The header BrokerProperties is not understood: {error}."
-            ))
+            Error::bad("Bad Request. The header BrokerProperties is not understood").quoting(error)
         })
     }
 

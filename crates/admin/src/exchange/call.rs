@@ -23,6 +23,9 @@ const SUPPLEMENTS: [(&str, &str); 2] = [
     ),
 ];
 
+/// What is said of a description that is none.
+const INVALID: &str = "Bad Request. The specified resource description is invalid";
+
 /// What a request asks for.
 #[derive(Debug)]
 pub(super) enum Call {
@@ -321,7 +324,10 @@ fn is_update(request: &Request<Bytes>) -> bool {
 
 /// The description in an entry's content.
 fn content(body: &[u8]) -> Result<Element, Error> {
-    let entry = xml::parse(body).map_err(|error| invalid(&error.to_string()))?;
+    let entry = xml::parse(body).map_err(|error| {
+        let error = error.to_string();
+        Error::bad(INVALID).quoting(error.trim_end_matches('.'))
+    })?;
     if entry.name != "entry" {
         return Err(invalid("it is no entry"));
     }
@@ -340,7 +346,5 @@ fn content(body: &[u8]) -> Result<Element, Error> {
 
 fn invalid(why: &str) -> Error {
     let why = why.trim_end_matches('.');
-    Error::bad(format!(
-        "Bad Request. The specified resource description is invalid: {why}."
-    ))
+    Error::bad(format!("{INVALID}: {why}."))
 }

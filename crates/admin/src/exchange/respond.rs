@@ -158,6 +158,7 @@ impl Correspondence {
         response(StatusCode::OK, FEED, body)
     }
 
+    /// The error itself is among the response's extensions.
     pub(super) fn error(&self, error: &Error) -> Response {
         let sub_code = error.sub_code.map(|code| format!("SubCode={code}. "));
         let moment = time::text(Wall(self.now.0 / 1_000 * 1_000));
@@ -176,6 +177,7 @@ impl Correspondence {
         writer.text("Detail", detail);
         writer.close("Error");
         let mut response = response(error.status, ERROR, writer.finish());
+        response.extensions_mut().insert(error.clone());
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
