@@ -8,11 +8,12 @@
 //! limits that pause reading. That a peer is gone counts once what it had sent is read.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Command, Output};
+use broker::{Command, ConnectionId, Output};
 use bytes::BytesMut;
 use servicebus::Client;
 use tokio::io::Interest;
@@ -65,6 +66,8 @@ pub struct Connection<S> {
     staging: Staging,
     share: Share,
     breath: Breath,
+    /// From where, and which one.
+    from: (SocketAddr, ConnectionId),
     house: Arc<House>,
     /// Those that held when it came.
     limits: Arc<Limits>,
@@ -93,7 +96,7 @@ impl<S: Stream> Connection<S> {
         client: Client,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
         directories: Directories,
-        share: Share,
+        from: (SocketAddr, ConnectionId),
         house: Arc<House>,
     ) -> Self {
         Self {
@@ -104,8 +107,9 @@ impl<S: Stream> Connection<S> {
             directories,
             input: Input::new(early),
             staging: Staging::new(house.gate.clone()),
-            share,
+            share: Share::new(Arc::clone(&house.budget)),
             breath: Breath::default(),
+            from,
             stopping: house.stopping.clone(),
             limits: house.limits(),
             house,
@@ -129,11 +133,13 @@ impl<S: Stream> Connection<S> {
             self.read();
             self.submit().await;
             self.count_told();
+            self.log_refusals();
             self.write();
             self.submit().await;
             self.let_others_go().await;
         }
         self.count_told();
+        self.log_refusals();
         self.finish_staging().await;
         if !self.is_gone {
             // Allocated when it comes to that: an idle connection keeps no room for its end.
@@ -330,6 +336,14 @@ impl<S: Stream> Connection<S> {
     fn count_told(&mut self) {
         for ((scope, condition), count) in self.client.take_told() {
             self.house.counts.told.of(scope, &condition).add(count);
+        }
+    }
+
+    /// Logs what the peer was refused.
+    fn log_refusals(&mut self) {
+        if let Some(refusals) = self.client.take_refusals() {
+            let (peer, id) = self.from;
+            self.house.refusals.amqp(peer, id, &refusals);
         }
     }
 

@@ -8,6 +8,7 @@
 //! Who does not come from this machine speaks all of this within TLS, unless the owner lets others in without.
 //! Until a connection has said what it speaks, TLS included, it has the time of one handshake.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::budget::{Budget, Share};
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::counts::{Counts, Refused, Spoken};
@@ -33,6 +34,7 @@ use crate::http::backups::Backups;
 use crate::http::{self, Upgraded, Way};
 use crate::options::{Certificate, Limits, Plain};
 use crate::random::random;
+use crate::refusals::RefusalLog;
 use crate::shard::{Directories, Inbox, Message};
 use crate::staging::Gate;
 use crate::stream::Stream;
@@ -52,6 +54,7 @@ pub struct House {
     pub entrance: Arc<Entrance>,
     pub budget: Arc<Budget>,
     pub counts: Counts,
+    pub refusals: Arc<RefusalLog>,
     pub admin: admin::Settings,
     pub directories: Directories,
     pub certificate: Option<Certificate>,
@@ -169,7 +172,7 @@ fn welcome(stream: TcpStream, peer: SocketAddr, is_loopback: bool, house: &Arc<H
                 entrance::Refusal::TooManyFromAddress(_) => Refused::FullOfAddress,
             };
             house.counts.refused.of(reason).raise();
-            tracing::warn!(%peer, "a connection is refused: {refusal}");
+            house.refusals.connection(peer, refusal);
         }
     }
 }
@@ -236,7 +239,7 @@ impl Visitor {
     /// Answers with the protocol header that would have been right. [AMQP 2.2]
     async fn demand_tls(&self, mut stream: TcpStream) {
         self.house.counts.refused.of(Refused::Plain).raise();
-        tracing::warn!(peer = %self.peer, "a connection is refused: it is not within TLS");
+        self.log_refusal("it is not within TLS");
         if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
             drop(self.in_time(stream.shutdown()).await);
         }
@@ -268,17 +271,16 @@ impl Visitor {
                 }
             }
             Protocol::Tls => {
-                tracing::warn!(peer = %self.peer, "a connection is refused: TLS within TLS");
+                self.log_refusal("TLS within TLS");
             }
         }
     }
 
     async fn accept_tls(&self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
-        let peer = self.peer;
         let counts = &self.house.counts;
         let Some(certificate) = &self.house.certificate else {
             counts.refused.of(Refused::Tls).raise();
-            tracing::warn!(%peer, "a connection is refused: it begins with a TLS handshake, and this broker has no certificate");
+            self.log_refusal("it begins with a TLS handshake, and this broker has no certificate");
             return None;
         };
         let config = Arc::clone(&certificate.borrow());
@@ -292,10 +294,14 @@ impl Visitor {
             }
             Err(error) => {
                 counts.refused.of(Refused::Tls).raise();
-                tracing::warn!(%peer, "a connection is refused in its TLS handshake: {error}");
+                self.log_refusal(format_args!("its TLS handshake did not succeed: {error}"));
                 None
             }
         }
+    }
+
+    fn log_refusal(&self, why: impl Display) {
+        self.house.refusals.connection(self.peer, why);
     }
 
     /// What comes before the deadline, while the server does not stop.
@@ -306,6 +312,7 @@ impl Visitor {
             done = tokio::time::timeout_at(self.deadline, work) => {
                 if done.is_err() {
                     self.house.counts.refused.of(Refused::TimeOut).raise();
+                    self.log_refusal("its handshake has taken too long");
                 }
                 done.ok()
             }
@@ -321,6 +328,7 @@ impl Visitor {
             is_loopback: self.is_loopback,
             is_tls,
             is_private: is_tls || self.may_be_plain(),
+            peer: self.peer,
         };
         http::serve(stream, Arc::clone(&self.house), way).await
     }
@@ -372,14 +380,14 @@ impl Visitor {
         let directory = Arc::clone(&directories.borrow_and_update());
         let ids = MessageIds::new(random());
         let client = Client::new(id, house.settings(), directory, ids, since);
-        let share = Share::new(Arc::clone(&house.budget));
+        let from = (self.peer, id);
         let connection = Connection::new(
             stream,
             early,
             client,
             outputs,
             directories,
-            share,
+            from,
             Arc::clone(house),
         );
         tokio::spawn(connection.run())

@@ -24,6 +24,7 @@ mod upgrade;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -34,9 +35,9 @@ use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use servicebus::Operation;
+use servicebus::{Operation, Weight};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::apply::Wish;
@@ -77,6 +78,8 @@ pub struct Way {
     pub is_tls: bool,
     /// Within TLS, or let in without it.
     pub is_private: bool,
+    /// From where.
+    pub peer: SocketAddr,
 }
 
 /// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
@@ -98,8 +101,10 @@ where
         let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
         let failures = Arc::clone(&failures);
         Box::pin(async move {
+            let (method, uri) = (request.method().clone(), request.uri().clone());
             let mut response = admit(request, &house, way).await;
             house.counts.answer(response.status());
+            log_refusal((&method, &uri), &response, &house, way);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
             }
@@ -124,7 +129,7 @@ where
             poll_fn(|cx| connection.poll_without_shutdown(cx)).await
         }
     };
-    note_end(&result, &counting);
+    note_end(&result, &counting, way);
     let parts = connection.into_parts();
     let mut stream = parts.io.into_inner();
     if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
@@ -146,21 +151,36 @@ fn note_failure(response: &mut Response, failures: &AtomicU32) {
     }
 }
 
-fn note_end(result: &hyper::Result<()>, house: &House) {
+fn note_end(result: &hyper::Result<()>, house: &House, way: Way) {
     if let Err(error) = result {
         tracing::debug!(%error, "an HTTP connection ended early");
         if error.is_parse() {
             // What is no request, or too large a header, has been answered before we saw it.
             house.counts.answered.of(Answered::Mistaken).raise();
+            house.refusals.no_request(way.peer, error);
         }
     }
+}
+
+/// Logs the answer to a request if it is an error. That a server that stops can not answer is ordinary.
+fn log_refusal(request: (&Method, &Uri), response: &Response, house: &House, way: Way) {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return;
+    }
+    let weight = match status {
+        StatusCode::SERVICE_UNAVAILABLE if *house.stopping.borrow() => Weight::Ordinary,
+        _ => Weight::Refusal,
+    };
+    let reason = answer::reason(response);
+    let log = &house.refusals;
+    log.http(way.peer, request, status, reason.as_ref(), weight);
 }
 
 /// Answers a request if it may come the way it did.
 async fn admit(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
     if !way.is_private && request.uri().path() != HEALTH {
         house.counts.refused.of(Refused::Plain).raise();
-        tracing::warn!("a request is refused: it is not within TLS");
         return answer::plain();
     }
     match upgrade::respond(&request, house, way.is_loopback) {

@@ -25,6 +25,7 @@ use crate::entrance::Entrance;
 use crate::http::backups::Backups;
 use crate::options::Options;
 use crate::plan::Refused;
+use crate::refusals::RefusalLog;
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
 use crate::staging::Gate;
@@ -110,6 +111,7 @@ impl Prepared {
             entrance: Arc::new(Entrance::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),
+            refusals: Arc::new(RefusalLog::default()),
             live: watch::Sender::new(Live {
                 limits: Arc::new(options.limits),
                 settings: Arc::new(options.connections),

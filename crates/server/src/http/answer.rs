@@ -8,6 +8,8 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WW
 use serde::Serialize;
 use servicebus::Unauthorized;
 
+use crate::refusals::Reason;
+
 /// An answer with its whole body.
 pub type Response = hyper::Response<Full<Bytes>>;
 
@@ -31,7 +33,34 @@ pub fn text(status: StatusCode, kind: &'static str, body: String) -> Response {
 
 /// What went wrong.
 pub fn error(status: StatusCode, message: &str) -> Response {
-    json(status, serde_json::json!({ "error": message }).to_string())
+    refusal(status, message, message)
+}
+
+/// The same of a body with a message in it: what may repeat it is told, but not logged.
+pub fn error_quoting(status: StatusCode, message: &str, words: &str) -> Response {
+    refusal(status, &format!("{message}: {words}"), message)
+}
+
+fn refusal(status: StatusCode, told: &str, logged: &str) -> Response {
+    let mut response = json(status, serde_json::json!({ "error": told }).to_string());
+    response.extensions_mut().insert(Reason {
+        sub_code: None,
+        text: logged.to_owned(),
+    });
+    response
+}
+
+/// Why a response is a refusal, as far as it says so, in words for the log.
+pub fn reason(response: &Response) -> Option<Reason> {
+    let extensions = response.extensions();
+    let of_management = || {
+        let error = extensions.get::<admin::Error>()?;
+        Some(Reason {
+            sub_code: error.sub_code,
+            text: error.unquoted().to_owned(),
+        })
+    };
+    extensions.get().cloned().or_else(of_management)
 }
 
 pub fn nothing_here() -> Response {

@@ -29,8 +29,9 @@ fn test(body: &[u8], now: i64) -> Response {
     let test: Test = match serde_json::from_slice(body) {
         Ok(test) => test,
         Err(error) => {
-            let message = format!("the body is not a rule and a message: {error}");
-            return answer::error(StatusCode::BAD_REQUEST, &message);
+            let message = "the body is not a rule and a message";
+            let words = error.to_string();
+            return answer::error_quoting(StatusCode::BAD_REQUEST, message, &words);
         }
     };
     match test.run(now) {

@@ -1,0 +1,413 @@
+//! Refusals as a whole server logs them: real sockets, a store in memory, one thread for all of it.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use amqp::message::{Properties, descriptor, encode_map_section};
+use amqp::sasl::Code;
+use amqp::{Attach, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
+use bytes::{Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
+use server::{Limits, Options, Plain, Prepared, QueueDefinition, Server};
+use servicebus::{AccessRule, AccessRules, Rights, Secret};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const KEY: &str = "key-of-the-owner";
+/// The owner's name and key, as HTTP shows them.
+const OWNER: &str = "authorization: Basic b3duZXI6a2V5LW9mLXRoZS1vd25lcg==";
+/// After this long nothing is coming any more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the log goes.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut page = self.0.lock().expect("nobody has panicked");
+        page.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A server with one rule and the queue `orders`, and all that it says.
+struct Scene {
+    _server: Server,
+    address: SocketAddr,
+    page: Page,
+    _logging: tracing::subscriber::DefaultGuard,
+}
+
+impl Scene {
+    async fn new(limits: Limits) -> Self {
+        let page = Page::default();
+        let writer = page.clone();
+        let log = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
+            .with_writer(move || writer.clone());
+        let logging = tracing::subscriber::set_default(log.finish());
+        let store = Box::new(store::MemoryStore::new());
+        let prepared = Prepared::new(options(limits), store, Arc::default()).await;
+        let prepared = prepared.expect("the store is empty");
+        let address = prepared.addresses()[0];
+        Self {
+            _server: prepared.serve(),
+            address,
+            page,
+            _logging: logging,
+        }
+    }
+
+    /// The lines of the log that hold all these words. No secret is in any line.
+    fn lines(&self, words: &[&str]) -> Vec<String> {
+        let page = self.page.0.lock().expect("nobody has panicked");
+        let page = String::from_utf8(page.clone()).expect("a log is text");
+        assert!(!page.contains("hush"), "{page}");
+        assert!(!page.contains(KEY), "{page}");
+        let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+        page.lines().filter(has_all).map(str::to_owned).collect()
+    }
+
+    /// There is exactly one line with all these words, at the level of warnings.
+    fn has_one(&self, words: &[&str]) {
+        let found = self.lines(words);
+        assert_eq!(found.len(), 1, "{words:?} in {found:?}");
+        assert!(found[0].contains(" WARN "), "{found:?}");
+    }
+
+    /// From where a request without a body came, and its answer.
+    async fn get(&self, head: &str) -> (SocketAddr, String) {
+        self.send(head, "").await
+    }
+
+    async fn send(&self, head: &str, body: &str) -> (SocketAddr, String) {
+        let mut stream = TcpStream::connect(self.address).await.expect("it listens");
+        let peer = stream.local_addr().expect("it is bound");
+        let length = body.len();
+        let rest = format!("host: localhost\r\nconnection: close\r\ncontent-length: {length}");
+        let request = format!("{head}\r\n{rest}\r\n\r\n{body}");
+        let written = stream.write_all(request.as_bytes()).await;
+        written.expect("the server reads");
+        let mut answer = String::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+        read.expect("in time").expect("an answer is text");
+        (peer, answer)
+    }
+}
+
+fn options(limits: Limits) -> Options {
+    let owner = AccessRule {
+        name: "owner".to_owned(),
+        primary: Secret::new(KEY.to_owned()),
+        secondary: None,
+        rights: Rights::ALL,
+        entity: None,
+    };
+    Options {
+        listen: vec![([127, 0, 0, 1], 0).into()],
+        limits,
+        connections: servicebus::Settings::default(),
+        admin: admin::Settings::default(),
+        rules: AccessRules {
+            rules: vec![owner],
+            ..AccessRules::default()
+        },
+        certificate: None,
+        plain: Plain::Everyone,
+        virtual_clock: false,
+        backup_directory: None,
+        broker: broker::BrokerSettings::default(),
+        queues: vec![QueueDefinition {
+            path: "orders".to_owned(),
+            settings: broker::QueueSettings::default(),
+        }],
+        topics: Vec::new(),
+    }
+}
+
+/// A client of AMQP.
+struct Peer {
+    connection: Connection,
+    stream: TcpStream,
+    events: Vec<Event>,
+}
+
+impl Peer {
+    async fn connect(scene: &Scene, mechanism: &'static str, response: &str) -> Self {
+        let config = Config {
+            container_id: "peer".to_owned(),
+            hostname: Some("localhost".to_owned()),
+            client_sasl: Some((Symbol::new(mechanism), response.as_bytes().to_vec())),
+            ..Config::default()
+        };
+        Self {
+            connection: Connection::new(Side::Client, config, Mono(0)),
+            stream: TcpStream::connect(scene.address).await.expect("it listens"),
+            events: Vec::new(),
+        }
+    }
+
+    fn address(&self) -> String {
+        let address = self.stream.local_addr().expect("it is bound");
+        format!("peer={address} ")
+    }
+
+    /// The first of what `pick` makes of the events to come.
+    async fn wait<T>(&mut self, pick: impl Fn(&Event) -> Option<T>) -> T {
+        let mut input = BytesMut::new();
+        loop {
+            if let Some(found) = self.events.drain(..).find_map(|event| pick(&event)) {
+                return found;
+            }
+            let output = self.connection.output(Mono(0)).split();
+            let written = self.stream.write_all(&output).await;
+            written.expect("the server reads");
+            let read = tokio::time::timeout(PATIENCE, self.stream.read_buf(&mut input)).await;
+            match read.expect("in time").expect("the server writes") {
+                0 => self.connection.handle_eof(),
+                _ => self.connection.handle_input(Mono(0), &mut input),
+            }
+            while let Some(event) = self.connection.poll_event() {
+                self.events.push(event);
+            }
+        }
+    }
+
+    fn attach(&mut self, session: SessionId, name: &str, role: Role, node: &str) -> LinkId {
+        let address = Some(Value::from(node));
+        let (source, target) = match role {
+            Role::Sender => (None, address),
+            Role::Receiver => (address, Some(Value::from("here"))),
+        };
+        let source = Source {
+            address: source,
+            ..Source::default()
+        };
+        let target = Target {
+            address: target,
+            ..Target::default()
+        };
+        let attach = Attach {
+            name: name.to_owned(),
+            handle: 0,
+            role,
+            snd_settle_mode: None,
+            rcv_settle_mode: None,
+            source: Some(Box::new(source)),
+            target: Some(Box::new(TargetTerminus::Node(target))),
+            unsettled: None,
+            incomplete_unsettled: false,
+            initial_delivery_count: Some(0).filter(|_| role == Role::Sender),
+            max_message_size: None,
+            offered_capabilities: Vec::new(),
+            desired_capabilities: Vec::new(),
+            properties: None,
+        };
+        self.connection.attach(session, attach)
+    }
+
+    /// Why a link is not let in.
+    async fn refused(&mut self, name: &str, node: &str) -> Error {
+        let session = self.connection.begin();
+        let link = self.attach(session, name, Role::Sender, node);
+        let error = self.wait(|event| match event {
+            Event::Detached {
+                link: of, error, ..
+            } if *of == link => Some(error.clone()),
+            _ => None,
+        });
+        error.await.expect("a refusal says why")
+    }
+
+    /// What a node answers to a request.
+    async fn ask(&mut self, node: &str, properties: &[(&str, &str)], body: Value) -> Bytes {
+        let session = self.connection.begin();
+        let answers = self.attach(session, &format!("from {node}"), Role::Receiver, node);
+        let requests = self.attach(session, &format!("to {node}"), Role::Sender, node);
+        self.wait(|event| match event {
+            Event::Credit { link, .. } if *link == requests => Some(()),
+            _ => None,
+        })
+        .await;
+        self.connection.set_credit(answers, 1, false);
+        let request = request(properties, &body);
+        let sent = self
+            .connection
+            .send(requests, &Outgoing::default(), &[&request]);
+        sent.expect("there is credit");
+        self.wait(|event| match event {
+            Event::Delivery { payload, .. } => Some(payload.clone()),
+            _ => None,
+        })
+        .await
+    }
+}
+
+fn request(properties: &[(&str, &str)], body: &Value) -> Bytes {
+    let mut out = BytesMut::new();
+    let reply_to = Properties {
+        reply_to: Some(Value::from("here")),
+        ..Properties::default()
+    };
+    reply_to.encode(&mut out);
+    let properties = properties.iter();
+    let properties: Vec<_> = properties
+        .map(|&(key, value)| (Value::from(key), Value::from(value)))
+        .collect();
+    encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
+    amqp::encode::descriptor(&mut out, 0x77);
+    amqp::encode::value(&mut out, body);
+    out.freeze()
+}
+
+#[tokio::test]
+async fn each_refusal_over_amqp_is_one_line() {
+    let scene = Scene::new(Limits::default()).await;
+    let mut stranger = Peer::connect(&scene, "PLAIN", "\0owner\0hush-hush").await;
+    let code = stranger.wait(|event| match event {
+        Event::SaslOutcome(code) => Some(*code),
+        _ => None,
+    });
+    assert_eq!(code.await, Code::Auth);
+    scene.has_one(&["a login is refused: ", &stranger.address()]);
+
+    let mut peer = Peer::connect(&scene, "PLAIN", &format!("\0owner\0{KEY}")).await;
+    let from = peer.address();
+    peer.refused("a\nlink", "Nowhere").await;
+    let attach = [
+        "an attach is refused: The messaging entity 'sb://localhost/Nowhere' could not be found.",
+        &from,
+        "connection=2 ",
+        "link=\"a\\\\nlink\" ",
+        "entity=\"Nowhere\" ",
+        "condition=amqp:not-found",
+    ];
+    scene.has_one(&attach);
+
+    let put = [
+        ("operation", "put-token"),
+        ("type", "servicebus.windows.net:sastoken"),
+        ("name", "amqps://localhost/orders"),
+    ];
+    let token = "SharedAccessSignature sr=x&sig=hush&se=1&skn=owner";
+    peer.ask("$cbs", &put, Value::from(token)).await;
+    let token = [
+        "a token is refused: InvalidSignature",
+        &from,
+        "link=\"to $cbs\" ",
+        "entity=\"orders\" ",
+        "condition=amqp:unauthorized-access",
+    ];
+    scene.has_one(&token);
+
+    let renew = [("operation", "com.microsoft:renew-lock")];
+    peer.ask("orders/$management", &renew, Value::Map(Vec::new()))
+        .await;
+    let request = [
+        "a request is refused: ",
+        &from,
+        "link=\"to orders/$management\" ",
+        "entity=\"orders\" ",
+        "operation=\"com.microsoft:renew-lock\" ",
+        "condition=com.microsoft:argument-error",
+    ];
+    scene.has_one(&request);
+    assert_eq!(scene.lines(&[&from]).len(), 3);
+}
+
+#[tokio::test]
+async fn each_error_over_http_is_one_line() {
+    let scene = Scene::new(Limits::default()).await;
+    for (head, status, words) in [
+        (
+            "GET /metrics?sig=hush HTTP/1.1",
+            401,
+            &[
+                "an HTTP request is refused: MissingToken: ",
+                "path=\"/metrics\" ",
+                "status=401",
+            ][..],
+        ),
+        (
+            "GET /orders?api-version=2021-05 HTTP/1.1\r\nauthorization: Bearer hush",
+            401,
+            &["MalformedToken: ", "path=\"/orders\" ", "subcode=40105"],
+        ),
+        (
+            &format!("DELETE /nowhere?api-version=2021-05 HTTP/1.1\r\n{OWNER}"),
+            404,
+            &["method=DELETE path=\"/nowhere\" status=404"],
+        ),
+        (
+            "GET / HTTP/1.1",
+            404,
+            &["an HTTP request is refused: Not Found", "path=\"/\" "],
+        ),
+    ] {
+        let (peer, answer) = scene.get(head).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
+        let peer = format!("peer={peer} ");
+        scene.has_one(&[&[peer.as_str()], words].concat());
+        assert_eq!(scene.lines(&["peer=", peer.trim()]).len(), 1);
+    }
+    let (_, answer) = scene.get("GET /health HTTP/1.1").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let (peer, _) = scene.get("GET /a HTTP/1.1\r\nno header").await;
+    scene.has_one(&["an HTTP request is refused: ", &format!("peer={peer}")]);
+    assert_eq!(scene.lines(&["is refused"]).len(), 5);
+}
+
+#[tokio::test]
+async fn a_message_in_a_request_that_is_not_understood_is_told_but_not_logged() {
+    let scene = Scene::new(Limits::default()).await;
+    let batch = "content-type: application/vnd.microsoft.servicebus.json";
+    for (head, body, said) in [
+        (
+            "POST /$railbus/rules/test HTTP/1.1".to_owned(),
+            r#"{"message": "hush"}"#,
+            "the body is not a rule and a message peer=",
+        ),
+        (
+            format!("POST /orders/messages HTTP/1.1\r\n{batch}"),
+            r#"[{"BrokerProperties": "hush"}]"#,
+            "Bad Request. The batch is not understood peer=",
+        ),
+        (
+            "POST /orders/messages HTTP/1.1\r\nBrokerProperties: \"hush\"".to_owned(),
+            "",
+            "Bad Request. The header BrokerProperties is not understood peer=",
+        ),
+    ] {
+        let answer = scene.send(&format!("{head}\r\n{OWNER}"), body).await.1;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+        assert!(answer.contains("hush"), "{answer}");
+        scene.has_one(&[&format!("an HTTP request is refused: {said}")]);
+    }
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_lines_until_their_peer_has_had_enough() {
+    let scene = Scene::new(Limits {
+        connections: 0,
+        ..Limits::default()
+    })
+    .await;
+    for _ in 0..30 {
+        let mut stream = TcpStream::connect(scene.address).await.expect("it listens");
+        let read = tokio::time::timeout(PATIENCE, stream.read_u8()).await;
+        assert!(read.expect("in time").is_err(), "it is closed");
+    }
+    let refused = "a connection is refused: there are 0 connections already";
+    assert_eq!(scene.lines(&[refused]).len(), 20);
+}
