@@ -1,0 +1,189 @@
+//! The log: each refusal is one line, with what the broker knows of it and without secrets.
+
+use amqp::message::{Properties, descriptor, encode_map_section};
+use amqp::{Role, Value};
+use bytes::BytesMut;
+use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
+
+const RULES: &str = "
+[[auth.rules]]
+name = 'owner'
+primary-key = 'key-of-owner'
+rights = ['send', 'listen', 'manage']
+
+[[auth.rules]]
+name = 'sender'
+primary-key = 'key-of-sender'
+rights = ['send']
+";
+
+const OWNER: Credentials = Credentials {
+    rule: "owner",
+    key: "key-of-owner",
+};
+/// The same, as HTTP shows them.
+const BASIC: &str = "authorization: Basic b3duZXI6a2V5LW9mLW93bmVy";
+
+fn connect(broker: &Broker, credentials: Credentials) -> Peer {
+    let mut peer = Peer::begin(broker.address(), credentials);
+    assert!(peer.try_open(), "the key is right");
+    peer
+}
+
+/// Where a peer comes from, as a line says it.
+fn from(peer: &mut Peer) -> String {
+    let address = peer.stream().local_addr().expect("the socket is open");
+    format!("peer={address} ")
+}
+
+/// The line of the log that has all these words, and is the only one.
+fn line(broker: &Broker, words: &[&str]) -> String {
+    let log = broker.log();
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    let found: Vec<_> = log.lines().filter(has_all).collect();
+    let [line] = found[..] else {
+        panic!("{words:?} in {} lines of {log}", found.len());
+    };
+    assert!(line.contains(" WARN "), "{line}");
+    line.to_owned()
+}
+
+/// Asks a node for something and waits for its answer.
+fn ask(peer: &mut Peer, node: &str, properties: &[(&str, &str)], body: &Value) {
+    let answers = peer.try_attach(Role::Receiver, node);
+    let answers = answers.expect("the owner may attach it");
+    peer.credit(answers, 1);
+    let requests = peer.sender(node);
+    let mut request = BytesMut::new();
+    let head = Properties {
+        message_id: Some(Value::Ulong(1)),
+        ..Properties::default()
+    };
+    head.encode(&mut request);
+    let properties = properties.iter();
+    let properties: Vec<_> = properties
+        .map(|&(key, value)| (Value::from(key), Value::from(value)))
+        .collect();
+    encode_map_section(
+        &mut request,
+        descriptor::APPLICATION_PROPERTIES,
+        &properties,
+    );
+    amqp::encode::descriptor(&mut request, 0x77);
+    amqp::encode::value(&mut request, body);
+    peer.send_encoded(requests, &request);
+    drop(peer.receive(answers));
+}
+
+#[test]
+fn each_refusal_over_amqp_is_one_line_and_holds_no_secret() {
+    let broker = Setup::new().configure(RULES).start();
+    let wrong = Credentials {
+        rule: "owner",
+        key: "not-the-key",
+    };
+    let mut stranger = Peer::begin(broker.address(), wrong);
+    assert!(!stranger.try_open(), "the key is wrong");
+    let stranger = from(&mut stranger);
+    line(&broker, &["a login is refused: ", &stranger]);
+
+    let mut sender = connect(
+        &broker,
+        Credentials {
+            rule: "sender",
+            key: "key-of-sender",
+        },
+    );
+    drop(sender.refused(Role::Receiver, "orders"));
+    let sender = from(&mut sender);
+    let words = [
+        "an attach is refused: Unauthorized access. 'Listen' claim(s) are required",
+        &sender,
+        "link=\"link-1\" entity=\"orders\" condition=amqp:unauthorized-access",
+    ];
+    line(&broker, &words);
+
+    let mut owner = connect(&broker, OWNER);
+    let peer = from(&mut owner);
+    drop(owner.refused(Role::Sender, "nowhere"));
+    let words = [
+        "an attach is refused: ",
+        &peer,
+        "connection=",
+        "link=\"link-1\" entity=\"nowhere\" condition=amqp:not-found",
+    ];
+    line(&broker, &words);
+
+    let signature = "bm90LXRoZS1zaWduYXR1cmU";
+    secrets::note(signature);
+    let token =
+        format!("SharedAccessSignature sr=localhost&sig={signature}&se=4000000000&skn=owner");
+    let put = [
+        ("operation", "put-token"),
+        ("type", "servicebus.windows.net:sastoken"),
+        ("name", "amqps://localhost/orders"),
+    ];
+    ask(&mut owner, "$cbs", &put, &Value::from(token.as_str()));
+    let words = [
+        "a token is refused: InvalidSignature",
+        &peer,
+        "entity=\"orders\" condition=amqp:unauthorized-access",
+    ];
+    line(&broker, &words);
+
+    let operation = "com.microsoft:renew-lock";
+    let nothing = Value::Map(Vec::new());
+    let renew = [("operation", operation)];
+    ask(&mut owner, "orders/$management", &renew, &nothing);
+    let words = [
+        "a request is refused: ",
+        &peer,
+        "entity=\"orders\" operation=\"com.microsoft:renew-lock\"",
+        "condition=com.microsoft:argument-error",
+    ];
+    line(&broker, &words);
+}
+
+#[test]
+fn each_error_over_http_is_one_line_and_holds_no_secret() {
+    let broker = Setup::new().configure(RULES).start();
+    let address = broker.address();
+    let query = "/metrics?token=in-the-query-alone";
+    assert_eq!(http::get(address, query).0, 401);
+    let words = [
+        "an HTTP request is refused: MissingToken",
+        "peer=127.0.0.1:",
+        "method=GET path=\"/metrics\" status=401",
+    ];
+    let line_of_metrics = line(&broker, &words);
+    assert!(!line_of_metrics.contains("in-the-query-alone"));
+
+    let path = "/nowhere?api-version=2021-05";
+    let (status, _) = http::request(address, "DELETE", path, &[BASIC], "");
+    assert_eq!(status, 404);
+    let words = [
+        "an HTTP request is refused: ",
+        "peer=127.0.0.1:",
+        "method=DELETE path=\"/nowhere\" status=404",
+    ];
+    line(&broker, &words);
+
+    assert_eq!(
+        http::request(address, "GET", "/metrics", &[BASIC], "").0,
+        200
+    );
+    let refused = "an HTTP request is refused: ";
+    assert_eq!(broker.log().matches(refused).count(), 2);
+}
+
+#[test]
+fn a_peer_that_is_refused_again_and_again_fills_no_log() {
+    let broker = Setup::new().configure(RULES).start();
+    for _ in 0..200 {
+        assert_eq!(http::get(broker.address(), "/metrics").0, 401);
+    }
+    let refused = "an HTTP request is refused: ";
+    let lines = broker.log().matches(refused).count();
+    // It may have taken two windows.
+    assert!((20..=60).contains(&lines), "{lines} lines");
+}
