@@ -390,7 +390,7 @@ pub struct ServeArguments {
     #[arg(long, value_enum, env = "RAILBUS_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Largest message of queues that do not say otherwise [default: 256KiB]
+    /// Largest message of queues that do not say otherwise [default: 256KiB, or 1MiB of a premium namespace]
     #[arg(long, value_name = "SIZE", env = "RAILBUS_MAX_MESSAGE_SIZE")]
     pub max_message_size: Option<ByteSize>,
 

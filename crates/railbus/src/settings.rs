@@ -25,6 +25,8 @@ use crate::tls::{self, Pair};
 const USUAL_FILE: &str = "railbus.toml";
 /// What both the store and the cache of bodies may use, unless told otherwise.
 const MEMORY: u64 = 128 << 20;
+/// The largest message of a premium namespace that does not say otherwise. (Entities contract 2.1)
+const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;
 
@@ -298,7 +300,11 @@ fn connections(
         flag(arguments.max_message_size, name, "1KiB to 100MiB")?.or(config.max_message_size);
     let batch_delete = config.limits.messages_per_batch_delete;
     Ok(servicebus::Settings {
-        max_message_size: max_message_size.map_or(default.max_message_size, |size| size.0),
+        max_message_size: match (max_message_size, config.sku) {
+            (Some(size), _) => size.0,
+            (None, Sku::Premium) => PREMIUM_MESSAGE_SIZE,
+            (None, Sku::Standard) => default.max_message_size,
+        },
         batch_delete: batch_delete.map_or(default.batch_delete, |count| {
             usize::try_from(count.0).unwrap_or(usize::MAX)
         }),

@@ -69,6 +69,21 @@ fn the_message_limit_reaches_connections() {
 }
 
 #[test]
+fn a_premium_namespace_takes_messages_of_a_mebibyte_unless_told_otherwise() {
+    let limit = |text| {
+        let server = resolve(text, |_| {}).server;
+        assert_eq!(
+            server.admin.max_message_size, server.connections.max_message_size,
+            "what is taken is shown"
+        );
+        server.connections.max_message_size
+    };
+    assert_eq!(limit(""), 262_144);
+    assert_eq!(limit("sku = 'premium'"), 1_048_576);
+    assert_eq!(limit("sku = 'premium'\nmax-message-size = '2KiB'"), 2_048);
+}
+
+#[test]
 fn limits_of_transactions_and_of_unused_connections_are_taken_over() {
     let text = "[limits]\nunused-connection-time-out = 'PT5M'\ntransaction-time-out = 'PT30S'\n\
                 operations-per-transaction = 1000\ntransactions-per-connection = 2\n\
