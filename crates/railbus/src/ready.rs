@@ -1,7 +1,7 @@
 //! Ready line: the one line on stdout, printed when the first send would succeed.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::keys::ShownKey;
 
@@ -29,9 +29,12 @@ fn line(addresses: &[SocketAddr], key: &ShownKey) -> String {
     )
 }
 
-/// A loopback or unspecified address is reached as `localhost`.
+/// The address that listens, as `localhost` where that name leads to it: 127.0.0.1, ::1, or all
+/// addresses. Other loopback addresses are not what `localhost` means.
 fn endpoint(address: &SocketAddr) -> String {
-    if address.ip().is_unspecified() || address.ip().is_loopback() {
+    let ip = address.ip();
+    let is_localhost = ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
+    if is_localhost || ip.is_unspecified() {
         format!("localhost:{}", address.port())
     } else {
         address.to_string()
@@ -60,6 +63,16 @@ mod tests {
             None,
             "railbus ready listen=127.0.0.1:5672,127.0.0.1:5671,127.0.0.1:5300 connection-string=\"Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;\"",
         );
+    }
+
+    #[test]
+    fn an_address_that_localhost_does_not_mean_stands_itself() {
+        let endpoint = |text: &str| endpoint(&text.parse().unwrap());
+        assert_eq!(endpoint("127.0.0.9:40001"), "127.0.0.9:40001");
+        assert_eq!(endpoint("10.1.2.3:7000"), "10.1.2.3:7000");
+        assert_eq!(endpoint("0.0.0.0:5672"), "localhost:5672");
+        assert_eq!(endpoint("[::1]:5672"), "localhost:5672");
+        assert_eq!(endpoint("[2001:db8::1]:5672"), "[2001:db8::1]:5672");
     }
 
     #[test]
