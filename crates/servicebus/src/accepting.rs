@@ -20,6 +20,7 @@ use crate::refused::{Origin, Subject};
 
 const FILTER: &str = "com.microsoft:session-filter";
 const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
+const NON_EXCLUSIVE: &str = "com.microsoft:non-exclusive-session-filter";
 const TIMEOUT: &str = "com.microsoft:timeout";
 const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
 /// How long a client waits that does not say so.
@@ -52,6 +53,18 @@ impl Accepting {
     pub(crate) fn name(&self) -> &str {
         &self.wanted.attach.name
     }
+}
+
+/// Refuses a session that is not to be exclusive, in the words by which .NET knows that there are no
+/// such. (Wire contract 3.5)
+pub(crate) fn check_exclusive(attach: &Attach) -> Result<(), Error> {
+    let source = attach.source.as_deref();
+    let filters = source.and_then(|source| source.filter.as_deref());
+    let mut keys = filters.unwrap_or_default().iter().map(|(key, _)| key);
+    if keys.any(|key| key.as_text() == Some(NON_EXCLUSIVE)) {
+        return Err(refusal::non_exclusive_session());
+    }
+    Ok(())
 }
 
 impl Wish {

@@ -11,7 +11,7 @@ use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
-use crate::accepting::{Accepting, Wish};
+use crate::accepting::{self, Accepting, Wish};
 use crate::address::{Node, Place};
 use crate::admission;
 use crate::choice::Choice;
@@ -170,6 +170,7 @@ impl Client {
         if let Some(error) = objection {
             return Err(error);
         }
+        accepting::check_exclusive(&wanted.attach)?;
         let mut choice = Choice::of(&wanted.attach)?;
         let wish = match (standing.sessions, Wish::of(&wanted.attach)) {
             (false, Some(_)) => return Err(refusal::sessionful_receiver()),

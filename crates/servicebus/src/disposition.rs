@@ -103,10 +103,14 @@ fn terminal(state: &DeliveryState) -> Result<Decision, Error> {
     })
 }
 
-/// Changes for a dead letter: reason and description by their names, anything else as it is.
+/// Changes for a dead letter: reason and description by their names, anything else as it is. One of
+/// these that is no text is a property like any other. (Wire contract 5.1)
 fn dead_letter_changes(info: &[(Value, Value)]) -> Result<Vec<(String, Bytes)>, Error> {
-    let is_why = |key: &Value| matches!(key.as_text(), Some(REASON | DESCRIPTION));
-    let (why, rest): (Map, Map) = info.iter().cloned().partition(|(key, _)| is_why(key));
+    let is_why = |(key, value): &(Value, Value)| {
+        let is_text = *value == Value::Null || value.as_text().is_some();
+        is_text && matches!(key.as_text(), Some(REASON | DESCRIPTION))
+    };
+    let (why, rest): (Map, Map) = info.iter().cloned().partition(is_why);
     let find = |name| amqp::value::lookup(&why, name).and_then(Value::as_text);
     dead_letter(find(REASON), find(DESCRIPTION), &rest)
 }

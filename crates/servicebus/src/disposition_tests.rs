@@ -159,6 +159,28 @@ fn an_empty_or_null_reason_is_none() {
 }
 
 #[test]
+fn a_reason_that_is_no_text_is_a_property_of_its_own_type() {
+    let info = vec![
+        (Value::from("DeadLetterReason"), Value::Int(7)),
+        (Value::from("DeadLetterErrorDescription"), Value::from("x")),
+    ];
+    let expected = vec![
+        (
+            "DeadLetterReason".to_owned(),
+            Bytes::from_static(&[0x54, 7]),
+        ),
+        (
+            "DeadLetterErrorDescription".to_owned(),
+            Bytes::from_static(b"\xa1\x01x"),
+        ),
+    ];
+    assert_eq!(
+        check(&rejected(info)).0,
+        Outcome::DeadLetter { changes: expected }
+    );
+}
+
+#[test]
 fn a_reason_of_4096_characters_is_taken_and_one_more_is_refused() {
     let reason = |count| {
         vec![(

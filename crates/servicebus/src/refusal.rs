@@ -213,6 +213,14 @@ pub(crate) fn forwarding_source() -> Error {
     )
 }
 
+/// A session that several receivers could hold. (Wire contract 3.5)
+pub(crate) fn non_exclusive_session() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "The filter 'com.microsoft:non-exclusive-session-filter' is refused: invalid filter type.",
+    )
+}
+
 /// A session receiver on an entity without sessions. (Wire contract 3.4)
 pub(crate) fn sessionful_receiver() -> Error {
     Error::new(

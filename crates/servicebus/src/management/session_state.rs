@@ -33,6 +33,8 @@ pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Prepared, Err
     let (entity, session) = (standing.id, body.needed_session()?);
     let state = match body.get("session-state") {
         None => None,
+        // It clears the state, as null does.
+        Some(Value::Binary(state)) if state.is_empty() => None,
         // An allocation of its own, since it may wait while the old one is read.
         Some(Value::Binary(state)) => Some(Bytes::copy_from_slice(state)),
         Some(_) => {
