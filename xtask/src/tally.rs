@@ -1,7 +1,7 @@
 //! Tally: how many tests a program's output speaks of.
 //!
-//! Every test runner prints its own summary; this reads those of cargo, pytest, Node, Go and
-//! JUnit. A program that prints none counts as one test, passed or failed by its exit code.
+//! Every test runner prints its own summary; this reads those of cargo, pytest, Node, Go, JUnit
+//! and .NET. A program that prints none counts as one test, passed or failed by its exit code.
 
 use std::ops::AddAssign;
 
@@ -58,7 +58,9 @@ impl Tally {
         {
             return Some(Self::junit(counts));
         }
-        Self::go(line).or_else(|| Self::node(line))
+        Self::go(line)
+            .or_else(|| Self::node(line))
+            .or_else(|| Self::dotnet(line))
     }
 
     /// `test result: ok. 3 passed; 1 failed; 0 ignored` and `== 3 passed, 1 failed in 2.0s ==`.
@@ -120,6 +122,20 @@ impl Tally {
             "pass" => tally.passed = count,
             "fail" | "cancelled" => tally.failed = count,
             "skipped" | "todo" => tally.skipped = count,
+            _ => return None,
+        }
+        Some(tally)
+    }
+
+    /// `Passed: 12`, a line of its own for each kind.
+    fn dotnet(line: &str) -> Option<Self> {
+        let (name, count) = line.split_once(": ")?;
+        let count = count.parse().ok()?;
+        let mut tally = Self::default();
+        match name {
+            "Passed" => tally.passed = count,
+            "Failed" => tally.failed = count,
+            "Skipped" => tally.skipped = count,
             _ => return None,
         }
         Some(tally)
@@ -210,6 +226,19 @@ mod tests {
             2,
             2,
         );
+    }
+
+    #[test]
+    fn dotnet_counts_each_kind_in_a_line_of_its_own() {
+        check(
+            "  Failed Railbus.Interop.Sending.ASentMessageArrivesWithItsBody [1 ms]\n\
+             Total tests: 6\n     Passed: 3\n     Failed: 1\n    Skipped: 2\n Total time: 0.4881 Seconds",
+            false,
+            3,
+            1,
+            2,
+        );
+        check("Total tests: 2\n     Passed: 2", true, 2, 0, 0);
     }
 
     #[test]
