@@ -19,8 +19,7 @@ mod body;
 mod lots;
 mod shares;
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use store::EntityId;
 
 pub(crate) use body::{Body, Memory};
@@ -79,7 +78,7 @@ pub(crate) struct Bodies {
     passing: usize,
     vacant: Vec<u32>,
     /// The newest arrival at each entity that has any.
-    newest: HashMap<EntityId, u32>,
+    newest: FxHashMap<EntityId, u32>,
     shares: Shares,
     lots: Lots,
     bytes: usize,
@@ -97,7 +96,7 @@ impl Bodies {
             occupied: Vec::new(),
             passing: 0,
             vacant: Vec::new(),
-            newest: HashMap::new(),
+            newest: FxHashMap::default(),
             shares: Shares::default(),
             lots: Lots::default(),
             bytes: 0,

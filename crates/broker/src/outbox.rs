@@ -6,8 +6,9 @@
 //! are handed out in order whoever gets them, and nothing else that is said to its connection but answers to
 //! sends and settlements, which are about other messages.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
 use store::{CommitId, EntityId};
 
 use crate::id::ConnectionId;
@@ -33,7 +34,7 @@ struct Batch {
 pub(crate) struct Outbox {
     waiting: VecDeque<Batch>,
     /// How often a matter is in that list of any batch.
-    firm: HashMap<Matter, usize>,
+    firm: FxHashMap<Matter, usize>,
 }
 
 impl Outbox {

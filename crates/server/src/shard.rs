@@ -6,11 +6,11 @@
 //! What is said of entities goes into the directory that all connections watch, and is there
 //! before anybody hears of what else was said with it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use rustc_hash::FxHashMap;
 use servicebus::{AccessRules, Directory};
 use store::{Caller, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -97,7 +97,7 @@ pub struct ShardTask {
     inbox: mpsc::Receiver<Message>,
     /// For what comes back from reads.
     own_inbox: Inbox,
-    listeners: HashMap<ConnectionId, Listener>,
+    listeners: FxHashMap<ConnectionId, Listener>,
     /// Others may change other parts of it.
     directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
@@ -127,7 +127,7 @@ impl ShardTask {
             progress,
             inbox,
             own_inbox: own_inbox.clone(),
-            listeners: HashMap::new(),
+            listeners: FxHashMap::default(),
             directory,
             commands: Vec::new(),
             said: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use broker::{EntityChange, EntityKind, QueueSettings, RuleSnapshot};
+use rustc_hash::FxHashMap;
 use store::EntityId;
 
 use crate::access::Access;
@@ -27,7 +28,7 @@ pub struct Entity {
 pub struct Directory {
     entities: Arc<HashMap<String, Arc<Entity>>>,
     /// Of topics whose rules take some time to evaluate.
-    rules: Arc<HashMap<EntityId, RuleSnapshot>>,
+    rules: Arc<FxHashMap<EntityId, RuleSnapshot>>,
     access: Access,
 }
 

@@ -13,6 +13,11 @@ use bytes::{Bytes, BytesMut};
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;
+/// What stands before the digits of a properties section with an id and nothing else: descriptor,
+/// list8 with its size and count, str8 with its size.
+const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 47, FIELDS as u8, 0xa1, DIGITS as u8];
+/// And behind them: the other fields, all null.
+const TAIL: [u8; FIELDS - 1] = [NULL; FIELDS - 1];
 /// Most bytes that a message grows by: a properties section with an id and nothing else.
 const GROWTH: usize = broker::MAX_GROWTH as usize;
 /// Steps between the states of the two halves: odd, so that no state comes twice.
@@ -57,7 +62,11 @@ impl MessageIds {
         let properties = sections.properties.clone();
         let room = &mut self.room;
         room.extend_from_slice(&message[..properties.start]);
-        write_properties(room, &message[properties.clone()], &id);
+        if properties.is_empty() {
+            room.extend_from_slice(&alone(&id));
+        } else {
+            write_properties(room, &message[properties.clone()], &id);
+        }
         room.extend_from_slice(&message[properties.end..]);
         room.split().freeze()
     }
@@ -72,9 +81,12 @@ impl MessageIds {
 
     fn next_id(&mut self) -> [u8; DIGITS] {
         let mut id = [0; DIGITS];
-        for (half, (state, step)) in self.state.iter_mut().zip(STEPS).enumerate() {
+        let halves = id.chunks_exact_mut(DIGITS / 2);
+        for ((half, state), step) in halves.zip(&mut self.state).zip(STEPS) {
             *state = state.wrapping_add(step);
-            write_digits(&mut id[16 * half..16 * (half + 1)], mixed(*state));
+            let value = mixed(*state);
+            half[..8].copy_from_slice(&digits((value >> 32) as u32));
+            half[8..].copy_from_slice(&digits(value as u32));
         }
         id
     }
@@ -87,31 +99,41 @@ fn mixed(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-fn write_digits(digits: &mut [u8], value: u64) {
-    const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
-    for (digit, byte) in digits.chunks_exact_mut(2).zip(value.to_be_bytes()) {
-        digit[0] = HEXADECIMAL[usize::from(byte >> 4)];
-        digit[1] = HEXADECIMAL[usize::from(byte & 15)];
-    }
+/// The eight hexadecimal digits of a value, all at once: each half of a byte is moved to a byte of its
+/// own, and then made a digit.
+fn digits(value: u32) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let spread = u64::from(value);
+    let spread = (spread & 0xffff_0000) << 16 | spread & 0xffff;
+    let spread = (spread & 0x0000_ff00_0000_ff00) << 8 | spread & 0x0000_00ff_0000_00ff;
+    let spread = (spread & 0x00f0_00f0_00f0_00f0) << 4 | spread & 0x000f_000f_000f_000f;
+    let letters = (spread + 6 * ONES) >> 4 & ONES;
+    let digits = spread + u64::from(b'0') * ONES + letters * u64::from(b'a' - b'9' - 1);
+    digits.to_be_bytes()
+}
+
+/// A properties section with an id and nothing else.
+fn alone(id: &[u8; DIGITS]) -> [u8; HEAD.len() + DIGITS + TAIL.len()] {
+    let mut section = [0; HEAD.len() + DIGITS + TAIL.len()];
+    let (head, rest) = section.split_at_mut(HEAD.len());
+    let (text, tail) = rest.split_at_mut(DIGITS);
+    head.copy_from_slice(&HEAD);
+    text.copy_from_slice(id);
+    tail.copy_from_slice(&TAIL);
+    section
 }
 
 /// The properties as they came, with an id. All thirteen fields are written.
 fn write_properties(out: &mut BytesMut, section: &[u8], id: &[u8; DIGITS]) {
-    // 32 bytes of text: format code and size, then the digits.
-    const TEXT: [u8; 2] = [0xa1, DIGITS as u8];
     encode::descriptor(out, 0x73);
     let start = encode::list_begin(out, FIELDS);
-    out.extend_from_slice(&TEXT);
+    out.extend_from_slice(&HEAD[HEAD.len() - 2..]);
     out.extend_from_slice(id);
-    if section.is_empty() {
-        out.extend_from_slice(&[NULL; FIELDS - 1]);
-    } else {
-        let mut items = Items::of(section).unwrap_or(Items::NONE);
-        let mut next = || items.next().ok().flatten().unwrap_or(&[NULL]);
-        next();
-        for _ in 1..FIELDS {
-            out.extend_from_slice(next());
-        }
+    let mut items = Items::of(section).unwrap_or(Items::NONE);
+    let mut next = || items.next().ok().flatten().unwrap_or(&[NULL]);
+    next();
+    for _ in 1..FIELDS {
+        out.extend_from_slice(next());
     }
     encode::list_finish(out, start);
 }
@@ -185,6 +207,13 @@ mod tests {
         ] {
             let (_, properties) = given(&[short, BODY].concat());
             assert!(has_id(&properties), "{short:?}");
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_value() {
+        for value in [0, 1, 0x0123_4567, 0x89ab_cdef, u32::MAX, 0xa0b9_00ff] {
+            assert_eq!(digits(value), format!("{value:08x}").as_bytes());
         }
     }
 

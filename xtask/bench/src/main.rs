@@ -105,6 +105,8 @@ pub enum Row {
     Tls,
     /// Sending and receiving 64 B at once
     Small,
+    /// Sending and receiving 1 KiB and 64 B at once, with message ids of the sender's
+    Ids,
     /// Sending and receiving 16 KiB at once
     Large,
     /// Sending and receiving 1 KiB at once, accepted before it is synced
@@ -276,6 +278,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Both => throughput::both(site, scale, 1_024, results),
         Row::Tls => throughput::tls(site, scale, results),
         Row::Small => throughput::both(site, scale, 64, results),
+        Row::Ids => throughput::with_ids(site, scale, results),
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
         Row::Features => features::measure(site, scale, results),

@@ -135,6 +135,17 @@ pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) 
     both_called(place, scale, size, &row, results)
 }
 
+/// Does that with messages that have ids: the others are given some by the broker.
+pub fn with_ids(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
+    for size in [1_024, 64] {
+        let fresh = site.fresh()?;
+        let row = format!("send, receive, settle {} with ids", bytes(size));
+        both_dressed(&fresh.place()?, scale, size, Dress::Id, &row, results)?;
+        fresh.stop()?;
+    }
+    Ok(())
+}
+
 /// Does that as the row of that name.
 pub fn both_called(
     place: &Place,
@@ -143,10 +154,21 @@ pub fn both_called(
     row: &str,
     results: &mut Results,
 ) -> Result<()> {
+    both_dressed(place, scale, size, Dress::Plain, row, results)
+}
+
+fn both_dressed(
+    place: &Place,
+    scale: Scale,
+    size: usize,
+    dress: Dress,
+    row: &str,
+    results: &mut Results,
+) -> Result<()> {
     let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
-        sender(&queue, size, messages, IN_FLIGHT),
+        dressed(&queue, size, messages, IN_FLIGHT, dress),
         Work::Receive(Receiver::new(&queue)),
     ];
     let run = execute(place, work, scale, 0)?;
@@ -198,12 +220,17 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
 
 /// A sender at full speed.
 pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
+    dressed(queue, size, count, in_flight, Dress::Plain)
+}
+
+/// A sender at full speed of messages with so many sections besides the body.
+fn dressed(queue: &str, size: usize, count: u64, in_flight: u64, dress: Dress) -> Work {
     Work::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
         count,
         in_flight,
-        dress: Dress::Plain,
+        dress,
         every: None,
     })))
 }

@@ -1,14 +1,15 @@
 //! Shares: payloads that several bodies in memory have in common, each of which counts once.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
 
 use super::{Body, Memory};
 
 /// How many bodies share a payload, by where it lies. Nothing else lies there as long as one of them is
 /// in memory.
 #[derive(Debug, Default)]
-pub(super) struct Shares(HashMap<usize, usize>);
+pub(super) struct Shares(FxHashMap<usize, usize>);
 
 impl Shares {
     /// What is added to what all take when a body comes that takes `cost` bytes alone.
