@@ -141,6 +141,32 @@ fn rule_07_a_reply_to_a_sender_says_how_large_a_message_may_be() {
 }
 
 #[test]
+fn links_that_the_broker_sends_on_state_no_largest_message() {
+    // .NET would apply it to what it receives. (Wire contract 3.3)
+    let mut world = World::new();
+    let session = world.session();
+    for address in [
+        "orders",
+        "orders/$deadletterqueue",
+        "orders/$management",
+        "$cbs",
+    ] {
+        let name = format!("from {address}");
+        let attach = Attach {
+            name,
+            ..receiver(address, UNSETTLED)
+        };
+        let link = world.attach(session, attach);
+        assert!(world.client.is_attached(link), "{address}");
+        assert_eq!(world.reply(link).max_message_size, None, "{address}");
+    }
+    for address in ["orders", "orders/$management", "$cbs"] {
+        let link = world.attach(session, sender(address));
+        assert!(world.reply(link).max_message_size.is_some(), "{address}");
+    }
+}
+
+#[test]
 fn rule_08_a_refusal_is_an_attach_without_termini_and_a_detach() {
     let mut world = World::new();
     let session = world.session();
