@@ -229,6 +229,6 @@ fn an_error_in_a_rule_names_line_and_path() {
     );
     check(
         "[[topics.subscriptions.rules]]\nname = 'a/b'\n",
-        "t.toml:8: topics[0].subscriptions[0].rules[1].name: the name of a rule has",
+        "t.toml:8: topics[0].subscriptions[0].rules[1].name: 'a/b' contains character(s) that is not allowed by Service Bus.",
     );
 }

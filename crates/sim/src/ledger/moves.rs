@@ -267,8 +267,7 @@ impl Ledger {
             return Ok(());
         };
         let most = self.queues[entry.queue].max_delivery_count;
-        let stays = place.is_some_and(|place| matches!(place.part, Part::Active | Part::Deferred));
-        if stays && after >= most {
+        if place.is_some_and(|place| entry.must_give_up(place.part, after, most)) {
             let what = format!("message {id} has used up its deliveries and stays");
             return Err(Violation::new("I6", what));
         }

@@ -219,9 +219,7 @@ impl Ledger {
         if entry.must_not_be_in(found.part) {
             return wrong("I2", &format!("is still in {:?}", found.part));
         }
-        if matches!(found.part, Part::Active | Part::Deferred)
-            && found.count >= queue.max_delivery_count
-        {
+        if entry.must_give_up(found.part, found.count, queue.max_delivery_count) {
             return wrong("I6", "has used up its deliveries and is still there");
         }
         let is_dead = matches!(found.part, Part::DeadLetter | Part::DeadLetterDeferred);
