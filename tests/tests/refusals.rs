@@ -121,12 +121,11 @@ fn a_message_larger_than_the_limit_is_refused() {
     let broker = Setup::new().configure("max-message-size = '64KiB'").start();
     let mut peer = Peer::connect(broker.address());
     let sender = peer.sender("orders");
-    peer.send_only(sender, &vec![0; 100 * 1024]);
-    assert_eq!(
-        condition(peer.detached(sender)),
-        "amqp:link:message-size-exceeded"
-    );
-    let sender = peer.sender("orders");
+    let DeliveryState::Rejected(error) = peer.send(sender, &vec![0; 100 * 1024]) else {
+        panic!("not rejected")
+    };
+    assert_eq!(condition(error), "amqp:link:message-size-exceeded");
+    // Its link stays.
     assert_eq!(peer.send(sender, b"hello"), DeliveryState::Accepted);
 }
 
