@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
         let batch = HeaderValue::from_static("application/vnd.microsoft.servicebus.json");
         request.headers_mut().insert("content-type", batch);
     }
-    match data::messages(&request, Wall(0), &mut || [0; 16]) {
+    match data::messages(&request, Wall(0)) {
         Ok(messages) => messages.into_iter().for_each(show),
         Err(error) => assert!(error.status.is_client_error(), "{error:?}"),
     }
@@ -39,6 +39,9 @@ fn show(payload: Bytes) {
     let message = Browsed {
         number: store::SequenceNumber(1),
         enqueued_number: store::SequenceNumber(1),
+        was_forwarded: false,
+        was_scheduled: false,
+        lock: None,
         enqueued: Wall(0),
         ttl_ms: None,
         expires: None,

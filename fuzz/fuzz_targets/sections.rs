@@ -6,7 +6,16 @@ use amqp::message::{self, Header, Properties, Sections};
 use bytes::{Bytes, BytesMut};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| read(&Bytes::copy_from_slice(input)));
+fuzz_target!(|input: &[u8]| {
+    let input = Bytes::copy_from_slice(input);
+    if let Ok(arranged) = message::arrange(&input) {
+        assert_eq!(arranged.len(), input.len());
+        assert!(Sections::scan(&arranged).is_ok());
+    } else {
+        assert!(Sections::scan(&input).is_err());
+    }
+    read(&input);
+});
 
 fn read(input: &Bytes) {
     let Ok(sections) = Sections::scan(input) else {
