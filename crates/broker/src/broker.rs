@@ -14,6 +14,7 @@ use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output};
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
+use crate::settle::Asker;
 use crate::shard::ReadRequest;
 use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
@@ -274,21 +275,23 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             request,
             entity,
             subqueue,
+            session,
             token,
             outcome,
         } => {
-            let place = Place { entity, subqueue };
-            settle::settle(directory, request, place, token, outcome, cx);
+            let asker = Asker::new(subqueue, request, session);
+            settle::settle(directory, request, entity, &asker, token, outcome, cx);
         }
         Command::SettleMany {
             request,
             entity,
             subqueue,
+            session,
             tokens,
             outcome,
         } => {
-            let place = Place { entity, subqueue };
-            settle::settle_many(directory, request, place, &tokens, &outcome, cx);
+            let asker = Asker::new(subqueue, Some(request), session);
+            settle::settle_many(directory, request, entity, &asker, &tokens, &outcome, cx);
         }
         Command::Redrive {
             request,

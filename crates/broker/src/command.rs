@@ -110,6 +110,7 @@ pub enum Operation {
     Settle {
         entity: EntityId,
         subqueue: Subqueue,
+        session: Option<Bytes>,
         tokens: Vec<LockToken>,
         outcome: Outcome,
     },
@@ -282,6 +283,9 @@ pub enum Command {
         request: Option<RequestId>,
         entity: EntityId,
         subqueue: Subqueue,
+        /// The session that the asker says it holds: with one that it does hold, a token that names
+        /// no lock is a lost message, otherwise a lost session.
+        session: Option<Bytes>,
         token: LockToken,
         outcome: Outcome,
     },
@@ -297,6 +301,7 @@ pub enum Command {
         request: RequestId,
         entity: EntityId,
         subqueue: Subqueue,
+        session: Option<Bytes>,
         tokens: Vec<LockToken>,
         outcome: Outcome,
     },

@@ -32,12 +32,9 @@ pub(crate) fn redrive(
     payload: Bytes,
     cx: &mut Context<'_>,
 ) {
-    let asker = Asker {
-        subqueue: place.subqueue,
-        connection: Some(request.connection),
-    };
+    let asker = Asker::new(place.subqueue, Some(request), None);
     let result = match directory.get_mut(place.entity) {
-        Some(queue) => queue.redrive(asker, token, payload, cx),
+        Some(queue) => queue.redrive(&asker, token, payload, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
@@ -49,7 +46,7 @@ pub(crate) fn redrive(
 impl Queue {
     fn redrive(
         &mut self,
-        asker: Asker,
+        asker: &Asker,
         token: LockToken,
         payload: Bytes,
         cx: &mut Context<'_>,

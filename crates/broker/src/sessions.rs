@@ -15,7 +15,6 @@ use bytes::Bytes;
 use store::SequenceNumber;
 
 use crate::clients::ReceiverSlot;
-use crate::id::ConnectionId;
 use crate::time::{Mono, Wall};
 use crate::window::Entry;
 
@@ -179,12 +178,6 @@ impl Sessions {
         let keys = self.by_key.range(SessionKey::from_hash(hash)..);
         let same = keys.take_while(move |(key, _)| key.hash == hash);
         same.map(|(_, id)| *id)
-    }
-
-    /// Whether a connection holds a session whose time is not up.
-    pub(crate) fn is_holding(&self, connection: ConnectionId, now: Mono) -> bool {
-        let mut holds = self.held.values();
-        holds.any(|hold| hold.receiver.connection == connection && hold.is_live(now))
     }
 
     /// Something has happened to a hold.

@@ -4,9 +4,9 @@
 //! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
 //! run out or deferred, not released (wire contract 4.4). In a dead-letter queue it never does.
 
-use store::SequenceNumber;
+use bytes::Bytes;
+use store::{EntityId, SequenceNumber};
 
-use crate::clients::Place;
 use crate::command::Outcome;
 use crate::directory::Directory;
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue};
@@ -17,36 +17,47 @@ use crate::queue::{Message, Queue};
 use crate::shared::Context;
 use crate::window::Entry;
 
-/// Who wants locks to end.
-#[derive(Clone, Copy, Debug)]
+/// A client that wants locks to end.
+#[derive(Clone, Debug)]
 pub(crate) struct Asker {
     /// Where the locks are said to be.
     pub subqueue: Subqueue,
-    /// `None` for one that wants no answer.
-    pub connection: Option<ConnectionId>,
+    /// The connection and the session that it says it holds, if it says so and wants an answer.
+    session: Option<(ConnectionId, Bytes)>,
+}
+
+impl Asker {
+    pub(crate) fn new(
+        subqueue: Subqueue,
+        request: Option<RequestId>,
+        session: Option<Bytes>,
+    ) -> Self {
+        let connection = request.map(|request| request.connection);
+        Self {
+            subqueue,
+            session: connection.zip(session),
+        }
+    }
 }
 
 /// Ends one lock.
 pub(crate) fn settle(
     directory: &mut Directory,
     request: Option<RequestId>,
-    place: Place,
+    entity: EntityId,
+    asker: &Asker,
     token: LockToken,
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
-    let asker = Asker {
-        subqueue: place.subqueue,
-        connection: request.map(|request| request.connection),
-    };
-    let result = match directory.get_mut(place.entity) {
+    let result = match directory.get_mut(entity) {
         Some(queue) => queue.settle(asker, token, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     if let Some(request) = request {
         cx.say(Output::Settled { request, result });
     }
-    if let Some(queue) = directory.get_mut(place.entity) {
+    if let Some(queue) = directory.get_mut(entity) {
         queue.run(cx);
     }
 }
@@ -55,21 +66,18 @@ pub(crate) fn settle(
 pub(crate) fn settle_many(
     directory: &mut Directory,
     request: RequestId,
-    place: Place,
+    entity: EntityId,
+    asker: &Asker,
     tokens: &[LockToken],
     outcome: &Outcome,
     cx: &mut Context<'_>,
 ) {
-    let asker = Asker {
-        subqueue: place.subqueue,
-        connection: Some(request.connection),
-    };
-    let result = match directory.get_mut(place.entity) {
+    let result = match directory.get_mut(entity) {
         Some(queue) => queue.settle_many(asker, tokens, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
-    if let Some(queue) = directory.get_mut(place.entity) {
+    if let Some(queue) = directory.get_mut(entity) {
         queue.run(cx);
     }
 }
@@ -77,7 +85,7 @@ pub(crate) fn settle_many(
 impl Queue {
     fn settle(
         &mut self,
-        asker: Asker,
+        asker: &Asker,
         token: LockToken,
         outcome: Outcome,
         cx: &mut Context<'_>,
@@ -93,7 +101,7 @@ impl Queue {
 
     fn settle_many(
         &mut self,
-        asker: Asker,
+        asker: &Asker,
         tokens: &[LockToken],
         outcome: &Outcome,
         cx: &mut Context<'_>,
@@ -115,15 +123,13 @@ impl Queue {
     }
 
     /// What a token that names no lock has lost. In a queue with sessions messages are locked with
-    /// their session: a connection that holds none has lost that. (Wire contract 5.2)
-    fn lock_lost(&self, asker: Asker, cx: &Context<'_>) -> SettleError {
-        let Some(sessions) = &self.sessions else {
-            return SettleError::LockLost;
+    /// their session: a client that does not hold its session has lost that. (Wire contract 5.2)
+    fn lock_lost(&self, asker: &Asker, cx: &Context<'_>) -> SettleError {
+        let by_session = asker.subqueue == Subqueue::Main && self.sessions.is_some();
+        let holds = |(connection, session): &(ConnectionId, Bytes)| {
+            self.held_session(*connection, session, cx).is_ok()
         };
-        let holds_one = asker
-            .connection
-            .is_some_and(|connection| sessions.is_holding(connection, cx.now.mono));
-        if asker.subqueue == Subqueue::Main && !holds_one {
+        if by_session && !asker.session.as_ref().is_some_and(holds) {
             SettleError::SessionLockLost
         } else {
             SettleError::LockLost
@@ -149,7 +155,7 @@ impl Queue {
     pub(crate) fn find_free_lock(
         &self,
         token: LockToken,
-        asker: Asker,
+        asker: &Asker,
         cx: &Context<'_>,
     ) -> Result<(Subqueue, SequenceNumber), SettleError> {
         let (subqueue, number) = self

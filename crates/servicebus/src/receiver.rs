@@ -235,6 +235,7 @@ impl Client {
             request: None,
             entity,
             subqueue,
+            session: None,
             token,
             outcome,
         });
@@ -311,6 +312,7 @@ impl Client {
             return;
         };
         let (entity, subqueue) = (receiver.entity, receiver.subqueue);
+        let session = receiver.lent.clone();
         let answer = receiver.answer(disposed, settlement);
         let cost = SETTLEMENT + outcome.size();
         let request = (!disposed.settled).then(|| self.ask(Question::Settle(answer), cost));
@@ -319,6 +321,7 @@ impl Client {
             request,
             entity,
             subqueue,
+            session,
             token,
             outcome,
         });

@@ -57,12 +57,14 @@ pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
             request,
             entity,
             subqueue,
+            session,
             tokens,
             outcome,
         } => {
             let operation = Operation::Settle {
                 entity,
                 subqueue,
+                session,
                 tokens,
                 outcome,
             };
@@ -213,6 +215,7 @@ impl Client {
         let operation = Operation::Settle {
             entity: receiver.entity,
             subqueue: receiver.subqueue,
+            session: receiver.lent.clone(),
             tokens: vec![enlisted.token],
             outcome,
         };

@@ -149,6 +149,7 @@ fn enlist_settle(
     let Operation::Settle {
         entity,
         subqueue,
+        session,
         tokens,
         outcome,
     } = &mut operation
@@ -158,11 +159,8 @@ fn enlist_settle(
     let mut seen = BTreeSet::new();
     tokens.retain(|token| seen.insert(*token));
     let queue = directory.get_mut(*entity).ok_or(SettleError::LockLost)?;
-    let asker = Asker {
-        subqueue: *subqueue,
-        connection: Some(request.connection),
-    };
-    queue.enlist_locks(asker, tokens, outcome, cx)?;
+    let asker = Asker::new(*subqueue, Some(request), session.take());
+    queue.enlist_locks(&asker, tokens, outcome, cx)?;
     hold(request, id, operation, cx);
     Ok(())
 }

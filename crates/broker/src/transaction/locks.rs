@@ -14,7 +14,7 @@ impl Queue {
     /// Marks the locks that `tokens` name, each once: all of them or none.
     pub(super) fn enlist_locks(
         &mut self,
-        asker: Asker,
+        asker: &Asker,
         tokens: &[LockToken],
         outcome: &Outcome,
         cx: &Context<'_>,

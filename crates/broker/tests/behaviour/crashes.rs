@@ -174,6 +174,7 @@ impl Listener {
         };
         let request = Some(self.ask(Asked::Settle(number, verb)));
         self.turn(Command::Settle {
+            session: None,
             request,
             entity: QUEUE,
             subqueue: Subqueue::Main,

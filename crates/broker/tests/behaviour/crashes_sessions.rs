@@ -203,6 +203,7 @@ impl Listener {
         }
         self.turn(Command::Settle {
             request: Some(request),
+            session: None,
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,

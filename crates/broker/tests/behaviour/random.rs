@@ -261,6 +261,7 @@ impl Model {
         let expected = self.settled(number, token, &outcome);
         let said = self.world.turn(Command::Settle {
             request: Some(request(1)),
+            session: None,
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,

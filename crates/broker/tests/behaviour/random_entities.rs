@@ -384,6 +384,7 @@ impl Run {
         let request = self.model.request(81);
         self.turn(Command::Settle {
             request: Some(request),
+            session: None,
             entity,
             subqueue: Subqueue::Main,
             token,
@@ -478,6 +479,7 @@ impl Run {
                 let last = self.model.tokens.last().copied();
                 let (entity, token) = last.unwrap_or((entity, LockToken(1)));
                 Operation::Settle {
+                    session: None,
                     entity,
                     subqueue: Subqueue::Main,
                     tokens: vec![token],

@@ -405,10 +405,13 @@ impl Model {
             4 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,
         };
-        // A connection that holds a session has lost the message, others have lost theirs.
+        // A connection that holds the session that it names has lost the message, others the session.
         let who = which as u64 % RECEIVERS;
+        let named = which % SESSIONS;
         let lost = match self.takers[index(who)].seat {
-            Seat::Holding { until, .. } if self.now() < until => SettleError::LockLost,
+            Seat::Holding { session, until } if session == named && self.now() < until => {
+                SettleError::LockLost
+            }
             _ => SettleError::SessionLockLost,
         };
         let held = self.messages.get_mut(&number);
@@ -432,6 +435,7 @@ impl Model {
         let asked = self.request(who);
         let said = self.world.turn(Command::Settle {
             request: Some(asked),
+            session: Some(id(named)),
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,

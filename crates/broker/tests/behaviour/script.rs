@@ -312,6 +312,7 @@ impl Stage {
             let tokens = numbers(rest).into_iter();
             Operation::Settle {
                 entity: self.entity(rest),
+                session: None,
                 subqueue: subqueue(rest),
                 tokens: tokens.map(|number| self.token(rest[0], number)).collect(),
                 outcome: outcome(verb, rest),
@@ -363,12 +364,14 @@ impl Stage {
         self.turn(vec![match tokens[..] {
             [token] => Command::Settle {
                 request: Some(request),
+                session: None,
                 entity,
                 subqueue,
                 token,
                 outcome,
             },
             _ => Command::SettleMany {
+                session: None,
                 request,
                 entity,
                 subqueue,

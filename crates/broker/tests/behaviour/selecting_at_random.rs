@@ -272,6 +272,7 @@ impl Model {
         self.settled(number, token, &outcome);
         self.hear_turn(Command::Settle {
             request: Some(request(1)),
+            session: None,
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,

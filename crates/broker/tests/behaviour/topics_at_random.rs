@@ -283,6 +283,7 @@ impl Topics {
         let entity = self.entity(place);
         self.turn(Command::Settle {
             request: None,
+            session: None,
             entity,
             subqueue: Subqueue::Main,
             token,

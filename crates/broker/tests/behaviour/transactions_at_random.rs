@@ -333,6 +333,7 @@ impl Model {
             transaction,
             operation: Operation::Settle {
                 entity: QUEUE,
+                session: None,
                 subqueue: Subqueue::Main,
                 tokens: vec![self.given[given].token],
                 outcome: outcome(verb),
@@ -401,6 +402,7 @@ impl Model {
         };
         let request = Some(self.ask(Asked::Settle(given, verb)));
         self.turn(Command::Settle {
+            session: None,
             request,
             entity: QUEUE,
             subqueue: Subqueue::Main,

@@ -162,6 +162,7 @@ impl Peer {
         for token in self.locks.drain(..) {
             commands.push_back(Command::Settle {
                 request: Some(request(SETTLING)),
+                session: None,
                 entity,
                 subqueue: Subqueue::Main,
                 token,

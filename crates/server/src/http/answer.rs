@@ -57,7 +57,7 @@ pub fn reason(response: &Response) -> Option<Reason> {
         let error = extensions.get::<admin::Error>()?;
         Some(Reason {
             sub_code: error.sub_code,
-            text: error.unquoted().to_owned(),
+            text: error.unquoted(),
         })
     };
     extensions.get().cloned().or_else(of_management)

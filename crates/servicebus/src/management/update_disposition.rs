@@ -2,6 +2,7 @@
 
 use amqp::Error;
 use broker::{Command, Outcome, SettleError};
+use bytes::Bytes;
 
 use super::{Body, Prepared};
 use crate::client::Client;
@@ -13,11 +14,14 @@ use crate::response::{self, Status};
 pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;
     let outcome = outcome(body)?;
+    let session = body.session()?;
+    let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
     let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
     let command = Box::new(move |request| Command::SettleMany {
         request,
         entity,
         subqueue,
+        session,
         tokens,
         outcome,
     });

@@ -47,7 +47,7 @@ pub(super) enum Asked {
         ids: Vec<MessageId>,
         ask: Ask,
         standing: Standing,
-        /// Whether the connection that asked certainly held a session of the entity.
+        /// Whether the connection that asked certainly held the session that it named.
         holds_session: bool,
     },
     Renew {

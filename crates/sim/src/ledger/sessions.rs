@@ -121,13 +121,6 @@ impl Sessions {
         }
     }
 
-    /// Whether a connection certainly holds a session of an entity.
-    pub(super) fn holds_any(&self, entity: EntityId, connection: ConnectionId, now: Mono) -> bool {
-        let holds = self.holds.iter().filter(|(key, _)| key.0 == entity);
-        let mut its = holds.filter(|(_, hold)| hold.receiver.connection == connection);
-        its.any(|(_, hold)| hold.lasts(now))
-    }
-
     /// Whether a connection was ever lent a session.
     pub(super) fn was_lent(&self, key: Key, connection: ConnectionId) -> bool {
         let all = |link| ReceiverId { connection, link };
@@ -303,6 +296,17 @@ impl Ledger {
         self.end_hold(key, receiver);
         self.clients.leave(receiver);
         Ok(())
+    }
+
+    /// Whether the connection that asks for something certainly holds the session that it says it does.
+    pub(super) fn holds(
+        &self,
+        request: RequestId,
+        entity: EntityId,
+        session: Option<&[u8]>,
+    ) -> bool {
+        let named = session.and_then(Session::named);
+        named.is_some_and(|named| self.held_for(request, (entity, named)).0 == Standing::Good)
     }
 
     /// Whether the connection that asks for something holds the session, and by which receiver.

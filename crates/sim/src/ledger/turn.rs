@@ -14,7 +14,6 @@ use store::image::NumberKey;
 use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 
 use super::answers::{Asked, Standing};
-use super::clients::Source;
 use super::entry::Hold;
 use super::settlements::ask_of;
 use super::{Ask, Ledger};
@@ -178,16 +177,23 @@ impl Ledger {
                 request,
                 entity,
                 subqueue,
+                session,
                 token,
                 outcome,
-            } => self.told_settle(*request, (*entity, *subqueue), &[*token], outcome),
+            } => self.told_settle(*request, (*entity, *subqueue, session), &[*token], outcome),
             Command::SettleMany {
                 request,
                 entity,
                 subqueue,
+                session,
                 tokens,
                 outcome,
-            } => self.told_settle(Some(*request), (*entity, *subqueue), tokens, outcome),
+            } => self.told_settle(
+                Some(*request),
+                (*entity, *subqueue, session),
+                tokens,
+                outcome,
+            ),
             Command::Renew {
                 request, tokens, ..
             } => self.told_renew(*request, tokens),
@@ -361,7 +367,7 @@ impl Ledger {
     fn told_settle(
         &mut self,
         request: Option<RequestId>,
-        (entity, subqueue): Source,
+        (entity, subqueue, session): (EntityId, Subqueue, &Option<Bytes>),
         tokens: &[LockToken],
         outcome: &Outcome,
     ) {
@@ -370,24 +376,20 @@ impl Ledger {
         // There is no dead-letter queue of a dead-letter queue: the lock is kept.
         let allowed = ask != Ask::DeadLetter || subqueue == Subqueue::Main;
         if allowed && standing != Standing::Lost {
-            for token in tokens {
-                let sure = tokens.len() == 1 && standing == Standing::Good;
-                self.end(*token, ask, sure);
-            }
+            let sure = tokens.len() == 1 && standing == Standing::Good;
+            tokens.iter().for_each(|token| self.end(*token, ask, sure));
             if *outcome == Outcome::Undelivered {
                 self.give_credit_back(tokens, standing);
             }
         }
         let Some(request) = request else { return };
         let ids = tokens.iter().filter_map(|token| self.tokens.get(token));
-        let (sessions, now) = (&self.sessions, self.turn.now.mono);
-        let holds_session = sessions.holds_any(entity, request.connection, now);
         let asked = Asked::Settle {
             entity,
             ids: ids.copied().collect(),
             ask,
             standing: if allowed { standing } else { Standing::Lost },
-            holds_session,
+            holds_session: self.holds(request, entity, session.as_deref()),
         };
         self.answers.expect(request, asked);
     }

@@ -193,6 +193,7 @@ impl World {
         };
         self.server.inbox.push(Command::Settle {
             request: Some(request_of(connection)),
+            session: None,
             entity: shown.from.entity,
             subqueue: shown.from.subqueue,
             token: shown.token,

@@ -383,6 +383,7 @@ impl Script {
         self.asked.push((request, Asked::Settle(given, ask)));
         self.play(vec![Command::Settle {
             request: Some(request),
+            session: None,
             entity: given.entity,
             subqueue: given.subqueue,
             token: given.token,
@@ -430,6 +431,7 @@ impl Script {
         self.world.ledger.asked(given.id, ask);
         let operation = Operation::Settle {
             entity: given.entity,
+            session: None,
             subqueue: given.subqueue,
             tokens: vec![given.token],
             outcome: outcome(ask),

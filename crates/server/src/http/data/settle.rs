@@ -57,6 +57,7 @@ fn command(call: &Call, token: LockToken, entity: &Entity, desk: &Desk) -> Comma
     };
     Command::Settle {
         request: Some(request),
+        session: None,
         entity,
         subqueue,
         token,

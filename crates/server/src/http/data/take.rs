@@ -214,6 +214,7 @@ fn settle(
 ) -> Command {
     Command::Settle {
         request,
+        session: None,
         entity: entity.id,
         subqueue: call.subqueue,
         token: delivery.token,

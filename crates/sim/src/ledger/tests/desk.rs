@@ -392,6 +392,7 @@ impl Desk {
         };
         let command = Command::Settle {
             request: Some(request),
+            session: None,
             entity: QUEUE,
             subqueue: Subqueue::Main,
             token,

@@ -68,6 +68,7 @@ impl Ledger {
                 subqueue,
                 tokens,
                 outcome,
+                ..
             } => self.understand_settle(*entity, *subqueue, tokens, outcome),
             Operation::SetSessionState {
                 entity,

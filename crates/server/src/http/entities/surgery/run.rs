@@ -176,6 +176,7 @@ impl<'a> Run<'a> {
         // What could not be put back is not held; a token that is done with names nothing.
         commands.push(Command::Settle {
             request: None,
+            session: None,
             entity,
             subqueue,
             token,
