@@ -35,11 +35,21 @@ impl Error {
         self
     }
 
-    /// The text without what repeats the body: so much of it may be in a log.
+    /// The text without what repeats the body, and without the query of an address in quotation marks,
+    /// which may hold anything: so much of it may be in a log.
     #[must_use]
-    pub fn unquoted(&self) -> &str {
+    pub fn unquoted(&self) -> String {
         let end = self.quote.unwrap_or(self.text.len());
-        self.text.get(..end).unwrap_or_default()
+        let text = self.text.get(..end).unwrap_or_default();
+        let query = text.find('?').and_then(|start| {
+            let length = text[start..].find('\'')?;
+            Some(start..start + length)
+        });
+        let mut text = text.to_owned();
+        if let Some(query) = query {
+            text.replace_range(query, "");
+        }
+        text
     }
 
     /// Something about the request is not possible.
@@ -183,4 +193,22 @@ pub(crate) fn nothing_to_delete() -> Error {
         None,
         "No service is hosted at the specified address.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_for_a_log_repeats_neither_the_body_nor_a_query() {
+        let check = |error: Error, expected: &str| assert_eq!(error.unquoted(), expected);
+        check(Error::bad("It is bad"), "It is bad");
+        check(Error::bad("It is bad").quoting("secret"), "It is bad");
+        let address = "'https://host/a!b?code=secret' contains character(s)";
+        check(
+            Error::bad(address),
+            "'https://host/a!b' contains character(s)",
+        );
+        check(Error::bad("Why? It is"), "Why? It is");
+    }
 }

@@ -11,8 +11,9 @@ use crate::id::LinkId;
 
 /// Findings that are kept until the owner takes them.
 const MAX: usize = 256;
-/// Characters of a link's name that are kept.
-const MAX_NAME: usize = 256;
+/// Characters of a link's name that are kept: more than a log shows, so that what must not be shown
+/// is still recognized.
+const MAX_NAME: usize = 512;
 
 /// What an error ended.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -240,7 +240,9 @@ impl Arrival<'_> {
 
     /// Aborted deliveries count, and count as settled. [AMQP 2.7.5]
     fn abort(&mut self, partial: &Partial) {
-        self.session.settle_incoming(partial.delivery_id);
+        if partial.waits {
+            self.session.settle_incoming(partial.delivery_id);
+        }
         self.receiver.count();
         self.note_drained();
     }
@@ -322,11 +324,10 @@ fn go_on(key: u32, mut partial: Partial, transfer: &mut Transfer) -> Result<Part
 
 /// Whether the delivery arrives settled: by a frame of it, or by a disposition meanwhile.
 fn is_settled(session: &mut Session, partial: &Partial) -> bool {
-    if partial.settled {
+    if partial.settled && partial.waits {
         session.settle_incoming(partial.delivery_id);
-        return true;
     }
-    !session.has_incoming(partial.delivery_id)
+    partial.settled || !session.has_incoming(partial.delivery_id)
 }
 
 /// Makes room for `more` bytes of a delivery. One of some size gets at once what it may still need,

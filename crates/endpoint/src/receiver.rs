@@ -34,6 +34,8 @@ pub(crate) struct Partial {
     pub(crate) tag: Bytes,
     pub(crate) message_format: u32,
     pub(crate) settled: bool,
+    /// It waits for settlement in its session: it did not come settled.
+    pub(crate) waits: bool,
     pub(crate) state: Option<DeliveryState>,
     /// What `state` costs, at most.
     pub(crate) state_cost: usize,
@@ -126,6 +128,7 @@ impl Partial {
             },
             message_format: transfer.message_format.unwrap_or(0),
             settled: transfer.settled.unwrap_or(false),
+            waits: transfer.settled != Some(true) && !transfer.aborted,
             state_cost: state.as_ref().map_or(0, state_cost),
             state,
             payload: BytesMut::new(),

@@ -1,6 +1,6 @@
 //! Throttle: how many lines of the log each peer may cause.
 //!
-//! A peer is an address, whatever its ports. Its first line opens a window; once the window has its
+//! A peer is an address, whatever its ports, or an IPv6 network of 64 bits. Its first line opens a window; once the window has its
 //! lines, what else comes is counted, and how much that was is told when the window has ended. A
 //! peer is remembered for as long as its window, and only so many are: all others share one window.
 //! So lines are bounded for each peer, and for all together. Times are passed in.
@@ -92,7 +92,7 @@ impl Throttle {
     }
 
     fn window(&mut self, now: Instant, peer: IpAddr) -> &mut Window {
-        let peer = Some(peer.to_canonical());
+        let peer = Some(network(peer.to_canonical()));
         let is_known = self.windows.contains_key(&peer);
         let peer = peer.filter(|_| is_known || self.windows.len() < PEERS);
         self.windows.entry(peer).or_insert_with(|| {
@@ -103,6 +103,17 @@ impl Throttle {
                 left_out: 0,
             }
         })
+    }
+}
+
+/// The address, or the network of 64 bits of which an IPv6 host has every address.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(address) => {
+            let bits = u128::from(address) >> 64 << 64;
+            IpAddr::V6(bits.into())
+        }
     }
 }
 

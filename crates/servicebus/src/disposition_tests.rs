@@ -1,4 +1,4 @@
-//! The decision table of the wire contract's section 5.1.
+//! The decision table of docs/spec/amqp.md#5.1.
 
 use amqp::error::condition;
 

@@ -325,6 +325,21 @@ fn a_section_that_stands_twice_is_a_decode_error() {
 }
 
 #[test]
+fn messages_of_batches_may_have_their_sections_in_any_order_too() {
+    let mixed = Bytes::from([PROPERTIES, DATA, DELIVERY_ANNOTATIONS].concat());
+    let ordered = Bytes::from([DELIVERY_ANNOTATIONS, PROPERTIES, DATA].concat());
+    // The envelope's own sections as well.
+    let mut envelope = BytesMut::from(&batch(&[mixed])[..]);
+    envelope.extend_from_slice(DELIVERY_ANNOTATIONS);
+    let taken = messages(BATCH_FORMAT, &envelope.freeze(), 1 << 20).expect("sound");
+    assert_eq!(taken[0].payload, ordered);
+    let twice = Bytes::from([DATA, PROPERTIES, PROPERTIES].concat());
+    let sound = Bytes::from_static(DATA);
+    let error = messages(BATCH_FORMAT, &batch(&[sound, twice]), 1 << 20).expect_err("all of it");
+    assert_eq!(error.condition, "amqp:decode-error");
+}
+
+#[test]
 fn a_message_without_an_id_gets_one_that_no_duplicate_is_found_by() {
     for sections in [&[DATA][..], &[b"\x00\x53\x73\x45", DATA], &[DATA, FOOTER]] {
         let payload = Bytes::from(sections.concat());

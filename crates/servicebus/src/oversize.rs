@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::coordinator::Control;
 use crate::link::Kind;
 use crate::refusal;
+use crate::refused::{Origin, Subject};
 use crate::sender::Sent;
 use crate::transactions;
 
@@ -51,6 +52,7 @@ impl Client {
     }
 
     fn refuse_oversize_request(&mut self, oversize: &Oversize, error: Error) {
+        self.note_request(Subject::Request, oversize.link, Origin::default(), &error);
         if !oversize.settled {
             let state = DeliveryState::Rejected(Some(error));
             self.connection

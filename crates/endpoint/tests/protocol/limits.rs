@@ -373,7 +373,7 @@ fn findings_that_nobody_takes_are_bounded_and_so_are_their_names() {
     let findings = server.connection.take_findings();
     assert_eq!(findings.len(), 256);
     let is_short = |finding: &Finding| match &finding.ended {
-        Ended::Link { name, .. } => name.len() == 256,
+        Ended::Link { name, .. } => name.len() == 512,
         _ => false,
     };
     assert!(findings.iter().all(is_short));

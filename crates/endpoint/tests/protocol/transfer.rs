@@ -466,6 +466,31 @@ fn deliveries_that_repeat_an_id_are_each_answered_on_a_link_that_lets_them() {
 }
 
 #[test]
+fn a_settled_or_aborted_delivery_that_repeats_an_id_leaves_the_other_unsettled() {
+    check(
+        Start::Receiving,
+        "
+        repeats in
+        > 0: transfer h=0 id=5 tag=a body=1
+        > 0: transfer h=0 id=5 tag=a settled body=2
+        > 0: transfer h=0 id=5 tag=a aborted
+        dispose 5 accepted
+        dispose 5 accepted",
+        &expect![[r#"
+            repeats in
+            > 0: transfer h=0 id=5 tag=a body=1
+              * Delivery 5 body=1
+            > 0: transfer h=0 id=5 tag=a settled body=2
+              * Delivery 5 settled body=2
+            > 0: transfer h=0 id=5 tag=a aborted
+            dispose 5 accepted
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+            dispose 5 accepted
+        "#]],
+    );
+}
+
+#[test]
 fn a_delivery_of_several_frames_repeats_no_id() {
     check(
         Start::Receiving,

@@ -154,6 +154,7 @@ impl Shop {
             entity: self.id(path),
             subqueue: Subqueue::Main,
             token: delivery.token,
+            session: None,
             outcome,
         });
         let settled = |output: &Output| matches!(output, Output::Settled { result: Ok(()), .. });

@@ -3,6 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use bytes::Bytes;
+use endpoint::Outgoing;
 
 use crate::world::{
     KEY, LISTEN_KEY, Login, Pair, Received, Request, Response, SEND_KEY, START, World, message,
@@ -167,6 +168,31 @@ fn an_operation_may_be_named_by_string_symbol_or_binary() {
         request.properties[0].1 = name;
         assert_eq!(world.call(&pair, &request).expect("an answer").code(), 200);
     }
+}
+
+#[test]
+fn requests_that_repeat_a_delivery_id_and_tag_are_each_answered() {
+    // (Wire contract 7.1)
+    let (mut world, pair, _) = locked();
+    let request = Request::operation(PEEK, vec![("message-count", Value::Int(1))]);
+    let outgoing = Outgoing {
+        tag: b"same",
+        ..Outgoing::default()
+    };
+    let sent = world
+        .client
+        .send(pair.request, &outgoing, &[&request.encode()]);
+    sent.expect("there is credit");
+    let frames = world.client.output(world.moment().mono).split();
+    for _ in 0..3 {
+        world
+            .server
+            .handle_input(world.moment(), &mut frames.clone());
+    }
+    world.pump();
+    assert_eq!(world.received(pair.response).len(), 3);
+    // Nor does it end the session.
+    assert_eq!(peek(&mut world, &pair, 0, 1).code(), 200);
 }
 
 #[test]

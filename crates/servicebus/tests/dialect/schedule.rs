@@ -20,7 +20,7 @@ fn at(milliseconds: i64) -> Value {
     Value::Timestamp(start + milliseconds)
 }
 
-fn scheduled(text: &str, time: Value) -> Bytes {
+pub(crate) fn scheduled(text: &str, time: Value) -> Bytes {
     let mut payload = BytesMut::new();
     let annotation = [(Value::Symbol(TIME.into()), time)];
     amqp::message::encode_map_section(&mut payload, 0x72, &annotation);

@@ -325,6 +325,31 @@ fn credit_is_given_back_for_messages_beyond_the_limit() {
 }
 
 #[test]
+fn a_message_as_large_as_its_queue_takes_is_taken_without_an_id_and_forwarded() {
+    let mut world = World::new();
+    let small = |forward_to: Option<&str>| broker::QueueSettings {
+        max_message_size: Some(1_000),
+        forward_to: forward_to.map(str::to_owned),
+        ..broker::QueueSettings::default()
+    };
+    world.create("last", small(None));
+    world.create("first", small(Some("last")));
+    let (_, sender) = world.sender("first");
+    let largest = message(&"x".repeat(1_000 - message(&"x".repeat(300)).len() + 300));
+    assert_eq!(largest.len(), 1_000);
+    world.send(sender, &largest);
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    let receiver = world.receiver("last", SenderSettleMode::Unsettled, 1);
+    let received = world.received(receiver).pop().expect("it was forwarded");
+    assert_eq!(received.body(), largest);
+    // Only what was forwarded tells its first number.
+    assert_eq!(
+        received.annotation("x-opt-enqueue-sequence-number"),
+        Some(Value::Long(1))
+    );
+}
+
+#[test]
 fn a_message_without_an_id_keeps_the_one_it_is_given() {
     let mut world = World::new();
     let (_, sender) = world.sender("orders");

@@ -36,6 +36,32 @@ fn world() -> World {
     world
 }
 
+#[test]
+fn a_copy_of_a_scheduled_message_says_so_and_tells_no_first_number() {
+    let mut world = world();
+    let due = i64::try_from(crate::world::BROKER_START + 5_000).expect("fits");
+    world.enqueue(
+        "events",
+        &crate::schedule::scheduled("later", Value::Timestamp(due)),
+    );
+    world.enqueue("events", &message("now"));
+    world.advance(5_000);
+    let receiver = world.receiver(NODE, UNSETTLED, 5);
+    let received = world.received(receiver);
+    let states: Vec<_> = received
+        .iter()
+        .map(|copy| (copy.body(), copy.annotation("x-opt-message-state")))
+        .collect();
+    let expected = [
+        (message("now"), None),
+        (message("later"), Some(Value::Int(2))),
+    ];
+    assert_eq!(states, expected);
+    for copy in &received {
+        assert_eq!(copy.annotation("x-opt-enqueue-sequence-number"), None);
+    }
+}
+
 fn call(world: &mut World, pair: &Pair, operation: &str, body: Vec<(&str, Value)>) -> Response {
     let operation = format!("com.microsoft:{operation}");
     let request = Request::operation(&operation, body);
