@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 mod arrows;
+mod citations;
 mod length;
 mod secrets;
 mod shown;
@@ -37,6 +38,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         arrows::check(source, &mut findings);
         secrets::check(source, &mut findings);
     }
+    citations::check(&sources, &mut findings);
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);
     findings.sort();

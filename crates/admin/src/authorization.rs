@@ -1,4 +1,4 @@
-//! Authorization rules of a queue or topic, in and out. (Admin contract 5.6)
+//! Authorization rules of a queue or topic, in and out. (docs/spec/admin.md#5.6)
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::time;
 use crate::xml::{Element, Writer};
 
-/// (Entities contract 4)
+/// (docs/spec/entities.md#4)
 const MAX_RULES: usize = 12;
-/// (Entities contract 2.6)
+/// (docs/spec/entities.md#2.6)
 const MAX_NAME: usize = 256;
 const PROPERTY: &str = "AuthorizationRules";
 

@@ -1,4 +1,4 @@
-//! The data plane over REST: messages sent, received and settled by requests. (Admin contract 11)
+//! The data plane over REST: messages sent, received and settled by requests. (docs/spec/admin.md#11)
 //!
 //! A [`Call`] is what a request asks for. What is sent becomes encoded AMQP messages, so that it is
 //! checked, stored and delivered as anything else that is sent; what is received is shown as headers

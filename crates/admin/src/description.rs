@@ -1,5 +1,5 @@
 //! Descriptions of queues, topics and subscriptions: from elements to what the broker is told, and
-//! from what it tells to elements in the canonical order. (Admin contract 5)
+//! from what it tells to elements in the canonical order. (docs/spec/admin.md#5)
 //!
 //! Elements come in any order and unknown ones are passed over. A description is whole: what it
 //! does not say has its default, in an update too. What an entity has already it may be given

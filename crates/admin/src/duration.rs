@@ -1,4 +1,4 @@
-//! Durations in ISO 8601, as Service Bus reads and writes them. (Admin contract 5)
+//! Durations in ISO 8601, as Service Bus reads and writes them. (docs/spec/admin.md#5)
 //!
 //! They count ticks of 100 ns. A year has 365 days and a month 30. What is as long as a .NET time
 //! span can be, but for a few days, is "never": clients write the maximum in different ways.

@@ -1,4 +1,4 @@
-//! Entries: the Atom envelope of one entity, rule or namespace. (Admin contract 4.3)
+//! Entries: the Atom envelope of one entity, rule or namespace. (docs/spec/admin.md#4.3)
 
 use broker::{EntityInfo, EntityKind, NamespaceInfo, RuleDescription};
 
@@ -94,7 +94,7 @@ pub(crate) fn write(
     writer.close("entry");
 }
 
-/// (Admin contract 5.5)
+/// (docs/spec/admin.md#5.5)
 fn write_namespace(writer: &mut Writer, info: NamespaceInfo, settings: &Settings) {
     let attributes = [("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)];
     writer.open("NamespaceInfo", &attributes);

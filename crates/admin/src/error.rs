@@ -1,4 +1,4 @@
-//! Errors: what a request gets that is refused. (Admin contract 8)
+//! Errors: what a request gets that is refused. (docs/spec/admin.md#8)
 
 use broker::{EntityError, NameError, RuleError};
 use http::StatusCode;

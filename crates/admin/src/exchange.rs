@@ -89,7 +89,7 @@ impl Exchange {
     }
 
     /// Where messages are to go on to, each with the token that came for it: the right to manage it
-    /// is needed too. Without one the request's own has to do. (Admin contract 2.2)
+    /// is needed too. Without one the request's own has to do. (docs/spec/admin.md#2.2)
     pub fn destinations(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let destinations = self.destinations.iter();
         destinations.map(|destination| (&*destination.path, destination.token.as_deref()))

@@ -1,4 +1,4 @@
-//! Feeds: pages of lists, and what is said instead of "not found". (Admin contract 4.5, 6)
+//! Feeds: pages of lists, and what is said instead of "not found". (docs/spec/admin.md#4.5, #6)
 
 use broker::Wall;
 

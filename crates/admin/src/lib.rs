@@ -2,7 +2,7 @@
 //!
 //! An [`Exchange`] is one request: it is understood as a whole before anything is ordered, says
 //! what the broker is to be asked, and turns what is heard into the response. Whoever drives it
-//! looks at rights, reads the body and knows the time. (Admin contract 1 to 8)
+//! looks at rights, reads the body and knows the time. (docs/spec/admin.md#1 to #8)
 
 mod authorization;
 pub mod data;

@@ -1,4 +1,4 @@
-//! Limits: the values that properties can have. (Entities contract 2.1)
+//! Limits: the values that properties can have. (docs/spec/entities.md#2.1)
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Place: what a path names. (Admin contract 3)
+//! Place: what a path names. (docs/spec/admin.md#3)
 //!
 //! Fixed segments are found in any case, and one slash at the end means nothing. The path is
 //! decoded as a whole, so an encoded slash separates as any other does. No segment is dropped or

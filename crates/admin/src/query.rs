@@ -1,4 +1,4 @@
-//! Query: which version a client speaks, and which part of a list it wants. (Admin contract 3)
+//! Query: which version a client speaks, and which part of a list it wants. (docs/spec/admin.md#3)
 //!
 //! Parameters come in any order; those that are not known, or have nothing to say, are passed over.
 

@@ -1,4 +1,4 @@
-//! Rules: their descriptions, in and out. (Admin contract 5.4, 7)
+//! Rules: their descriptions, in and out. (docs/spec/admin.md#5.4, #7)
 
 use amqp::Value;
 use broker::{Correlation, DEFAULT_RULE, FilterDescription, RuleDescription};

@@ -34,7 +34,7 @@ pub(crate) fn text_of_ticks(ticks: i64) -> Option<String> {
     Some(moment.to_string())
 }
 
-/// An entity tag: .NET's ticks of a moment. (Admin contract 4.4)
+/// An entity tag: .NET's ticks of a moment. (docs/spec/admin.md#4.4)
 pub(crate) fn tag(at: Wall) -> String {
     (written_ms(at) * 10_000 + TICKS_TO_1970).to_string()
 }

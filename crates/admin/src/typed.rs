@@ -1,4 +1,4 @@
-//! Typed values: those of correlation filters and of parameters. (Admin contract 7)
+//! Typed values: those of correlation filters and of parameters. (docs/spec/admin.md#7)
 //!
 //! A value's type is told by the local part of its `i:type`; the namespace before it is one of two
 //! that clients mix up. `decimal` becomes a double; every other type comes back as it was.

@@ -1,7 +1,7 @@
 //! Encode: from values to bytes, in the smallest encoding of each type but for lists. [AMQP 1.6]
 //!
 //! Descriptors up to 255 are always `smallulong` and lists are `list8` or `list32`, never
-//! `list0`, for clients that decode by fixed offsets (wire contract, rules 2 and 3).
+//! `list0`, for clients that decode by fixed offsets (docs/spec/amqp.md#rule-2 and #rule-3).
 
 use bytes::BytesMut;
 

@@ -64,7 +64,7 @@ impl Error {
     }
 }
 
-/// The conditions, by the standard's names and Service Bus's. [AMQP 2.8.15-18; wire contract 9]
+/// The conditions, by the standard's names and Service Bus's. [AMQP 2.8.15-18; docs/spec/amqp.md#9]
 #[allow(
     missing_docs,
     reason = "each condition is described where the standard or the contract names it"

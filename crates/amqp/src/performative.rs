@@ -1,7 +1,7 @@
 //! Performative: the nine frame bodies of the transport. [AMQP 2.7]
 //!
-//! Each is read field by field straight from the bytes, and written with every field (wire
-//! contract, rule 3). Transfer, disposition and flow allocate nothing but for rare states;
+//! Each is read field by field straight from the bytes, and written with every field
+//! (docs/spec/amqp.md#rule-3). Transfer, disposition and flow allocate nothing but for rare states;
 //! maps, addresses and filters go through [`decode`](crate::decode) behind the validator.
 
 use bytes::{Buf, Bytes, BytesMut};

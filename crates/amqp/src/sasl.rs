@@ -28,7 +28,7 @@ pub enum Code {
 /// Any SASL frame body. `Debug` shows what it is, not what a mechanism says: that may be a password.
 #[derive(Clone, PartialEq)]
 pub enum SaslFrame {
-    /// Always encoded as an array, also for one (wire contract 1.3).
+    /// Always encoded as an array, also for one (docs/spec/amqp.md#1.3).
     Mechanisms(Vec<Symbol>),
     Init {
         mechanism: Symbol,

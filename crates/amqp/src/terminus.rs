@@ -1,7 +1,7 @@
 //! Terminus: what a link connects to at either end. [AMQP 3.5.3, 3.5.4, 4.5.1]
 //!
 //! Addresses and filters are kept as they came, because they are echoed as they came
-//! (wire contract, rule 4). Null fields are read as the standard's defaults, and those are written out.
+//! (docs/spec/amqp.md#rule-4). Null fields are read as the standard's defaults, and those are written out.
 
 #![allow(
     missing_docs,

@@ -3,7 +3,7 @@
 //! An order is carried out whole or not at all, and its answer rests on the commit it made, so
 //! whoever asks next sees it. Answers are as exact as the moment of the order. Unlike the
 //! `Ensure` commands, which make what a file says, an order tells apart what is there and what is
-//! not. (Admin contract 14)
+//! not. (docs/spec/admin.md#14)
 
 mod batch;
 mod entities;

@@ -2,7 +2,7 @@
 //!
 //! Their rows are read first, since only these tell when each is due. A number that is unknown, or
 //! that was activated or cancelled at any moment until the answer, is not there.
-//! (Entities contract 11)
+//! (docs/spec/entities.md#11)
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -45,14 +45,14 @@ impl Incoming {
     }
 }
 
-/// How a receiver takes messages. (Wire contract 3.3)
+/// How a receiver takes messages. (docs/spec/amqp.md#3.3)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ReceiveMode {
     PeekLock,
     ReceiveAndDelete,
 }
 
-/// Which session a receiver wants. (Wire contract 3.4)
+/// Which session a receiver wants. (docs/spec/amqp.md#3.4)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SessionFilter {
     ById(Bytes),

@@ -1,7 +1,7 @@
 //! Dead-lettering: what becomes of messages that can not be had, and the reasons given for it.
 //!
 //! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
-//! hold dead-letter the message themselves. (Entities contract 8.2)
+//! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)
 
 use store::{SequenceNumber, Write};
 

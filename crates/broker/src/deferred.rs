@@ -2,7 +2,7 @@
 //!
 //! In peek-lock mode they are locked; when that ends without completion they are deferred again.
 //! A number that is unknown, or locked at any moment until the answer, is not there.
-//! (Entities contract 12)
+//! (docs/spec/entities.md#12)
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 //! before, and whose late answers are the window's business. A queue with sessions has no such
 //! window (`sessions/delete.rs`), and waits for the answer to a read after each piece. A queue's
 //! deletions are done one after the other, at a pace that leaves room for others (`pace.rs`); the
-//! answer tells how many went. (Entities contract 20)
+//! answer tells how many went. (docs/spec/entities.md#20)
 
 use bytes::Bytes;
 use store::SequenceNumber;

@@ -130,7 +130,7 @@ impl Directory {
         self.queues.values_mut().map(|queue| &mut **queue)
     }
 
-    /// The entity of a path, if it is what it should be. (Entities contract 1)
+    /// The entity of a path, if it is what it should be. (docs/spec/entities.md#1)
     pub(crate) fn find_kind(
         &self,
         namespace: NamespaceId,
@@ -314,7 +314,7 @@ fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
     (namespace, path.to_lowercase())
 }
 
-/// The settings as they take effect: what forwards is never idle. (Entities contract 14.1)
+/// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
 pub(crate) fn settled(settings: QueueSettings) -> QueueSettings {
     let forwards = settings.forward_to.is_some();
     let forwards = forwards || settings.forward_dead_lettered_messages_to.is_some();
@@ -328,7 +328,7 @@ pub(crate) fn settled(settings: QueueSettings) -> QueueSettings {
     }
 }
 
-/// (Entities contract 14.1)
+/// (docs/spec/entities.md#14.1)
 pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(), RequestError> {
     let dead = settings.forward_dead_lettered_messages_to.iter();
     let mut targets = settings.forward_to.iter().chain(dead);
@@ -343,7 +343,7 @@ pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(
     Err(RequestError::Invalid(fault.to_owned()))
 }
 
-/// What a queue has become by its creation can not be changed. (Entities contract 2.1)
+/// What a queue has become by its creation can not be changed. (docs/spec/entities.md#2.1)
 pub(crate) fn check_unchanged(
     old: &QueueSettings,
     new: &QueueSettings,

@@ -5,8 +5,8 @@
 //! rest the store is asked, and that send and those behind it wait, so that order is kept; an id in two
 //! of them is decided by what was accepted first. Memory: 2 bytes an id, however many there are
 //! up to 16 million in a window and what is kept behind it; beyond that there is no filter, and then and until
-//! it is filled after a restart every id that is not among the latest is looked up, in each era. (Entities
-//! contract 19)
+//! it is filled after a restart every id that is not among the latest is looked up, in each era.
+//! (docs/spec/entities.md#19)
 
 mod eras;
 mod filter;

@@ -1,7 +1,7 @@
 //! Eviction: receivers that an entity does not let in, or does not keep when its settings change.
 //!
 //! Whoever is evicted is told why, and given nothing more. What it holds stays lent to it, as when
-//! it goes by itself. (Entities contract 3, 14.1)
+//! it goes by itself. (docs/spec/entities.md#3, #14.1)
 
 use store::EntityId;
 

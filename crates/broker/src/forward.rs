@@ -6,7 +6,7 @@
 //! chain within the step, and the store never sees the stations between. Each station does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
 //! duplicates. What can not go on stays (dead letters) or goes to the transfer dead-letter queue.
-//! (Entities contract 14)
+//! (docs/spec/entities.md#14)
 
 mod station;
 
@@ -26,7 +26,7 @@ use crate::time::Mono;
 use crate::topic::fan_out;
 use crate::window::Entry;
 
-/// More often than this a message does not go on. (Entities contract 14.3)
+/// More often than this a message does not go on. (docs/spec/entities.md#14.3)
 const MOST_HOPS: u32 = 4;
 
 /// What a forwarding subqueue waits for.
@@ -288,7 +288,7 @@ pub(crate) fn looked_up(
     source.run(cx);
 }
 
-/// The path of a target that may be written as a URI. (Entities contract 14.1)
+/// The path of a target that may be written as a URI. (docs/spec/entities.md#14.1)
 pub(crate) fn path_of(target: &str) -> &str {
     let path = match target.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),

@@ -34,7 +34,7 @@ pub struct RequestId {
 pub struct ReadId(pub u64);
 
 /// Names one lock of one message; fresh for every delivery. The 16 bytes are in RFC 4122 order
-/// wherever they are an AMQP uuid (wire contract 4.3).
+/// wherever they are an AMQP uuid (docs/spec/amqp.md#4.3).
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LockToken(pub u128);
 

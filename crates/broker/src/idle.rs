@@ -5,7 +5,7 @@
 //! with the head's other changes, or once a minute for its own sake, and what may be missing of it
 //! is given to the entity. Uses that last are looked for: a receiver that waits every 30 seconds, so
 //! that the head keeps it, and a message that is scheduled when its time would be up. An entity
-//! that is not to be deleted costs nothing. (Entities contract 15)
+//! that is not to be deleted costs nothing. (docs/spec/entities.md#15)
 
 use store::{EntityId, Part};
 
@@ -131,7 +131,7 @@ pub(crate) fn note_command(directory: &mut Directory, command: &Command, cx: &mu
     }
 }
 
-/// Whoever uses a subscription uses its topic. (Entities contract 15)
+/// Whoever uses a subscription uses its topic. (docs/spec/entities.md#15)
 pub(crate) fn note_uses_below(directory: &mut Directory, topic: EntityId) {
     let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
         return;

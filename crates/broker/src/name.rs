@@ -1,4 +1,4 @@
-//! Name: what queues, topics, subscriptions and rules may be called. (Entities contract 1.1)
+//! Name: what queues, topics, subscriptions and rules may be called. (docs/spec/entities.md#1.1)
 //!
 //! Whoever makes an entity or a rule for a client asks here first, whichever way the client came.
 //! Invariant: a name that passes has no character and no segment that an address could not carry.

@@ -17,7 +17,7 @@ use crate::settings::QueueSettings;
 use crate::time::Wall;
 use crate::topic::RuleSnapshot;
 
-/// A message's state as the wire shows it. (Entities contract 5)
+/// A message's state as the wire shows it. (docs/spec/entities.md#5)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MessageState {
     Active = 0,

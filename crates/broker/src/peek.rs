@@ -18,7 +18,7 @@ use crate::read::{Purpose, Rows, body_of};
 use crate::shared::Context;
 use crate::time::Mono;
 
-/// Most messages of one answer. (Entities contract 13)
+/// Most messages of one answer. (docs/spec/entities.md#13)
 pub(crate) const MOST: usize = 250;
 
 /// What is being read next.

@@ -174,7 +174,7 @@ impl Queue {
     }
 
     /// Whether a message of the subqueue is past its deadline. In a dead-letter queue nothing
-    /// expires. (Entities contract 7.2)
+    /// expires. (docs/spec/entities.md#7.2)
     pub(crate) fn is_expired(subqueue: Subqueue, row: &MessageRow, now: Wall) -> bool {
         subqueue == Subqueue::Main && row.expires_ms <= now.0
     }

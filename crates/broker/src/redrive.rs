@@ -20,7 +20,7 @@ use crate::row;
 use crate::settle::Asker;
 use crate::shared::Context;
 
-/// Properties that tell why a message is a dead letter. (Entities contract 8.2)
+/// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
 const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
 /// Redrives the dead letter whose lock a token names.

@@ -1,4 +1,4 @@
-//! Renew: sets locks to a full lock duration from now, all or none. (Entities contract 9)
+//! Renew: sets locks to a full lock duration from now, all or none. (docs/spec/entities.md#9)
 
 use store::EntityId;
 

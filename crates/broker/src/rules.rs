@@ -1,4 +1,4 @@
-//! Rules: how clients describe them, and how the store keeps them. (Entities contract 17.1)
+//! Rules: how clients describe them, and how the store keeps them. (docs/spec/entities.md#17.1)
 //!
 //! A rule is compiled when it is made, and refused then if it makes no sense. The rules of all
 //! subscriptions of a topic are evaluated together, by the topic (`topic/rules.rs`). Names are
@@ -51,7 +51,7 @@ impl CheckedRule {
     }
 }
 
-/// What a rule selects. (Entities contract 17.3)
+/// What a rule selects. (docs/spec/entities.md#17.3)
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
 pub enum FilterDescription {

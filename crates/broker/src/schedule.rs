@@ -3,7 +3,7 @@
 //! A scheduled message has a number, a row in a part of its own and an entry by due time. When it
 //! is due it becomes active under a new number, as if it were sent now; its body stays where it
 //! is. That goes strictly by due time, then by the number it was given before, in bounded pieces:
-//! what a turn does not get to is done in the next. (Entities contract 11)
+//! what a turn does not get to is done in the next. (docs/spec/entities.md#11)
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use store::{

@@ -41,7 +41,7 @@ pub enum ForwardFailures {
 }
 
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of them.
-/// (Entities contract 3)
+/// (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -67,7 +67,7 @@ impl Status {
     }
 }
 
-/// A queue's properties that change what it does. (Entities contract 2.1)
+/// A queue's properties that change what it does. (docs/spec/entities.md#2.1)
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QueueSettings {
@@ -89,7 +89,7 @@ pub struct QueueSettings {
     pub forward_dead_lettered_messages_to: Option<String>,
     pub status: Status,
     /// Deleted with all that is in it when nobody has used it for so long. Never, where messages
-    /// are forwarded from. (Entities contract 15)
+    /// are forwarded from. (docs/spec/entities.md#15)
     pub auto_delete_on_idle: u64,
 }
 
@@ -114,14 +114,14 @@ impl Default for QueueSettings {
     }
 }
 
-/// A subscription's properties that change what it does. (Entities contract 2.3)
+/// A subscription's properties that change what it does. (docs/spec/entities.md#2.3)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SubscriptionSettings {
     /// Those that it has in common with a queue. Size, size of a message and duplicates are its
     /// topic's.
     pub queue: QueueSettings,
     /// Whether a message whose filters can not be evaluated is dead-lettered; otherwise it is not
-    /// selected. (Entities contract 17.9)
+    /// selected. (docs/spec/entities.md#17.9)
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
 }
 
@@ -184,7 +184,7 @@ impl BrokerSettings {
     }
 }
 
-/// Bounds of transactions. (Wire contract 8, entities contract 20)
+/// Bounds of transactions. (docs/spec/amqp.md#8, docs/spec/entities.md#20)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransactionSettings {
     /// How long one may take from its first operation to its discharge, in milliseconds.

@@ -1,8 +1,8 @@
 //! Settle: how locks end, by their holder's word or by running out.
 //!
-//! A token is good for its entity, whatever link or connection it comes over (wire contract 5.3),
+//! A token is good for its entity, whatever link or connection it comes over (docs/spec/amqp.md#5.3),
 //! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
-//! run out or deferred, not released (wire contract 4.4). In a dead-letter queue it never does.
+//! run out or deferred, not released (docs/spec/amqp.md#4.4). In a dead-letter queue it never does.
 
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
@@ -123,7 +123,7 @@ impl Queue {
     }
 
     /// What a token that names no lock has lost. In a queue with sessions messages are locked with
-    /// their session: a client that does not hold its session has lost that. (Wire contract 5.2)
+    /// their session: a client that does not hold its session has lost that. (docs/spec/amqp.md#5.2)
     fn lock_lost(&self, asker: &Asker, cx: &Context<'_>) -> SettleError {
         let by_session = asker.subqueue == Subqueue::Main && self.sessions.is_some();
         let holds = |(connection, session): &(ConnectionId, Bytes)| {
@@ -359,7 +359,7 @@ impl Lock {
     }
 }
 
-/// There is no dead-letter queue of a dead-letter queue. (Entities contract 8.3)
+/// There is no dead-letter queue of a dead-letter queue. (docs/spec/entities.md#8.3)
 pub(crate) fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
     let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
     if dead_letter && subqueue != Subqueue::Main {

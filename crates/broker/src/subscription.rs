@@ -7,6 +7,6 @@ use store::EntityId;
 pub(crate) struct Subscription {
     pub topic: EntityId,
     /// Whether a message whose filters can not be evaluated is dead-lettered here; otherwise it is
-    /// not selected. (Entities contract 17.9)
+    /// not selected. (docs/spec/entities.md#17.9)
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
 }

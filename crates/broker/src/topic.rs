@@ -3,7 +3,7 @@
 //! What arrives at a topic is a message of its own, with a number, a time to live and a history of
 //! ids; at the end of the step it goes to all subscriptions that select it, in one write set.
 //! Scheduled messages wait here. A topic counts towards its size what its subscriptions hold.
-//! (Entities contract 2.2, 17)
+//! (docs/spec/entities.md#2.2, #17)
 
 pub(crate) mod command;
 mod distribution;

@@ -1,5 +1,5 @@
 //! Transaction: operations that are held until their controller commits them or rolls them back.
-//! [AMQP 4.2-4.4; wire contract 8]
+//! [AMQP 4.2-4.4; docs/spec/amqp.md#8]
 //!
 //! What is enlisted is checked and answered at once, then held in memory: sends are not there yet,
 //! locks are marked and can be ended by nobody else. A commit checks everything once more and

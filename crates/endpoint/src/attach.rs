@@ -2,7 +2,7 @@
 //!
 //! The peer's attach is told to the owner, who answers now or later. Until then flow and
 //! deliveries for the link are remembered, and a detach takes the question back. A name belongs
-//! to one link per role: a second attach steals it from the first (wire contract 3.6).
+//! to one link per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
 
 use amqp::error::condition;
 use amqp::performative::Role;

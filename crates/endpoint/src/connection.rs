@@ -248,7 +248,7 @@ impl Connection {
         self.accept_link(link.0, reply);
     }
 
-    /// Refuses the peer's link: attach with null termini, then detach with `error` (wire contract, rule 8).
+    /// Refuses the peer's link: attach with null termini, then detach with `error` (docs/spec/amqp.md#rule-8).
     pub fn refuse(&mut self, link: LinkId, error: Error) {
         self.refuse_link(link.0, error);
     }
@@ -270,7 +270,7 @@ impl Connection {
     }
 
     /// Lets the deliveries of a receiver link repeat delivery-ids of their session, if each comes in
-    /// one frame: each is a delivery of its own. (Wire contract 7.1)
+    /// one frame: each is a delivery of its own. (docs/spec/amqp.md#7.1)
     pub fn allow_repeated_ids(&mut self, link: LinkId) {
         if let Some(End::Receiver(receiver)) = self.links.get_mut(link.0).map(|link| &mut link.end)
         {

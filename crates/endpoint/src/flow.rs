@@ -1,6 +1,6 @@
 //! Flow: windows and credit, told and heard. [AMQP 2.5.6, 2.6.7]
 //!
-//! Credit is absolute. A drain is always answered (wire contract, rule 17): by the owner's
+//! Credit is absolute. A drain is always answered (docs/spec/amqp.md#rule-17): by the owner's
 //! `drained`, or here as soon as no credit is left.
 
 use amqp::error::condition;

@@ -1,7 +1,7 @@
 //! Receive: the peer's deliveries, put together from their frames. [AMQP 2.6.12-14]
 //!
 //! A delivery in one frame is a slice of the input. Credit that the peer overruns is not held
-//! against it (wire contract, rule 19); windows, unsettled deliveries and memory are.
+//! against it (docs/spec/amqp.md#rule-19); windows, unsettled deliveries and memory are.
 
 use std::collections::VecDeque;
 
@@ -205,7 +205,7 @@ impl Arrival<'_> {
     }
 
     /// A delivery has become too large: the owner refuses it at once, and the rest of it is dropped
-    /// as it comes. One that came settled can only cost the link. (Wire contract 5.5)
+    /// as it comes. One that came settled can only cost the link. (docs/spec/amqp.md#5.5)
     fn refuse(&mut self, mut partial: Partial, more: bool) -> Result<(), Fault> {
         let settled = is_settled(self.session, &partial);
         self.events.push_back(Event::TooLarge {

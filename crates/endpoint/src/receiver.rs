@@ -1,8 +1,8 @@
 //! Receiver: our end of a link that we receive on: its credit and the delivery in progress.
 //!
 //! Frames of one delivery follow each other on a link, so there is at most one unfinished
-//! delivery. [AMQP 2.6.14] Credit that the peer overruns is not held against it (wire contract,
-//! rule 19); what it may overrun is bounded by the session.
+//! delivery. [AMQP 2.6.14] Credit that the peer overruns is not held against it
+//! (docs/spec/amqp.md#rule-19); what it may overrun is bounded by the session.
 
 use amqp::performative::Role;
 use amqp::{Attach, DeliveryState, Flow, Transfer, Value};
@@ -45,7 +45,7 @@ pub(crate) struct Partial {
 }
 
 impl Receiver {
-    /// For the peer's attach; a missing initial-delivery-count is 0 (wire contract 3.2).
+    /// For the peer's attach; a missing initial-delivery-count is 0 (docs/spec/amqp.md#3.2).
     pub(crate) fn requested(attach: &Attach) -> Self {
         let mut receiver = Self::new(None);
         receiver.start_from(attach);
@@ -94,7 +94,7 @@ impl Receiver {
     }
 
     /// Takes the sender's view in; true when that ends our drain. A sender's credit is its
-    /// own guess and is ignored (wire contract 6.2).
+    /// own guess and is ignored (docs/spec/amqp.md#6.2).
     pub(crate) fn take(&mut self, flow: &Flow) -> bool {
         if let (Some(ours), Some(theirs)) = (self.delivery_count, flow.delivery_count)
             && let Some(skipped) = serial::distance(ours, theirs)

@@ -182,7 +182,7 @@ fn write(
     progress
 }
 
-/// A delivery's first frame says all there is (wire contract 4.5).
+/// A delivery's first frame says all there is (docs/spec/amqp.md#4.5).
 fn first(
     session: &mut Session,
     route: &Route,

@@ -17,7 +17,7 @@ use crate::serial;
 use crate::strays::Strays;
 use crate::unsettled::Unsettled;
 
-/// Our first transfer-id (wire contract 1.5).
+/// Our first transfer-id (docs/spec/amqp.md#1.5).
 const FIRST_OUTGOING_ID: u32 = 1;
 /// Deliveries that may wait for the peer's window.
 const MAX_WAITING: usize = 4_096;

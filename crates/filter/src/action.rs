@@ -1,4 +1,4 @@
-//! Action: what a rule does to its copy of a message. (Entities contract 17.10)
+//! Action: what a rule does to its copy of a message. (docs/spec/entities.md#17.10)
 //!
 //! SET and REMOVE, one after the other, each seeing what the ones before it did. The result is a
 //! list of [changes](crate::Changes); the message itself is left alone until they are applied.
@@ -19,7 +19,7 @@ use crate::property::Property;
 use crate::tree::Path;
 use crate::value::Kind;
 
-/// Most statements of an action. (Entities contract 4)
+/// Most statements of an action. (docs/spec/entities.md#4)
 pub const MAX_STATEMENTS: usize = 32;
 
 /// A parsed SQL action, and the text it was made from.

@@ -11,7 +11,7 @@ use crate::tree::Arithmetic;
 use crate::value::{Kind, Value};
 
 /// The longest text that `+` makes, which is also all that a message's properties may take.
-/// (Entities contract 4)
+/// (docs/spec/entities.md#4)
 const MAX_TEXT: usize = 64 << 10;
 
 type Calculated = Result<Value<'static>, EvaluationError>;

@@ -16,10 +16,10 @@ use crate::value::Value;
 /// Milliseconds that are as good as never. [AMQP 3.2.1]
 const LONGEST: u32 = u32::MAX;
 
-/// Most bytes of everything in front of the body. (Entities contract 4)
+/// Most bytes of everything in front of the body. (docs/spec/entities.md#4)
 const MAX_PROPERTIES: usize = 64 << 10;
 
-/// A copy outgrew the quota of its properties: another reason to dead-letter it. (Entities contract 8.2)
+/// A copy outgrew the quota of its properties: another reason to dead-letter it. (docs/spec/entities.md#8.2)
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("The size quota for this stream has been exceeded.")]
 pub struct HeaderSizeExceeded;
@@ -141,7 +141,7 @@ impl SystemChange {
     }
 }
 
-/// What a value becomes when it takes the place of another. (Entities contract 17.10)
+/// What a value becomes when it takes the place of another. (docs/spec/entities.md#17.10)
 pub(crate) enum Conversion {
     /// The type that comes of itself.
     None,
@@ -169,7 +169,7 @@ impl Conversion {
     }
 }
 
-/// The type of each kind. (Entities contract 17.10)
+/// The type of each kind. (docs/spec/entities.md#17.10)
 fn plain(value: Value<'static>) -> amqp::Value {
     match value {
         Value::Unknown => amqp::Value::Null,

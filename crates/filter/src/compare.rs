@@ -1,7 +1,7 @@
 //! Compare: how values of one kind are ordered, and what becomes of those of two.
 //!
 //! Integers are compared as such however wide they are; as soon as one side is a double, both
-//! are, as in C# and Java. Texts are compared by their characters' codes. (Entities contract 17.7)
+//! are, as in C# and Java. Texts are compared by their characters' codes. (docs/spec/entities.md#17.7)
 
 use std::cmp::Ordering;
 

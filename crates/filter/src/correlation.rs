@@ -1,4 +1,4 @@
-//! Correlation filter: some properties, each equal to a value. (Entities contract 17.4)
+//! Correlation filter: some properties, each equal to a value. (docs/spec/entities.md#17.4)
 //!
 //! Values of a correlation filter are exact: numbers are equal when they are so mathematically,
 //! whatever their types, and texts character by character. Names of application properties are

@@ -3,7 +3,7 @@
 /// The two languages that compile to the same program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Dialect {
-    /// Service Bus's filters and actions. (Entities contract 17.5 to 17.10)
+    /// Service Bus's filters and actions. (docs/spec/entities.md#17.5 to #17.10)
     Sql,
     /// JMS's message selectors. (JMS 2.0, 3.8.1)
     Jms,

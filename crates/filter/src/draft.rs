@@ -15,9 +15,9 @@ use crate::ticks;
 use crate::tree::Path;
 use crate::value::{Kind, Value};
 
-/// Most characters of an id. (Entities contract 4)
+/// Most characters of an id. (docs/spec/entities.md#4)
 const MAX_ID: usize = 128;
-/// Most bytes of a property's name or value. (Entities contract 4)
+/// Most bytes of a property's name or value. (docs/spec/entities.md#4)
 const MAX_PROPERTY: usize = 32 << 10;
 
 /// Looking through what was changed costs a unit for so many properties.
@@ -59,7 +59,7 @@ impl<'m, 'b> Draft<'m, 'b> {
     pub(crate) fn set(&mut self, path: &Path, value: Value<'static>) -> Result<(), ActionError> {
         match path {
             Path::System(property) => self.set_system(*property, value),
-            // What has no value is not there. (Entities contract 17.10)
+            // What has no value is not there. (docs/spec/entities.md#17.10)
             Path::User(_) if value.is_unknown() => {
                 self.remove(path);
                 Ok(())
@@ -128,7 +128,7 @@ impl<'m, 'b> Draft<'m, 'b> {
 
     fn set_system(&mut self, property: Property, value: Value<'static>) -> Result<(), ActionError> {
         if property == Property::ScheduledEnqueueTimeUtc {
-            // Accepted and without effect. (Entities contract 17.10)
+            // Accepted and without effect. (docs/spec/entities.md#17.10)
             return Ok(());
         }
         let value = match (property, value) {
@@ -173,7 +173,7 @@ impl<'m, 'b> Draft<'m, 'b> {
         Ok(changes)
     }
 
-    /// Both or neither: a partition key is the session's id. (Wire contract 4.2)
+    /// Both or neither: a partition key is the session's id. (docs/spec/amqp.md#4.2)
     fn check_partition(&self) -> Result<(), ActionError> {
         let is_changed = |property| self.system.iter().any(|(changed, _)| *changed == property);
         if !is_changed(Property::PartitionKey) && !is_changed(Property::SessionId) {

@@ -3,7 +3,7 @@
 use crate::fuel::{Fuel, Spent};
 use crate::value::Kind;
 
-/// What a test of values of different kinds is. (Entities contract 17.9)
+/// What a test of values of different kinds is. (docs/spec/entities.md#17.9)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TypeMismatch {
     /// An evaluation error; but `=` is false and `<>` true.
@@ -22,7 +22,7 @@ pub struct Environment {
     pub seed: u128,
 }
 
-/// Why an expression has no result for a message. (Entities contract 17.7)
+/// Why an expression has no result for a message. (docs/spec/entities.md#17.7)
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
 pub enum EvaluationError {

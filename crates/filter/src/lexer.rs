@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError};
 use crate::scan;
 
-/// Most characters of a filter, an action or a selector. (Entities contract 4)
+/// Most characters of a filter, an action or a selector. (docs/spec/entities.md#4)
 pub const MAX_TEXT: usize = 1_024;
 
 /// One piece of a text.

@@ -1,4 +1,4 @@
-//! Like: matching a text against a pattern. (Entities contract 17.8)
+//! Like: matching a text against a pattern. (docs/spec/entities.md#17.8)
 //!
 //! `%` is any run of characters, `_` exactly one; an escape makes the next character literal.
 //! A pattern is cut at its `%`s, and each piece is looked for once, behind the one before it, so

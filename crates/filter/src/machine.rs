@@ -1,4 +1,4 @@
-//! Machine: runs a program on a message. (Entities contract 17.7, 17.8)
+//! Machine: runs a program on a message. (docs/spec/entities.md#17.7, #17.8)
 //!
 //! Conditions are values too: true, false or unknown. An unknown operand makes the result of
 //! everything unknown but of AND, OR, IS NULL and EXISTS. The stack is an array unless a program

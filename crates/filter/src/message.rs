@@ -16,7 +16,7 @@ use crate::ticks;
 use crate::user_properties::UserProperties;
 use crate::value::{Value, guid_text, push_hex};
 
-/// Annotations that filters see. (Wire contract 4.2)
+/// Annotations that filters see. (docs/spec/amqp.md#4.2)
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 const SCHEDULED_ENQUEUE_TIME: &str = "x-opt-scheduled-enqueue-time";
@@ -136,7 +136,7 @@ impl<'a> Message<'a> {
     }
 
     /// The largest time to live that fits in a header means as much as the properties tell.
-    /// (Entities contract 7.1)
+    /// (docs/spec/entities.md#7.1)
     fn time_to_live(&self) -> Value<'a> {
         let Some(ttl) = self.header().ttl else {
             return Value::Unknown;
@@ -279,7 +279,7 @@ fn text_of(item: Option<&[u8]>) -> Value<'_> {
 }
 
 /// Ids and addresses may be of other types than text, and are compared by their text form.
-/// (Entities contract 17.4)
+/// (docs/spec/entities.md#17.4)
 fn text_form(item: &[u8]) -> Value<'_> {
     if let Ok(items::Item::Binary(content)) = items::read(item) {
         return Value::text(hexadecimal(content));

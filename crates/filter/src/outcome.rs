@@ -1,4 +1,4 @@
-//! Outcome: what the rules of one subscription make of one message. (Entities contract 17.2, 17.9)
+//! Outcome: what the rules of one subscription make of one message. (docs/spec/entities.md#17.2, #17.9)
 
 use std::sync::Arc;
 

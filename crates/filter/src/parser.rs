@@ -1,4 +1,4 @@
-//! Parser: from tokens to a tree, by precedence climbing. (Entities contract 17.5)
+//! Parser: from tokens to a tree, by precedence climbing. (docs/spec/entities.md#17.5)
 //!
 //! From loose to tight: OR, AND, NOT, tests, `+ -`, `* / %`, signs. Tests do not chain, since
 //! a condition is not a value; which of the two each part is, is known by its form.
@@ -17,7 +17,7 @@ mod selector;
 /// The deepest nesting of parentheses, signs, NOTs and function calls.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// Words that are no names. (Entities contract 17.5)
+/// Words that are no names. (docs/spec/entities.md#17.5)
 const SQL_KEYWORDS: &[&str] = &[
     "AND", "OR", "NOT", "IS", "NULL", "IN", "LIKE", "ESCAPE", "EXISTS", "TRUE", "FALSE", "SET",
     "REMOVE",

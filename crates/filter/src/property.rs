@@ -1,6 +1,6 @@
 //! Property: what a message has by the standard or by Service Bus, under the names expressions use.
 //!
-//! SQL names follow `sys.` and are found in any case (entities contract 17.6). JMS names stand
+//! SQL names follow `sys.` and are found in any case (docs/spec/entities.md#17.6). JMS names stand
 //! alone and are found in their own case only (JMS 2.0, 3.8.1.1).
 
 /// A property that is not an application's own.
@@ -125,7 +125,7 @@ impl Property {
         found.next().map_or("", |(name, _)| name)
     }
 
-    /// Whether an action may set or remove it, to whatever effect. (Entities contract 17.10)
+    /// Whether an action may set or remove it, to whatever effect. (docs/spec/entities.md#17.10)
     pub(crate) fn is_settable(self) -> bool {
         matches!(
             self,

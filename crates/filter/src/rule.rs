@@ -1,4 +1,4 @@
-//! Rule: a named filter, and what to do with what it selects. (Entities contract 17.2, 17.3)
+//! Rule: a named filter, and what to do with what it selects. (docs/spec/entities.md#17.2, #17.3)
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Rule {
     pub action: Option<Action>,
 }
 
-/// Why a rule could not be followed for a message. (Entities contract 8.2, 17.9)
+/// Why a rule could not be followed for a message. (docs/spec/entities.md#8.2, #17.9)
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
 pub enum RuleError {

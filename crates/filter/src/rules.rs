@@ -1,4 +1,4 @@
-//! Rules: all rules of all subscriptions of a topic, compiled together. (Entities contract 17.1, 17.2)
+//! Rules: all rules of all subscriptions of a topic, compiled together. (docs/spec/entities.md#17.1, #17.2)
 //!
 //! A message is evaluated once for the topic: correlation filters are found through one index,
 //! however many subscriptions they belong to; only SQL filters and true filters are gone through.

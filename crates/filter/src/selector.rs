@@ -1,4 +1,4 @@
-//! Selector: a JMS message selector, as a receiver attaches with. (JMS 2.0, 3.8.1; wire contract 3.5)
+//! Selector: a JMS message selector, as a receiver attaches with. (JMS 2.0, 3.8.1; docs/spec/amqp.md#3.5)
 //!
 //! It never fails on a message: what has no value is unknown, and unlike values compare as false.
 
@@ -39,7 +39,7 @@ impl Selector {
     }
 
     /// A selector by a condition in the language of rules: what can not be evaluated is unknown.
-    /// (Entities contract 17.5)
+    /// (docs/spec/entities.md#17.5)
     ///
     /// # Errors
     /// When it is no condition; says where and why.

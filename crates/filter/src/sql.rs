@@ -1,4 +1,4 @@
-//! SQL filter: a condition on a message's properties. (Entities contract 17.5 to 17.8)
+//! SQL filter: a condition on a message's properties. (docs/spec/entities.md#17.5 to #17.8)
 
 use crate::dialect::Dialect;
 use crate::error::ParseError;

@@ -1,4 +1,4 @@
-//! Value: what expressions calculate with. (Entities contract 17.7)
+//! Value: what expressions calculate with. (docs/spec/entities.md#17.7)
 //!
 //! AMQP's many types fall into a few kinds; what has no kind (binary, list, map, null) is
 //! unknown. Texts are borrowed from the message as long as nobody calculates with them.
@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Values that .NET and Java describe. (Wire contract 4.2)
+/// Values that .NET and Java describe. (docs/spec/amqp.md#4.2)
 fn of_described<'a>(descriptor: &'a [u8], value: &'a [u8]) -> Value<'a> {
     match items::text(descriptor) {
         Some(name) => described(name, Value::of_item(value)),

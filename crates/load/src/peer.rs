@@ -25,7 +25,7 @@ pub struct Peer {
     pub trust: Option<Trust>,
 }
 
-/// What lets one in at an entity. (Wire contract 2.4)
+/// What lets one in at an entity. (docs/spec/amqp.md#2.4)
 #[derive(Clone)]
 pub struct Token {
     /// The entity's URL.

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
-/// What a healthy broker says. (Admin contract 1)
+/// What a healthy broker says. (docs/spec/admin.md#1)
 #[derive(Deserialize)]
 struct Health {
     message: String,

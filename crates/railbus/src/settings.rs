@@ -25,7 +25,7 @@ use crate::tls::{self, Pair};
 const USUAL_FILE: &str = "railbus.toml";
 /// What both the store and the cache of bodies may use, unless told otherwise.
 const MEMORY: u64 = 128 << 20;
-/// The largest message of a premium namespace that does not say otherwise. (Entities contract 2.1)
+/// The largest message of a premium namespace that does not say otherwise. (docs/spec/entities.md#2.1)
 const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;

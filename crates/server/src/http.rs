@@ -2,7 +2,7 @@
 //! opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's management
 //! everywhere else.
 //!
-//! The health check says whether a send would succeed; it needs no right (Admin contract 1). All
+//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1). All
 //! else needs Manage, except with the development key on a loopback listener. A queue may be
 //! called `health` or `metrics` too: clients of management name a version.
 

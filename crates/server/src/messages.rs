@@ -120,7 +120,7 @@ fn annotations(facts: &mut Object<String, Json>, annotations: &Map) {
     }
 }
 
-/// In words, of the numbers that annotations have. (Wire contract 4.2)
+/// In words, of the numbers that annotations have. (docs/spec/amqp.md#4.2)
 fn state(annotations: &Map) -> Option<&'static str> {
     match lookup(annotations, "x-opt-message-state")?.as_integer()? {
         0 => Some("active"),

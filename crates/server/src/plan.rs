@@ -22,7 +22,7 @@ use crate::setup;
 use differences::settled;
 pub use differences::{Difference, between};
 
-/// What may not change, by the names that files have for it. (Entities contract 2.1)
+/// What may not change, by the names that files have for it. (docs/spec/entities.md#2.1)
 const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
 
 /// What a file says there should be.

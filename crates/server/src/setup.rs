@@ -1,7 +1,7 @@
 //! Setup: makes the configured entities exist before the first client is let in.
 //!
 //! All of them or none. What exists takes over what may change; what may not change stays as it is
-//! stored, and the difference is logged. (Admin contract 12, "Entity exists in the store")
+//! stored, and the difference is logged. (docs/spec/admin.md#12, "Entity exists in the store")
 
 use std::collections::HashMap;
 

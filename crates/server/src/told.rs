@@ -12,7 +12,7 @@ use crate::counts::Counter;
 /// What is counted as any other condition.
 const OTHER: &str = "other";
 
-/// Those of a close. [AMQP 2.8.16; Wire contract 9]
+/// Those of a close. [AMQP 2.8.16; docs/spec/amqp.md#9]
 static CONNECTION: &[Symbol] = &[
     condition::CONNECTION_FORCED,
     condition::DECODE_ERROR,
@@ -36,7 +36,7 @@ static SESSION: &[Symbol] = &[
     condition::WINDOW_VIOLATION,
 ];
 
-/// Those of a detach, be it the refusal of an attach. [AMQP 2.8.18; Wire contract 9]
+/// Those of a detach, be it the refusal of an attach. [AMQP 2.8.18; docs/spec/amqp.md#9]
 static LINK: &[Symbol] = &[
     condition::DETACH_FORCED,
     condition::ENTITY_DISABLED,

@@ -1,4 +1,4 @@
-//! WebSocket: an AMQP connection's bytes within binary messages. [RFC 6455] (Wire contract 1.2)
+//! WebSocket: an AMQP connection's bytes within binary messages. [RFC 6455] (docs/spec/amqp.md#1.2)
 //!
 //! How messages are cut means nothing, so none is ever put together: their payload goes on as it
 //! comes, and a message may be as long as the limit says without taking up memory. Whoever breaks

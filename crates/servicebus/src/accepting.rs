@@ -1,4 +1,4 @@
-//! Accepting: a receiver link that wants a session. (Wire contract 3.4)
+//! Accepting: a receiver link that wants a session. (docs/spec/amqp.md#3.4)
 //!
 //! Its attach is held back until the broker has lent it a session, which may take as long as the
 //! client is ready to wait. What the client says of the link meanwhile is remembered by the
@@ -25,7 +25,7 @@ const TIMEOUT: &str = "com.microsoft:timeout";
 const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
 /// How long a client waits that does not say so.
 const DEFAULT_TIMEOUT_MS: u64 = 65_000;
-/// Most characters of a session's id. (Entities contract 4)
+/// Most characters of a session's id. (docs/spec/entities.md#4)
 const MAX_ID: usize = 128;
 /// From the year 1 to 1970, in units of 100 ns.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
@@ -56,7 +56,7 @@ impl Accepting {
 }
 
 /// Refuses a session that is not to be exclusive, in the words by which .NET knows that there are no
-/// such. (Wire contract 3.5)
+/// such. (docs/spec/amqp.md#3.5)
 pub(crate) fn check_exclusive(attach: &Attach) -> Result<(), Error> {
     let source = attach.source.as_deref();
     let filters = source.and_then(|source| source.filter.as_deref());

@@ -1,4 +1,4 @@
-//! Access: who may do what, at one moment. (Entities contract 2.6)
+//! Access: who may do what, at one moment. (docs/spec/entities.md#2.6)
 //!
 //! The rules of the namespace come from its configuration, those of queues and topics live with
 //! them. Rights rest on a credential and are looked up each time that they are asked for, so a
@@ -13,7 +13,7 @@ use broker::AuthorizationRule;
 use crate::address;
 use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
 
-/// Longest path that an entity can have, in bytes. (Entities contract 4)
+/// Longest path that an entity can have, in bytes. (docs/spec/entities.md#4)
 const MAX_PATH: usize = 260 * 4;
 
 /// What somebody has shown: the name of a rule, and that one of its keys is known.

@@ -1,4 +1,4 @@
-//! Address: what a link's address or a token's audience names. (Wire contract 2.4, 3.1)
+//! Address: what a link's address or a token's audience names. (docs/spec/amqp.md#2.4, #3.1)
 //!
 //! Clients write the same node in many ways: relative, with a leading slash, as a whole URI, with
 //! percent escapes, in any case. All of them become one [`Node`]; the original is kept by the

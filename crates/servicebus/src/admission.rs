@@ -1,4 +1,4 @@
-//! Admission: which links an entity lets in and keeps, by its settings. (Entities contract 3, 14.1)
+//! Admission: which links an entity lets in and keeps, by its settings. (docs/spec/entities.md#3, #14.1)
 //!
 //! Asked when a link is attached, and again whenever entities change. Management nodes are open in
 //! every status: each of their operations is the broker's to refuse.

@@ -1,4 +1,4 @@
-//! Attach: letting a client's link in, or saying why not. (Wire contract 3)
+//! Attach: letting a client's link in, or saying why not. (docs/spec/amqp.md#3)
 //!
 //! Addresses and settle modes are echoed exactly as they were sent, whatever we made of them.
 //! Rights are checked before existence, so that nobody learns of entities without a key.
@@ -271,7 +271,7 @@ impl Client {
         );
         self.connection.accept(link, reply);
         if asks {
-            // The Python SDK's lock renewer repeats them. (Wire contract 7.1)
+            // The Python SDK's lock renewer repeats them. (docs/spec/amqp.md#7.1)
             self.connection.allow_repeated_ids(link);
         }
         if let Some(credit) = credit {
@@ -289,7 +289,7 @@ impl Client {
             id: entity.id,
             path: entity.path.clone(),
             subqueue: place.subqueue,
-            // A subqueue is never session-aware. (Wire contract 3.4)
+            // A subqueue is never session-aware. (docs/spec/amqp.md#3.4)
             sessions: entity.settings.requires_session && place.subqueue == Subqueue::Main,
             max_message_size: self.max_message_size(&entity),
         };

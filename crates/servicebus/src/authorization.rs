@@ -1,4 +1,4 @@
-//! Authorization: what the header of an HTTP request allows. (Admin contract 2.1)
+//! Authorization: what the header of an HTTP request allows. (docs/spec/admin.md#2.1)
 //!
 //! Either a shared access signature, as over `$cbs`, or Basic with a rule's name and key. Whatever
 //! is wrong, the answer is a reason for a 401 that names no rule and no key.
@@ -46,7 +46,7 @@ pub enum Unauthorized {
 pub struct TokenRefused(Refused);
 
 impl Unauthorized {
-    /// What management tells reasons apart by. (Admin contract 2.1, 8.3)
+    /// What management tells reasons apart by. (docs/spec/admin.md#2.1, #8.3)
     #[must_use]
     pub const fn sub_code(&self) -> u32 {
         match self {

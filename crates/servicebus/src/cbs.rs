@@ -1,4 +1,4 @@
-//! CBS: the node where clients put their tokens. (Wire contract 2)
+//! CBS: the node where clients put their tokens. (docs/spec/amqp.md#2)
 //!
 //! A token is verified before anything is said about the entity it is for, so that nobody learns
 //! of entities without a key. A weaker token in place of a stronger one is felt at once by the
@@ -109,7 +109,7 @@ impl Client {
         Ok(())
     }
 
-    /// Some SDKs learn of a missing entity only here. (Wire contract 2.3)
+    /// Some SDKs learn of a missing entity only here. (docs/spec/amqp.md#2.3)
     fn check_audience_exists(&self, scope: &str) -> Result<(), Status> {
         let exists = match Node::parse(scope) {
             Node::Cbs | Node::Management(None) => true,

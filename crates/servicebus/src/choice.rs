@@ -1,4 +1,4 @@
-//! Choice: which messages a receiver link wants, by its source. (Wire contract 3.5) [AMQP 3.5.3, 3.5.8]
+//! Choice: which messages a receiver link wants, by its source. (docs/spec/amqp.md#3.5) [AMQP 3.5.3, 3.5.8]
 //!
 //! A selector is known by its filter's descriptor or, where the value is a plain string, by its
 //! key. With distribution mode "copy" messages are only shown. Neither goes with a session. The
@@ -17,7 +17,7 @@ const SELECTOR: &str = "apache.org:selector-filter:string";
 const SELECTOR_CODE: u64 = 0x0000_468c_0000_0004;
 /// What some clients call it.
 const JMS_SELECTOR: &str = "jms-selector";
-/// Most characters of a selector, as of any expression. (Entities contract 4)
+/// Most characters of a selector, as of any expression. (docs/spec/entities.md#4)
 const MAX_SELECTOR: usize = 1_024;
 
 /// See the head of this file.

@@ -1,4 +1,4 @@
-//! Claims: what a connection has shown, and until when it counts. (Wire contract 2.2-2.7)
+//! Claims: what a connection has shown, and until when it counts. (docs/spec/amqp.md#2.2 to #2.7)
 //!
 //! SASL PLAIN shows a key for the connection's whole life; a token shows one for its audience and
 //! all below it. What they allow is up to the rules of the moment, not of the moment when they were

@@ -1,5 +1,5 @@
 //! Coordinator: links on which the client declares and discharges transactions.
-//! [AMQP 4.2, 4.3, 4.5.1-4.5.5; wire contract 8]
+//! [AMQP 4.2, 4.3, 4.5.1-4.5.5; docs/spec/amqp.md#8]
 //!
 //! Anybody may attach one: every operation of a transaction goes over a link or a node that asks
 //! for its own right. What is no declare or discharge is rejected. Several coordinators of one
@@ -21,7 +21,7 @@ use crate::refusal;
 use crate::sender::Arrival;
 use crate::transactions;
 
-/// Credit of a coordinator link. (Wire contract 8)
+/// Credit of a coordinator link. (docs/spec/amqp.md#8)
 const COORDINATOR_CREDIT: u32 = 100;
 /// Largest declare or discharge: an id and little more.
 const MAX_CONTROL: u64 = 64 << 10;

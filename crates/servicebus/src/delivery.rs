@@ -1,4 +1,4 @@
-//! Delivery: encoding a message for a receiver or browser. (Wire contract 4.1-4.4)
+//! Delivery: encoding a message for a receiver or browser. (docs/spec/amqp.md#4.1 to #4.4)
 //!
 //! Header and annotations are fresh; the bare message goes out as the bytes it came in. Only two
 //! of its sections are ever rewritten, each by itself: the properties when the message expires
@@ -44,7 +44,7 @@ pub(crate) struct LockedUntil(pub(crate) i64);
 impl LockedUntil {
     /// The year 1: nobody holds the message.
     pub(crate) const UNLOCKED: Self = Self(-62_135_596_800_000);
-    /// The end of the year 9999: as long as its session is held. (Wire contract 3.4)
+    /// The end of the year 9999: as long as its session is held. (docs/spec/amqp.md#3.4)
     pub(crate) const WITH_SESSION: Self = Self(253_402_300_799_999);
 
     /// At `now`, in milliseconds since the Unix epoch.
@@ -57,7 +57,7 @@ impl LockedUntil {
     }
 }
 
-/// The token's 16 bytes as a delivery tag: a GUID as .NET lays it out. (Wire contract 4.3)
+/// The token's 16 bytes as a delivery tag: a GUID as .NET lays it out. (docs/spec/amqp.md#4.3)
 pub(crate) fn tag(token: LockToken) -> [u8; 16] {
     let mut bytes = token.0.to_be_bytes();
     bytes[..4].reverse();
@@ -158,7 +158,8 @@ fn write_changed(
     untouched
 }
 
-/// All five fields. The count is of failures before this delivery, told also when it is 0. (Wire contract 4.4)
+/// All five fields. The count is of failures before this delivery, told also when it is 0.
+/// (docs/spec/amqp.md#4.4)
 fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
     let sent = if section.is_empty() {
         Header::default()
@@ -178,7 +179,7 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
 
 /// The properties of a message with a time to live: as they came, but for the time of expiry, which
 /// is so much after the time of creation. A sender that told none created it when it was enqueued.
-/// All thirteen fields are written. (Entities contract 7.1)
+/// All thirteen fields are written. (docs/spec/entities.md#7.1)
 fn write_properties(head: &mut BytesMut, section: &[u8], enqueued: u64, ttl: u64) {
     let created = creation_time(section).unwrap_or(signed(enqueued));
     let expires = created.saturating_add(signed(ttl));

@@ -1,4 +1,4 @@
-//! Disposition: what a receiver's delivery state asks for, and what is answered. (Wire contract 5.1, 5.2)
+//! Disposition: what a receiver's delivery state asks for, and what is answered. (docs/spec/amqp.md#5.1, #5.2)
 //!
 //! The answer to a success repeats the same outcome, bare, since one client compares types and
 //! others take an error for a failure; the answer to a failure is `rejected` with the error.
@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use crate::incoming::{MAX_PROPERTIES, MAX_PROPERTY};
 use crate::refusal;
 
-/// The application properties that say why a message is dead. (Entities contract 8.1)
+/// The application properties that say why a message is dead. (docs/spec/entities.md#8.1)
 const REASON: &str = "DeadLetterReason";
 const DESCRIPTION: &str = "DeadLetterErrorDescription";
 /// Most characters of either.
@@ -29,7 +29,7 @@ pub(crate) enum Settlement {
 }
 
 impl Settlement {
-    /// The bare state: no error, no fields set. (Wire contract 5.2, rules 15 and 16)
+    /// The bare state: no error, no fields set. (docs/spec/amqp.md#5.2, #rule-15 and #rule-16)
     pub(crate) fn state(self) -> DeliveryState {
         match self {
             Self::Accepted => DeliveryState::Accepted,
@@ -104,7 +104,7 @@ fn terminal(state: &DeliveryState) -> Result<Decision, Error> {
 }
 
 /// Changes for a dead letter: reason and description by their names, anything else as it is. One of
-/// these that is no text is a property like any other. (Wire contract 5.1)
+/// these that is no text is a property like any other. (docs/spec/amqp.md#5.1)
 fn dead_letter_changes(info: &[(Value, Value)]) -> Result<Vec<(String, Bytes)>, Error> {
     let is_why = |(key, value): &(Value, Value)| {
         let is_text = *value == Value::Null || value.as_text().is_some();

@@ -1,4 +1,4 @@
-//! Embedded: whole messages inside the body of a management answer. (Wire contract 7.3)
+//! Embedded: whole messages inside the body of a management answer. (docs/spec/amqp.md#7.3)
 //!
 //! `messages` is a list of maps, each with the message's sections as one binary, header included,
 //! and the lock token where there is one.

@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// Why a link goes whose token has run out, or whose key was replaced: a client that has another
-    /// comes back by itself. (Wire contract 2.7)
+    /// comes back by itself. (docs/spec/amqp.md#2.7)
     pub(crate) fn renew_token(name: &str, need: Need, resource: &str) -> Error {
         refusal::token_expired(name, need, resource)
     }

@@ -1,4 +1,5 @@
-//! Incoming: from a delivery's bytes to messages the broker takes. (Wire contract 4.1, 4.5; entities contract 4, 7.1)
+//! Incoming: from a delivery's bytes to messages the broker takes. (docs/spec/amqp.md#4.1, #4.5;
+//! docs/spec/entities.md#4, #7.1)
 //!
 //! Everything a broker must know or refuse is read here, item by item; the message itself is
 //! passed on as the bytes it came in, but for two repairs: sections in another order are put into
@@ -13,7 +14,7 @@ use crate::fields::{self, Items};
 use crate::message_id::MessageIds;
 use crate::refusal;
 
-/// The message format of a batch. (Wire contract 4.5)
+/// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
 /// Most messages in one batch.
 pub(crate) const MAX_BATCH: usize = 16_384;
@@ -72,7 +73,7 @@ fn batch(payload: &Bytes, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> 
     parts.iter().map(|part| message(part, ids)).collect()
 }
 
-/// The message with its sections in the standard's order, as nearly all come. (Wire contract 4.1)
+/// The message with its sections in the standard's order, as nearly all come. (docs/spec/amqp.md#4.1)
 fn ordered(payload: &Bytes) -> Result<(Bytes, Sections), Error> {
     match Sections::scan(payload) {
         Ok(sections) => Ok((payload.clone(), sections)),
@@ -122,7 +123,7 @@ fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
 }
 
 /// The sender's own time to live. A header's largest value means more than fits there, and the
-/// times of the properties tell how much. (Entities contract 7.1)
+/// times of the properties tell how much. (docs/spec/entities.md#7.1)
 fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64>, Error> {
     if header.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Management: operations on an entity by request and response. (Wire contract 7)
+//! Management: operations on an entity by request and response. (docs/spec/amqp.md#7)
 //!
 //! An operation is checked here, done by the broker, and answered when the broker has answered.
 //! Each has a file of its own. Whatever is not known gets 501: an empty success would only
@@ -94,7 +94,7 @@ impl Client {
         let operation = operation.ok_or_else(unknown)?;
         let need = operation.need();
         let standing = link.entity.as_ref().ok_or_else(unknown)?;
-        // Some are a receiver's, some a sender's. (Entities contract 2.6)
+        // Some are a receiver's, some a sender's. (docs/spec/entities.md#2.6)
         // The link outlives its token for a while, and so does what it is for.
         if !self.lasting_rights(&link.path).meet(need) {
             return Err(refusal::unauthorized(need, &link.resource));

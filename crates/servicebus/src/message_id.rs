@@ -1,4 +1,4 @@
-//! Message ids: a message that comes without one gets one, before the broker sees it. (Wire contract 4.2)
+//! Message ids: a message that comes without one gets one, before the broker sees it. (docs/spec/amqp.md#4.2)
 //!
 //! The id is 32 hexadecimal digits and becomes part of the message, so every delivery, copy and dead
 //! letter shows the same one, and rules see it. It is no key of duplicate detection, since no other

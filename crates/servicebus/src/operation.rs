@@ -1,5 +1,5 @@
-//! Operation: everything that somebody can ask for, and the right that it takes. (Entities contract
-//! 2.6; wire contract 2.6)
+//! Operation: everything that somebody can ask for, and the right that it takes.
+//! (docs/spec/entities.md#2.6; docs/spec/amqp.md#2.6)
 //!
 //! This table is the only place that says so: every check, of whatever protocol, takes its right
 //! from here, and a test goes through all of it with every combination of rights.
@@ -22,8 +22,7 @@ macro_rules! operations {
                 match self { $(Self::$operation => Need::$need,)* }
             }
 
-            /// What a request to a management node calls it, if it is asked for there. (Wire
-            /// contract 7.3)
+            /// What a request to a management node calls it, if it is asked for there. (docs/spec/amqp.md#7.3)
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self { $(Self::$operation => [$($name)?].first().copied(),)* }

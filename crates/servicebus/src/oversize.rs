@@ -1,4 +1,4 @@
-//! Oversize: a delivery that is larger than its link takes, refused before its end. (Wire contract 5.5)
+//! Oversize: a delivery that is larger than its link takes, refused before its end. (docs/spec/amqp.md#5.5)
 //!
 //! It is rejected as soon as it has outgrown the limit, its payload is dropped as it comes, and the
 //! link stays. Nobody would hear of the rejection of one that came settled, so the endpoint detaches

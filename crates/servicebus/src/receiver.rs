@@ -1,4 +1,4 @@
-//! Receiver: a link on which the client receives messages of an entity. (Wire contract 3.3, 5, 6)
+//! Receiver: a link on which the client receives messages of an entity. (docs/spec/amqp.md#3.3, #5, #6)
 //!
 //! Credit goes to the broker, deliveries come back and go out; a disposition ends a lock. A
 //! delivery that meets no credit any more is given back in peek-lock mode; a message that was
@@ -134,7 +134,7 @@ impl Client {
         let lock = lock(delivery, self.now).filter(|_| !browses);
         let pieces = delivery::encode(&delivery.message, View::Link(lock), &mut self.head);
         let token = delivery::tag(delivery.token);
-        // What is received and deleted can not be named any more. (Wire contract 4.3)
+        // What is received and deleted can not be named any more. (docs/spec/amqp.md#4.3)
         let tag: &[u8] = if settled { &[] } else { &token };
         let cookie = delivery.token.0;
         let outgoing = Outgoing {
@@ -272,7 +272,7 @@ impl Client {
             return self.forget_shown(disposed);
         }
         if disposed.settled && self.transactions.has_enlisted(token) {
-            // A client that does not wait for the commit forgets its delivery. (Wire contract 8)
+            // A client that does not wait for the commit forgets its delivery. (docs/spec/amqp.md#8)
             return;
         }
         let (state, transaction) = match &disposed.state {

@@ -1,7 +1,7 @@
 //! Refusal: every error a client can be told, with its condition and its text, in one place.
 //!
 //! Clients decide by the condition, and some by parts of the text, so the wording is the
-//! contract's where it gives one (wire contract 2.6, 2.7, 3.4, 3.6, 5.2, 5.5).
+//! contract's where it gives one (docs/spec/amqp.md#2.6, #2.7, #3.4, #3.6, #5.2, #5.5).
 //! No text ever repeats a token, a signature or a key.
 
 use amqp::error::condition;
@@ -14,7 +14,7 @@ mod of_broker;
 
 pub(crate) use of_broker::{request, rule, send, settle};
 
-/// An entity that is not there. Two SDKs match on the words. (Wire contract 3.6)
+/// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {
     Error::new(condition::NOT_FOUND, missing_text(resource))
 }
@@ -27,7 +27,7 @@ pub(crate) fn missing_text(resource: &str) -> String {
     )
 }
 
-/// An entity that nobody may receive from now. (Wire contract 3.6)
+/// An entity that nobody may receive from now. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled(resource: &str) -> Error {
     Error::new(
         condition::ENTITY_DISABLED,
@@ -35,7 +35,7 @@ pub(crate) fn disabled(resource: &str) -> Error {
     )
 }
 
-/// An entity that nobody may send to now. (Wire contract 3.6)
+/// An entity that nobody may send to now. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled_for_send(resource: &str) -> Error {
     Error::new(
         condition::ENTITY_DISABLED,
@@ -43,7 +43,7 @@ pub(crate) fn disabled_for_send(resource: &str) -> Error {
     )
 }
 
-/// Only a topic writes to a subscription. (Entities contract 1; wire contract 3.6)
+/// Only a topic writes to a subscription. (docs/spec/entities.md#1; docs/spec/amqp.md#3.6)
 pub(crate) fn sender_to_subscription(resource: &str) -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -51,7 +51,7 @@ pub(crate) fn sender_to_subscription(resource: &str) -> Error {
     )
 }
 
-/// A topic keeps nothing to be received. (Wire contract 3.6)
+/// A topic keeps nothing to be received. (docs/spec/amqp.md#3.6)
 pub(crate) fn receiver_from_topic(resource: &str) -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -69,7 +69,7 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
     }
 }
 
-/// A right that the connection does not have. (Wire contract 2.6)
+/// A right that the connection does not have. (docs/spec/amqp.md#2.6)
 pub(crate) fn unauthorized(need: Need, resource: &str) -> Error {
     Error::new(
         condition::UNAUTHORIZED_ACCESS,
@@ -85,7 +85,7 @@ pub(crate) fn unauthorized_text(need: Need, resource: &str) -> String {
     )
 }
 
-/// A link whose token ran out. Retriable, so that SDKs renew and come back. (Wire contract 2.7)
+/// A link whose token ran out. Retriable, so that SDKs renew and come back. (docs/spec/amqp.md#2.7)
 pub(crate) fn token_expired(link: &str, need: Need, resource: &str) -> Error {
     Error::new(
         condition::DETACH_FORCED,
@@ -120,7 +120,7 @@ pub(crate) fn unknown_transaction() -> Error {
     )
 }
 
-/// Why a transaction, or something within one, was refused. [AMQP 4.5.9; wire contract 8]
+/// Why a transaction, or something within one, was refused. [AMQP 4.5.9; docs/spec/amqp.md#8]
 pub(crate) fn transaction(error: &TransactionError) -> Error {
     let condition = match error {
         TransactionError::Unknown => return unknown_transaction(),
@@ -157,7 +157,7 @@ pub(crate) fn no_dynamic_nodes() -> Error {
     )
 }
 
-/// A sender on a dead-letter subqueue. (Wire contract 3.1)
+/// A sender on a dead-letter subqueue. (docs/spec/amqp.md#3.1)
 pub(crate) fn no_sends_to_subqueue(resource: &str) -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -165,7 +165,7 @@ pub(crate) fn no_sends_to_subqueue(resource: &str) -> Error {
     )
 }
 
-/// A plain receiver on a session entity. (Wire contract 3.4)
+/// A plain receiver on a session entity. (docs/spec/amqp.md#3.4)
 pub(crate) fn sessionless_receiver() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -173,7 +173,7 @@ pub(crate) fn sessionless_receiver() -> Error {
     )
 }
 
-/// A text that is no selector. (Wire contract 3.5)
+/// A text that is no selector. (docs/spec/amqp.md#3.5)
 pub(crate) fn no_selector(reason: &str) -> Error {
     Error::new(
         condition::INVALID_FIELD,
@@ -205,7 +205,7 @@ pub(crate) fn choosy_session_receiver() -> Error {
     )
 }
 
-/// A receiver where messages go on by themselves. (Entities contract 14.1)
+/// A receiver where messages go on by themselves. (docs/spec/entities.md#14.1)
 pub(crate) fn forwarding_source() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -213,7 +213,7 @@ pub(crate) fn forwarding_source() -> Error {
     )
 }
 
-/// A session that several receivers could hold. (Wire contract 3.5)
+/// A session that several receivers could hold. (docs/spec/amqp.md#3.5)
 pub(crate) fn non_exclusive_session() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -221,7 +221,7 @@ pub(crate) fn non_exclusive_session() -> Error {
     )
 }
 
-/// A session receiver on an entity without sessions. (Wire contract 3.4)
+/// A session receiver on an entity without sessions. (docs/spec/amqp.md#3.4)
 pub(crate) fn sessionful_receiver() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -231,7 +231,7 @@ pub(crate) fn sessionful_receiver() -> Error {
     )
 }
 
-/// Why a receiver gets no session. (Wire contract 3.4)
+/// Why a receiver gets no session. (docs/spec/amqp.md#3.4)
 pub(crate) fn session(error: SessionError, wanted: &Value) -> Error {
     match error {
         SessionError::CannotBeLocked => {
@@ -256,7 +256,7 @@ pub(crate) fn session(error: SessionError, wanted: &Value) -> Error {
     }
 }
 
-/// A session that the connection does not hold. (Wire contract 10)
+/// A session that the connection does not hold. (docs/spec/amqp.md#10)
 pub(crate) fn session_lock_lost() -> Error {
     Error::new(
         condition::SESSION_LOCK_LOST,
@@ -264,7 +264,7 @@ pub(crate) fn session_lock_lost() -> Error {
     )
 }
 
-/// A message without a session, where there must be one. (Entities contract 18)
+/// A message without a session, where there must be one. (docs/spec/entities.md#18)
 fn session_required() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -298,7 +298,7 @@ pub(crate) fn unknown_format(format: u32) -> Error {
     )
 }
 
-/// A message beyond the entity's limit. (Wire contract 5.5)
+/// A message beyond the entity's limit. (docs/spec/amqp.md#5.5)
 pub(crate) fn too_large(size: u64, limit: u64) -> Error {
     Error::new(
         condition::MESSAGE_SIZE_EXCEEDED,
@@ -308,7 +308,7 @@ pub(crate) fn too_large(size: u64, limit: u64) -> Error {
     )
 }
 
-/// A message that is larger than its link takes; how large, nobody has waited for. (Wire contract 5.5)
+/// A message that is larger than its link takes; how large, nobody has waited for. (docs/spec/amqp.md#5.5)
 pub(crate) fn larger_than_link(limit: u64) -> Error {
     Error::new(
         condition::MESSAGE_SIZE_EXCEEDED,
@@ -316,7 +316,7 @@ pub(crate) fn larger_than_link(limit: u64) -> Error {
     )
 }
 
-/// A time to live of nothing. (Entities contract 7.1)
+/// A time to live of nothing. (docs/spec/entities.md#7.1)
 pub(crate) fn no_time_to_live() -> Error {
     Error::new(
         condition::INVALID_FIELD,
@@ -324,7 +324,7 @@ pub(crate) fn no_time_to_live() -> Error {
     )
 }
 
-/// A name or quota that is exceeded. (Entities contract 4)
+/// A name or quota that is exceeded. (docs/spec/entities.md#4)
 pub(crate) fn out_of_range(what: &str, limit: usize, unit: &str) -> Error {
     Error::new(
         condition::ARGUMENT_OUT_OF_RANGE,
@@ -340,7 +340,7 @@ pub(crate) fn number_out_of_range(key: &str, most: usize) -> Error {
     )
 }
 
-/// Two properties that must agree. (Wire contract 4.2)
+/// Two properties that must agree. (docs/spec/amqp.md#4.2)
 pub(crate) fn partition_key_differs() -> Error {
     Error::new(
         condition::NOT_ALLOWED,
@@ -358,7 +358,7 @@ pub(crate) fn bad_argument(text: impl Into<String>) -> Error {
     Error::new(condition::ARGUMENT_ERROR, text.into())
 }
 
-/// A request whose answer would have nowhere to go. (Wire contract 2.1)
+/// A request whose answer would have nowhere to go. (docs/spec/amqp.md#2.1)
 pub(crate) fn no_response_link(reply_to: &str) -> Error {
     Error::new(
         condition::NOT_FOUND,
@@ -368,7 +368,7 @@ pub(crate) fn no_response_link(reply_to: &str) -> Error {
     )
 }
 
-/// A connection without links. (Wire contract 1.5)
+/// A connection without links. (docs/spec/amqp.md#1.5)
 pub(crate) fn idle_connection(allowed_ms: u32) -> Error {
     Error::new(
         condition::CONNECTION_FORCED,
@@ -392,7 +392,7 @@ pub(crate) fn shut_down() -> Error {
     Error::new(condition::CONNECTION_FORCED, "The broker is shutting down.")
 }
 
-/// A lock that is not there any more. (Wire contract 5.2)
+/// A lock that is not there any more. (docs/spec/amqp.md#5.2)
 pub(crate) fn lock_lost() -> Error {
     Error::new(
         condition::MESSAGE_LOCK_LOST,
@@ -409,7 +409,7 @@ pub(crate) fn answer_too_large() -> Error {
     )
 }
 
-/// An operation that this node does not know. (Wire contract 7.3)
+/// An operation that this node does not know. (docs/spec/amqp.md#7.3)
 pub(crate) fn unknown_operation(operation: &str) -> Error {
     let shown: String = operation.chars().take(128).collect();
     Error::new(

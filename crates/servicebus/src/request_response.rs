@@ -1,4 +1,4 @@
-//! Request-response: pairs of links to `$cbs` and to management nodes. (Wire contract 2.1, 7.1)
+//! Request-response: pairs of links to `$cbs` and to management nodes. (docs/spec/amqp.md#2.1, #7.1)
 //!
 //! A request finds the response link of its node by its reply-to, in the several ways that client
 //! libraries mean it. Answers are sent settled and wait for credit, which some clients give only
@@ -20,7 +20,7 @@ use crate::refused::{Origin, Subject};
 use crate::sender::Arrival;
 use crate::transactions;
 
-/// Credit of a request link. (Wire contract 2.1)
+/// Credit of a request link. (docs/spec/amqp.md#2.1)
 pub(crate) const REQUEST_CREDIT: u32 = 100;
 /// Most answers that wait for one response link's credit.
 const MAX_WAITING: usize = 1_024;
@@ -95,7 +95,7 @@ impl Request {
     }
 }
 
-/// A string, a symbol, or a binary that holds text. (Wire contract 2.2)
+/// A string, a symbol, or a binary that holds text. (docs/spec/amqp.md#2.2)
 pub(crate) fn text(value: &Value) -> Option<&str> {
     match value {
         Value::Binary(bytes) => std::str::from_utf8(bytes).ok(),
@@ -186,7 +186,7 @@ impl Client {
     }
 
     /// The response link for a request: by the session's links first, then by the connection's.
-    /// (Wire contract 2.1, rule 12)
+    /// (docs/spec/amqp.md#2.1, #rule-12)
     fn route(
         &self,
         request: LinkId,

@@ -1,4 +1,4 @@
-//! Response: encoding the answer of a request-response node. (Wire contract 2.3, 7.1)
+//! Response: encoding the answer of a request-response node. (docs/spec/amqp.md#2.3, #7.1)
 //!
 //! The two kinds of node spell their status differently, and clients check the exact types: codes
 //! are int, conditions symbols, and the correlation id has the type of the request's message id.
@@ -42,7 +42,7 @@ impl Status {
         Self::new(204, "No Content".to_owned())
     }
 
-    /// The status that says what `error` says. (Wire contract 7.2)
+    /// The status that says what `error` says. (docs/spec/amqp.md#7.2)
     pub(crate) fn of(error: Error) -> Self {
         let code = code(error.condition.as_str());
         let description = error.description.unwrap_or_default().into_owned();
@@ -54,7 +54,7 @@ impl Status {
     }
 }
 
-/// The code that goes with a condition. (Wire contract 7.2)
+/// The code that goes with a condition. (docs/spec/amqp.md#7.2)
 fn code(condition: &str) -> i32 {
     match condition {
         "com.microsoft:argument-error"
@@ -123,7 +123,7 @@ fn fields(dialect: Dialect, status: Status) -> Vec<(Value, Value)> {
     fields
 }
 
-/// The body of errors and of empty answers. (Wire contract 7.1)
+/// The body of errors and of empty answers. (docs/spec/amqp.md#7.1)
 pub(crate) fn empty_map(out: &mut BytesMut) {
     encode::map(out, &[]);
 }

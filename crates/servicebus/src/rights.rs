@@ -1,4 +1,4 @@
-//! Rights: shared access rules, their keys, and what they allow. (Entities contract 2.6)
+//! Rights: shared access rules, their keys, and what they allow. (docs/spec/entities.md#2.6)
 //!
 //! A key's text is compared in constant time and never shown: [`Secret`] has no `Display`, its
 //! `Debug` says nothing, and nothing outside this file can read it. Whatever is shown by clients is
@@ -60,7 +60,7 @@ impl Rights {
     }
 }
 
-/// What a link, an operation or a request asks of somebody's rights. (Wire contract 2.6)
+/// What a link, an operation or a request asks of somebody's rights. (docs/spec/amqp.md#2.6)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
     /// Open to all, as `$cbs` is: it is where rights come from.
@@ -154,7 +154,7 @@ impl Secret {
     }
 
     /// Whether `signature` is the HMAC-SHA256 of `text` under this key, in constant time. The key
-    /// is its text's bytes, never decoded. (Wire contract 2.5)
+    /// is its text's bytes, never decoded. (docs/spec/amqp.md#2.5)
     #[must_use]
     pub fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
         bool::from(equal(&self.sign(text), signature) & self.is_usable())

@@ -1,4 +1,4 @@
-//! SASL: who comes in by which mechanism. (Wire contract 1.3)
+//! SASL: who comes in by which mechanism. (docs/spec/amqp.md#1.3)
 //!
 //! Every mechanism but PLAIN lets anyone in, who then has no rights until a token is put. PLAIN
 //! names a rule and shows its key; the rule's rights hold for the whole connection. EXTERNAL is not

@@ -1,4 +1,4 @@
-//! Sender: a link on which the client sends messages to an entity. (Wire contract 3.2, 4.5, 5.5)
+//! Sender: a link on which the client sends messages to an entity. (docs/spec/amqp.md#3.2, #4.5, #5.5)
 //!
 //! Every delivery becomes one `Command::Send` and is answered once the broker has answered,
 //! unless it came settled. Credit is topped up as answers go out, not as messages come in, so
@@ -81,7 +81,7 @@ impl Client {
         let messages = incoming::messages(format, &arrival.payload, limit, &mut self.ids);
         match messages {
             Err(error) => self.refuse_send(&sent, error),
-            // An empty batch has no effect. (Wire contract 4.5)
+            // An empty batch has no effect. (docs/spec/amqp.md#4.5)
             Ok(messages) if messages.is_empty() && sent.transaction.is_none() => {
                 self.answer_send(&sent, Ok(()));
             }

@@ -7,11 +7,11 @@ pub struct Settings {
     pub max_message_size: u64,
     /// Credit a client sender starts with; topped up at half.
     pub sender_credit: u32,
-    /// Most messages that one request may delete. (Entities contract 4)
+    /// Most messages that one request may delete. (docs/spec/entities.md#4)
     pub batch_delete: usize,
     /// How long a link outlives its token.
     pub token_grace: u32,
-    /// Close a connection without links after this long; `None` keeps it. (Wire contract 1.5)
+    /// Close a connection without links after this long; `None` keeps it. (docs/spec/amqp.md#1.5)
     pub idle_connection: Option<u32>,
     /// Close a connection that has shown no right after this long, unless everyone has one.
     pub authentication_time_out: u32,

@@ -1,4 +1,4 @@
-//! Token: verifying a shared access signature. (Wire contract 2.5)
+//! Token: verifying a shared access signature. (docs/spec/amqp.md#2.5)
 //!
 //! The signature is checked over the resource text exactly as it was received, since encoders
 //! differ; a few re-encodings are tried too. Every candidate and both keys are always tried, and

@@ -1,4 +1,4 @@
-//! Transactions: what the dialect knows of those that its client has open. (Wire contract 8)
+//! Transactions: what the dialect knows of those that its client has open. (docs/spec/amqp.md#8)
 //!
 //! The broker decides about them. Here is who declared which, and which deliveries they settle: an
 //! enlisted delivery is answered with its transaction's state and stays unsettled, so that the
@@ -45,7 +45,7 @@ pub(crate) fn provisional(transaction: TransactionId, outcome: DeliveryState) ->
 }
 
 /// A request's command as part of a transaction, if it is one that takes part; all others are done
-/// at once. (Wire contract 8)
+/// at once. (docs/spec/amqp.md#8)
 pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
     let (request, operation) = match command {
         Command::Send {
@@ -231,7 +231,7 @@ impl Client {
 
     /// What is part of a transaction stays unsettled until that is committed. A refusal is told
     /// outside of the transaction's state, since one SDK looks at the type of the state only.
-    /// (Wire contract 8)
+    /// (docs/spec/amqp.md#8)
     pub(crate) fn answer_enlisted(&mut self, enlisted: &Enlisted, result: Result<(), SettleError>) {
         let answer = enlisted.answer;
         let (state, settled) = match result {

@@ -137,7 +137,7 @@ impl Lent {
     }
 }
 
-/// The state that asks for an outcome, as the SDKs spell it. (Wire contract 5.1)
+/// The state that asks for an outcome, as the SDKs spell it. (docs/spec/amqp.md#5.1)
 pub fn state_of(ask: Ask, stage: &mut Stage<'_>) -> DeliveryState {
     let modified = |undeliverable_here, message_annotations| DeliveryState::Modified {
         delivery_failed: false,

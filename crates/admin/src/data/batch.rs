@@ -1,4 +1,4 @@
-//! Batch: several messages in one request, as JSON. (Admin contract 11)
+//! Batch: several messages in one request, as JSON. (docs/spec/admin.md#11)
 //!
 //! Each entry becomes its message before the next one is read, and counts are bounded while they are
 //! read, so a request takes up little more than its bytes.

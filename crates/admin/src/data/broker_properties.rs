@@ -1,5 +1,5 @@
 //! BrokerProperties: what of a message is not its sender's business alone, as one JSON object.
-//! (Admin contract 11)
+//! (docs/spec/admin.md#11)
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;

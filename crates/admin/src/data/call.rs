@@ -7,7 +7,7 @@ use http::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
-/// How long a receive waits that does not say so. (Admin contract 11)
+/// How long a receive waits that does not say so. (docs/spec/admin.md#11)
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// As long as it can wait.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

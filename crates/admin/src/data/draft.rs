@@ -1,5 +1,5 @@
 //! Draft: a message as its sender describes it, on its way to being an encoded AMQP message with one
-//! data section. (Admin contract 11)
+//! data section. (docs/spec/admin.md#11)
 
 use amqp::message::{Header, Properties, encode_map_section};
 use amqp::{Symbol, Value, descriptor, encode};
@@ -86,8 +86,8 @@ fn annotations(given: &Given, scheduled: Option<i64>) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// A time to live that is too long for a header is told by the times of the properties. (Entities
-/// contract 7.1)
+/// A time to live that is too long for a header is told by the times of the properties.
+/// (docs/spec/entities.md#7.1)
 fn properties(
     given: Given,
     content_type: Option<String>,

@@ -1,4 +1,4 @@
-//! Property: one application property, as a header. (Admin contract 11)
+//! Property: one application property, as a header. (docs/spec/admin.md#11)
 //!
 //! Strings stand in double quotes with JSON's escapes, numbers and booleans bare, times quoted as
 //! HTTP writes them. Text that is none of these is a string as it stands. Names of headers have no

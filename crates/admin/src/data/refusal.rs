@@ -1,4 +1,4 @@
-//! Refusal: what the broker's refusals are as statuses. (Admin contract 11)
+//! Refusal: what the broker's refusals are as statuses. (docs/spec/admin.md#11)
 
 use broker::{Eviction, RequestError, SendError, SettleError};
 use http::StatusCode;

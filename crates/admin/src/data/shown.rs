@@ -1,4 +1,4 @@
-//! Shown: a message that was received, as headers and a body. (Admin contract 11)
+//! Shown: a message that was received, as headers and a body. (docs/spec/admin.md#11)
 
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{Value, decode};
@@ -86,7 +86,7 @@ fn told(
     )]
     let time_to_live = |millis: u64| millis as f64 / 1_000.0;
     Told {
-        // Here the first delivery is the first one. (Admin contract 11)
+        // Here the first delivery is the first one. (docs/spec/admin.md#11)
         delivery_count: message.delivery_count.saturating_add(1),
         enqueued_sequence_number: message.enqueued_number.0,
         enqueued_time_utc: time(message.enqueued.0).unwrap_or_default(),

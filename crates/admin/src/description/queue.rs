@@ -1,4 +1,4 @@
-//! A queue's description. (Admin contract 5.1)
+//! A queue's description. (docs/spec/admin.md#5.1)
 
 use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
 
@@ -64,7 +64,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
     })
 }
 
-/// (Entities contract 19)
+/// (docs/spec/entities.md#19)
 pub(super) fn check_express(settings: &QueueSettings, kept: &KeptProperties) -> Result<(), Error> {
     if kept.enable_express && settings.requires_duplicate_detection {
         let why = "an express entity can not detect duplicates";

@@ -60,7 +60,7 @@ impl Shown<'_> {
         self.target(target, texts.forward_dead_lettered_messages_to.as_deref())
     }
 
-    /// What was written here comes back as it is; a file names nothing but a path. (Admin contract 2.2)
+    /// What was written here comes back as it is; a file names nothing but a path. (docs/spec/admin.md#2.2)
     fn target(self, target: Option<&str>, written: Option<&str>) -> Option<String> {
         let target = target?;
         if written == Some(target) || target.contains("://") {
@@ -95,7 +95,7 @@ fn of(millis: u64, written: Option<&str>) -> String {
     written.map_or_else(|| duration::text(millis), str::to_owned)
 }
 
-/// What an entity holds. (Entities contract 16)
+/// What an entity holds. (docs/spec/entities.md#16)
 pub(super) struct Counts {
     active: u64,
     dead_letter: u64,
@@ -133,7 +133,7 @@ impl Counts {
     }
 
     /// The declaration of the prefix is the element's only attribute: one client looks there for
-    /// the prefix. (Admin contract 5.7)
+    /// the prefix. (docs/spec/admin.md#5.7)
     pub(super) fn write(&self, writer: &mut Writer, prefix: &str) {
         let declaration = format!("xmlns:{prefix}");
         writer.open("CountDetails", &[(&declaration, COUNTS)]);

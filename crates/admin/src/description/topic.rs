@@ -1,4 +1,4 @@
-//! A topic's description. (Admin contract 5.2)
+//! A topic's description. (docs/spec/admin.md#5.2)
 
 use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
 

@@ -175,7 +175,7 @@ impl Call {
     }
 
     /// Whether an empty list of services stands for what is missing. One SDK can not read that in
-    /// the place of a subscription or a rule, and all take a 404 there. (Admin contract 6)
+    /// the place of a subscription or a rule, and all take a 404 there. (docs/spec/admin.md#6)
     pub(super) fn shows_nothing(&self) -> bool {
         matches!(
             self,
@@ -255,7 +255,7 @@ fn check_name(place: &Place) -> Result<(), NameError> {
     }
 }
 
-/// The path of a target that may be written as a URI. (Admin contract 2.2)
+/// The path of a target that may be written as a URI. (docs/spec/admin.md#2.2)
 fn path_of(target: &str) -> &str {
     let path = match target.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
@@ -317,7 +317,7 @@ fn put_rule(request: &Request<Bytes>, subscription: String, name: &str) -> Resul
     })
 }
 
-/// Whatever it says, the header asks for an update. (Admin contract 3)
+/// Whatever it says, the header asks for an update. (docs/spec/admin.md#3)
 fn is_update(request: &Request<Bytes>) -> bool {
     request.headers().contains_key(IF_MATCH)
 }

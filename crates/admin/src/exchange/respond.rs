@@ -1,4 +1,4 @@
-//! Responses: status, headers and body of each. (Admin contract 3, 4, 8.1)
+//! Responses: status, headers and body of each. (docs/spec/admin.md#3, #4, #8.1)
 
 use broker::{EntityInfo, EntityKind, Listing, NamespaceInfo, Page, RuleDescription, Wall};
 use bytes::Bytes;
@@ -219,7 +219,7 @@ fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
     response
 }
 
-/// With the entity tag of a queue or topic. (Admin contract 4.4)
+/// With the entity tag of a queue or topic. (docs/spec/admin.md#4.4)
 fn tagged(mut response: Response, info: &EntityInfo) -> Response {
     if info.queue.kind != EntityKind::Subscription
         && let Ok(tag) = HeaderValue::from_str(&time::tag(info.queue.updated))

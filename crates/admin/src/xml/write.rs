@@ -1,7 +1,7 @@
 //! Writing: elements one after the other, without space between them.
 //!
-//! Names and prefixes are ours, and literal: one client reads them by their letters (admin
-//! contract 4.1). Texts are escaped, and what XML has no character for is replaced.
+//! Names and prefixes are ours, and literal: one client reads them by their letters
+//! (docs/spec/admin.md#4.1). Texts are escaped, and what XML has no character for is replaced.
 
 use std::borrow::Cow;
 

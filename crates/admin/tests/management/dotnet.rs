@@ -1,5 +1,5 @@
 //! The dialect of .NET, which this machine can not run: requests as its client writes them.
-//! (Admin contract 4.1, 5, 7, 10)
+//! (docs/spec/admin.md#4.1, #5, #7, #10)
 
 use http::Request;
 

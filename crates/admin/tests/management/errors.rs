@@ -1,4 +1,4 @@
-//! Errors: the status, code and text of each. (Admin contract 8.2)
+//! Errors: the status, code and text of each. (docs/spec/admin.md#8.2)
 
 use expect_test::expect;
 

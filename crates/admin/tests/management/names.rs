@@ -1,4 +1,4 @@
-//! Names: which ones entities and rules may have, and what is said of others. (Entities contract 1.1)
+//! Names: which ones entities and rules may have, and what is said of others. (docs/spec/entities.md#1.1)
 
 use crate::world::{Answered, World, entry, queue};
 

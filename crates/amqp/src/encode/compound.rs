@@ -67,7 +67,7 @@ pub(super) fn list(out: &mut BytesMut, items: &[Value]) {
     list_finish(out, start);
 }
 
-/// Appends a field of several symbols: null for none, else always an array (wire contract 1.3).
+/// Appends a field of several symbols: null for none, else always an array (docs/spec/amqp.md#1.3).
 pub(crate) fn symbols(out: &mut BytesMut, symbols: &[Symbol]) {
     if symbols.is_empty() {
         return encode::null(out);

@@ -1,4 +1,4 @@
-//! Batch: several messages in one delivery, each encoded in a data section of its own. (Wire contract 4.5)
+//! Batch: several messages in one delivery, each encoded in a data section of its own. (docs/spec/amqp.md#4.5)
 
 use bytes::Bytes;
 
@@ -16,7 +16,7 @@ const SMALLEST_PART: usize = 5;
 /// `sections` are those of `message`; a batch without a body has no parts.
 ///
 /// # Errors
-/// When the body is not data sections only, or there are more than `max`. (Wire contract 4.5)
+/// When the body is not data sections only, or there are more than `max`. (docs/spec/amqp.md#4.5)
 pub fn batch_parts(
     message: &Bytes,
     sections: &Sections,

@@ -23,7 +23,7 @@ pub struct Attach {
     pub name: String,
     pub handle: u32,
     pub role: Role,
-    /// `None` when the peer left it out; echoed as it came (wire contract, rule 5).
+    /// `None` when the peer left it out; echoed as it came (docs/spec/amqp.md#rule-5).
     pub snd_settle_mode: Option<SenderSettleMode>,
     pub rcv_settle_mode: Option<ReceiverSettleMode>,
     pub source: Option<Box<Source>>,

@@ -1,4 +1,4 @@
-//! The wire contract's rules 2 and 3, on which clients that decode by fixed offsets depend.
+//! The docs/spec/amqp.md#rule-2 and #rule-3, on which clients that decode by fixed offsets depend.
 
 use amqp::message::{Header, Properties, descriptor, encode_map_section};
 use amqp::performative::Performative;

@@ -17,7 +17,7 @@ use crate::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
-/// Queues and topics together. (Entities contract 4)
+/// Queues and topics together. (docs/spec/entities.md#4)
 const MAX_ENTITIES: usize = 10_000;
 
 /// Makes an entity, and a subscription's rules with it.
@@ -133,7 +133,7 @@ fn check_free(
     }
 }
 
-/// (Entities contract 4)
+/// (docs/spec/entities.md#4)
 fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
     let Some(topic) = kind.topic() else {
         let others = directory
@@ -149,7 +149,7 @@ fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// Whether there can be one more than so many queues and topics. (Entities contract 4)
+/// Whether there can be one more than so many queues and topics. (docs/spec/entities.md#4)
 pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
     if count >= MAX_ENTITIES {
         let (limit, what) = (MAX_ENTITIES, "queues and topics");
@@ -158,7 +158,7 @@ pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// What an entity has become by its creation can not be changed. (Entities contract 2.1)
+/// What an entity has become by its creation can not be changed. (docs/spec/entities.md#2.1)
 fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityError> {
     if old.requires_session != new.requires_session {
         return Err(EntityError::Immutable("RequiresSession"));
@@ -170,7 +170,7 @@ fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityErr
 }
 
 /// What messages are forwarded to has to be there when that is said, and not each time that
-/// something else is changed. (Entities contract 14.1)
+/// something else is changed. (docs/spec/entities.md#14.1)
 fn check_targets(
     directory: &Directory,
     namespace: NamespaceId,

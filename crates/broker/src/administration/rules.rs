@@ -1,4 +1,4 @@
-//! Rules made, changed, shown and deleted by order. (Entities contract 17.1)
+//! Rules made, changed, shown and deleted by order. (docs/spec/entities.md#17.1)
 
 use store::{EntityId, NamespaceId};
 

@@ -205,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// A message without a session comes to a queue of sessions. (Entities contract 14.4)
+    /// A message without a session comes to a queue of sessions. (docs/spec/entities.md#14.4)
     pub(super) fn arrive_dead(
         &mut self,
         from: Subqueue,

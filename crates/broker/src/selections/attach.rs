@@ -1,4 +1,4 @@
-//! Attach: receivers that come with a selector. (Wire contract 3.5)
+//! Attach: receivers that come with a selector. (docs/spec/amqp.md#3.5)
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! By id it gets the session at once, whether or not it has messages, unless another holds it.
 //! For the next one it waits until there is one, it gives up, or its time is up. Who waits is
-//! served in order of coming. (Wire contract 3.4)
+//! served in order of coming. (docs/spec/amqp.md#3.4)
 
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};

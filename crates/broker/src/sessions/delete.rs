@@ -1,7 +1,8 @@
 //! Delete: messages of a queue with sessions go without being received.
 //!
-//! Who holds a session holds all of its messages, also those that were not handed out (entities
-//! contract 18): a deletion passes over them, unless it names the session and comes over its
+//! Who holds a session holds all of its messages, also those that were not handed out
+//! (docs/spec/entities.md#18): a deletion passes over them, unless it names the session and comes
+//! over its
 //! holder's connection; then it passes over the messages that are handed out. Rows are read by
 //! range, or in the order of one session, a bounded piece at a time, and taken for what they are:
 //! those that were touched since are left alone.

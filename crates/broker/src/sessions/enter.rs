@@ -16,7 +16,7 @@ use crate::window::Entry;
 
 impl Queue {
     /// A message enters the active part: it arrives, or its scheduled time has come. In a queue
-    /// with sessions one without a session can not stay. (Entities contract 8.2)
+    /// with sessions one without a session can not stay. (docs/spec/entities.md#8.2)
     pub(crate) fn enter_active(
         &mut self,
         session: Option<&Bytes>,

@@ -32,7 +32,7 @@ pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
 /// A receiver without unsettled messages keeps its link, and the session its holder, for so many
 /// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its wait
-/// first. (Wire contract 3.4)
+/// first. (docs/spec/amqp.md#3.4)
 pub(crate) const IDLE_GRACE_MS: u64 = 500;
 
 /// Names one acceptance of a session; never used again.

@@ -3,7 +3,7 @@
 //! Either all that have messages or a state, or those whose state was set after a moment. Those
 //! with messages are in memory, those with a state are read by their notes in bounded pieces, and
 //! the two are merged in the order of their keys. A page that goes on where one before stopped
-//! starts there; any other walks from the beginning. (Entities contract 18)
+//! starts there; any other walks from the beginning. (docs/spec/entities.md#18)
 
 use bytes::Bytes;
 use store::{EntityId, Entry, Index, Query, StoreError};

@@ -1,7 +1,7 @@
 //! Release: how a session stops being held: its time is up, or its holder has gone.
 //!
 //! What its holder had not settled returns in order at once. The delivery count rises only when
-//! the time was up (wire contract 4.4); a link or connection that goes leaves it as it is.
+//! the time was up (docs/spec/amqp.md#4.4); a link or connection that goes leaves it as it is.
 
 use bytes::Bytes;
 use store::EntityId;

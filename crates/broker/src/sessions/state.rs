@@ -3,7 +3,7 @@
 //! Only the holder's connection reads and sets it. What holders ask is done in the order in which
 //! they asked, once the state has been read, since its size counts towards the entity's. It stays
 //! when the session is empty, and beside it stands a note for listings: when it was set, and
-//! whose it is. (Entities contract 18)
+//! whose it is. (docs/spec/entities.md#18)
 
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};

@@ -1,7 +1,7 @@
 //! Commands about the rules of subscriptions.
 //!
 //! A rule that is added twice is refused. What changes here holds for what is published from now on.
-//! (Entities contract 17.1)
+//! (docs/spec/entities.md#17.1)
 
 use store::EntityId;
 
@@ -10,7 +10,7 @@ use crate::directory::Directory;
 use crate::output::Output;
 use crate::shared::Context;
 
-/// (Entities contract 4)
+/// (docs/spec/entities.md#4)
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 2_000;
 
 /// Does what a command about rules says; any other is not for here.
@@ -47,7 +47,7 @@ pub(crate) fn dispatch(directory: &mut Directory, command: Command, cx: &mut Con
     }
 }
 
-/// The subscription of a rule is used by whoever changes it. (Entities contract 15)
+/// The subscription of a rule is used by whoever changes it. (docs/spec/entities.md#15)
 pub(crate) fn note_access(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     if let Some(queue) = directory.get_mut(entity) {
         queue.note_access(cx);

@@ -3,7 +3,7 @@
 //! Rules do not change while they are evaluated, so whoever has a snapshot of them can say what
 //! becomes of a message before the broker has it. That holds for the generation of the snapshot
 //! only, and only for rules that do not ask for what is settled with the message's arrival; the
-//! broker adds what the others make of it. (Entities contract 17.2, 17.9)
+//! broker adds what the others make of it. (docs/spec/entities.md#17.2, #17.9)
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use store::EntityId;
 
 use super::snapshot::Generation;
 
-/// Why a copy is dead-lettered that an action has made too large. (Wire contract 4.7)
+/// Why a copy is dead-lettered that an action has made too large. (docs/spec/amqp.md#4.7)
 pub(super) const TOO_LARGE: &str = "HeaderSizeExceeded";
 
 /// What one copy costs in memory, besides its bytes.

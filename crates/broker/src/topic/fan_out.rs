@@ -3,7 +3,7 @@
 //! All copies are made in one step with the message's leaving the topic, so all of them are there
 //! or none. Copies that are as the message was sent share its body, which is stored once and goes
 //! with the last of them; what a rule's action has changed has a body of its own.
-//! (Entities contract 17.2)
+//! (docs/spec/entities.md#17.2)
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::queue::{self, Queue};
 use crate::row;
 use crate::shared::Context;
 
-/// The reason and the description of a dead letter without a session. (Wire contract 4.7)
+/// The reason and the description of a dead letter without a session. (docs/spec/amqp.md#4.7)
 const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
     Cow::Borrowed("Session id is null."),
     Cow::Borrowed(
@@ -71,7 +71,7 @@ pub(crate) fn publish_one(
 }
 
 impl Directory {
-    /// Whether a copy is to be made. (Entities contract 17.9)
+    /// Whether a copy is to be made. (docs/spec/entities.md#17.9)
     fn wants(&self, subscription: EntityId, content: &Content) -> bool {
         match self.get(subscription).map(|queue| &queue.kind) {
             Some(Kind::Subscription(it)) => {

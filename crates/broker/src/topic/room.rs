@@ -2,13 +2,13 @@
 
 use crate::rules::{FilterDescription, RuleDescription, RuleError};
 
-/// (Entities contract 4)
+/// (docs/spec/entities.md#4)
 const MAX_SQL_FILTERS: usize = 2_000;
 const MAX_CORRELATION_FILTERS: usize = 100_000;
 /// They stay in memory.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What the rules of a topic take up. (Entities contract 4)
+/// What the rules of a topic take up. (docs/spec/entities.md#4)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RuleRoom {
     pub(super) sql: usize,

@@ -3,7 +3,7 @@
 //! A send counts against its entity's quota together with what the transaction already holds for
 //! it; what the transaction takes out of the entity is not set off against that. A refused
 //! operation changes nothing, and the transaction goes on without it, unless nobody hears of the
-//! refusal. (Entities contract 4, 20)
+//! refusal. (docs/spec/entities.md#4, #20)
 
 use std::collections::BTreeSet;
 
@@ -97,7 +97,7 @@ fn enlist_send(
     };
     queue.check_room(messages, held, cx)?;
     if messages.is_empty() {
-        // An empty batch has no effect. (Wire contract 4.5)
+        // An empty batch has no effect. (docs/spec/amqp.md#4.5)
         return Ok(SequenceNumber(0));
     }
     // A scheduled message's number is told at once, so it has to be its own from now on.

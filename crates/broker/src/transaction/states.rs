@@ -2,7 +2,7 @@
 //!
 //! A session that is lost and accepted again is another one to the transaction. What the state
 //! before takes of the entity's size has to be known at the commit; reading it is one of the
-//! lookups, unless the holder has read or set it before. (Wire contract 8; entities contract 18)
+//! lookups, unless the holder has read or set it before. (docs/spec/amqp.md#8; docs/spec/entities.md#18)
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Dead letters: delivery counts (wire contract 4.4), reasons, and the subqueue's own rules.
+//! Dead letters: delivery counts (docs/spec/amqp.md#4.4), reasons, and the subqueue's own rules.
 
 use expect_test::expect;
 

@@ -17,7 +17,7 @@ use store::{Part, SequenceNumber};
 use crate::world::{QUEUE, World, receiver, request};
 
 const LOCK_MS: u64 = 1_000;
-/// How much longer a holder with nothing unsettled keeps its session. (Wire contract 3.4)
+/// How much longer a holder with nothing unsettled keeps its session. (docs/spec/amqp.md#3.4)
 const GRACE_MS: u64 = 500;
 const MAX_DELIVERIES: u32 = 3;
 const RECEIVERS: u64 = 5;

@@ -8,7 +8,7 @@ use super::support::{Start, check, check_with};
 
 #[test]
 fn rule_18_no_more_is_sent_than_the_credit_allows() {
-    // [AMQP 2.6.7]; wire contract, rule 18
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-18
     check(
         Start::Begun,
         "
@@ -49,7 +49,7 @@ fn rule_18_no_more_is_sent_than_the_credit_allows() {
 
 #[test]
 fn credit_is_absolute_and_may_shrink() {
-    // [AMQP 2.6.7]; wire contract 6.2
+    // [AMQP 2.6.7]; docs/spec/amqp.md#6.2
     check(
         Start::Sending,
         "
@@ -92,7 +92,7 @@ fn credit_without_change_is_no_news() {
 
 #[test]
 fn credit_taken_back_holds_what_waits_for_the_window() {
-    // [AMQP 2.6.7]; wire contract, rule 18
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-18
     check(
         Start::Begun,
         "
@@ -247,7 +247,7 @@ fn credit_beyond_what_we_can_remember_waits_for_settlements() {
 
 #[test]
 fn rule_17_drain_is_always_answered() {
-    // [AMQP 2.6.7]; wire contract, rule 17
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-17
     check(
         Start::Sending,
         "
@@ -281,7 +281,7 @@ fn rule_17_drain_is_always_answered() {
 
 #[test]
 fn rule_17_drain_is_answered_by_the_last_credit() {
-    // [AMQP 2.6.7]; wire contract, rule 17
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-17
     check(
         Start::Sending,
         "
@@ -301,7 +301,7 @@ fn rule_17_drain_is_answered_by_the_last_credit() {
 
 #[test]
 fn rule_17_drain_is_answered_after_the_last_transfer() {
-    // [AMQP 2.6.7]; wire contract, rule 17
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-17
     check(
         Start::Begun,
         "
@@ -338,7 +338,7 @@ fn rule_17_drain_is_answered_after_the_last_transfer() {
 
 #[test]
 fn rule_17_drain_is_answered_when_it_is_called_off() {
-    // [AMQP 2.6.7]; wire contract 6.2
+    // [AMQP 2.6.7]; docs/spec/amqp.md#6.2
     check(
         Start::Sending,
         "
@@ -361,7 +361,7 @@ fn rule_17_drain_is_answered_when_it_is_called_off() {
 
 #[test]
 fn rule_17_drain_that_came_before_the_attach_was_answered() {
-    // [AMQP 2.6.7]; wire contract, rule 17
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-17
     check(
         Start::Begun,
         "
@@ -445,7 +445,7 @@ fn our_credit_is_told_at_once_and_replaces_the_old() {
 
 #[test]
 fn rule_19_a_sender_that_overruns_its_credit_is_tolerated() {
-    // [AMQP 2.6.7]; wire contract, rule 19
+    // [AMQP 2.6.7]; docs/spec/amqp.md#rule-19
     check(
         Start::Begun,
         "
@@ -480,7 +480,7 @@ fn rule_19_a_sender_that_overruns_its_credit_is_tolerated() {
 
 #[test]
 fn a_senders_own_idea_of_its_credit_is_ignored() {
-    // [AMQP 2.6.7]; wire contract 6.2
+    // [AMQP 2.6.7]; docs/spec/amqp.md#6.2
     check(
         Start::Receiving,
         "
@@ -561,7 +561,7 @@ fn our_drain_without_credit_is_answered_too() {
 
 #[test]
 fn rule_20_no_frame_follows_the_peers_end() {
-    // [AMQP 2.5.5]; wire contract, rule 20
+    // [AMQP 2.5.5]; docs/spec/amqp.md#rule-20
     check(
         Start::Sending,
         "
@@ -616,7 +616,7 @@ fn rule_20_no_frame_follows_the_peers_end() {
 
 #[test]
 fn rule_20_no_frame_follows_the_peers_detach() {
-    // [AMQP 2.6.5]; wire contract, rule 20
+    // [AMQP 2.6.5]; docs/spec/amqp.md#rule-20
     check(
         Start::Sending,
         "

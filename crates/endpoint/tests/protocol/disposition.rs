@@ -452,7 +452,7 @@ fn neighbours_with_one_outcome_share_a_disposition() {
 
 #[test]
 fn answers_are_coalesced_as_well() {
-    // [AMQP 2.7.6]; wire contract 5.2
+    // [AMQP 2.7.6]; docs/spec/amqp.md#5.2
     check(
         Start::Sending,
         "
@@ -577,7 +577,7 @@ fn a_state_is_told_and_the_sender_settles() {
 
 #[test]
 fn a_delivery_of_a_detached_link_is_not_disposed_of() {
-    // [AMQP 2.6.5]; wire contract, rule 20
+    // [AMQP 2.6.5]; docs/spec/amqp.md#rule-20
     check(
         Start::Receiving,
         "

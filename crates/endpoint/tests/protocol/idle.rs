@@ -67,7 +67,7 @@ fn output_counts_as_a_heartbeat() {
 
 #[test]
 fn silence_for_our_idle_time_out_forces_the_connection_closed() {
-    // [AMQP 2.4.5]; wire contract 1.4
+    // [AMQP 2.4.5]; docs/spec/amqp.md#1.4
     check_with(
         Config {
             idle_time_out: Some(60_000),

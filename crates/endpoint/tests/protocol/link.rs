@@ -34,7 +34,7 @@ fn an_attach_is_answered_when_the_owner_accepts() {
 
 #[test]
 fn an_initial_delivery_count_may_be_missing() {
-    // [AMQP 2.7.3]; wire contract 3.2
+    // [AMQP 2.7.3]; docs/spec/amqp.md#3.2
     check(
         Start::Begun,
         "
@@ -63,7 +63,7 @@ fn an_initial_delivery_count_may_be_missing() {
 
 #[test]
 fn rule_08_a_refusal_is_an_attach_with_null_termini_and_a_detach() {
-    // [AMQP 2.6.3]; wire contract, rule 8
+    // [AMQP 2.6.3]; docs/spec/amqp.md#rule-8
     check(
         Start::Begun,
         "
@@ -184,7 +184,7 @@ fn a_second_detach_is_not_let_pass_once_the_handle_had_another_link() {
 
 #[test]
 fn flow_for_an_unanswered_link_is_remembered() {
-    // [AMQP 2.6.3]; wire contract 3.3
+    // [AMQP 2.6.3]; docs/spec/amqp.md#3.3
     check(
         Start::Begun,
         "
@@ -210,7 +210,7 @@ fn flow_for_an_unanswered_link_is_remembered() {
 
 #[test]
 fn transfers_for_an_unanswered_link_are_remembered() {
-    // [AMQP 2.6.3]; wire contract 3.3
+    // [AMQP 2.6.3]; docs/spec/amqp.md#3.3
     check(
         Start::Begun,
         "
@@ -242,7 +242,7 @@ fn transfers_for_an_unanswered_link_are_remembered() {
 
 #[test]
 fn a_detach_takes_an_unanswered_attach_back() {
-    // [AMQP 2.6.4]; wire contract 3.4
+    // [AMQP 2.6.4]; docs/spec/amqp.md#3.4
     check(
         Start::Begun,
         "
@@ -272,7 +272,7 @@ fn a_detach_takes_an_unanswered_attach_back() {
 
 #[test]
 fn an_end_takes_an_unanswered_attach_back() {
-    // [AMQP 2.5.5]; wire contract 3.4
+    // [AMQP 2.5.5]; docs/spec/amqp.md#3.4
     check(
         Start::Begun,
         "

@@ -355,7 +355,7 @@ fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
 
 #[test]
 fn a_settled_message_above_max_message_size_detaches_the_link() {
-    // Nobody would hear of a rejection. (Wire contract 5.5)
+    // Nobody would hear of a rejection. (docs/spec/amqp.md#5.5)
     check(
         Start::Begun,
         "
@@ -428,7 +428,7 @@ fn a_settled_held_message_above_max_message_size_detaches_the_link() {
 
 #[test]
 fn deliveries_that_repeat_an_id_are_each_answered_on_a_link_that_lets_them() {
-    // (Wire contract 7.1)
+    // (docs/spec/amqp.md#7.1)
     check(
         Start::Receiving,
         "

@@ -1,4 +1,4 @@
-//! Correlation filters alone and through their index. (Entities contract 17.4)
+//! Correlation filters alone and through their index. (docs/spec/entities.md#17.4)
 
 use amqp::message::Properties;
 use amqp::{Symbol, Value};

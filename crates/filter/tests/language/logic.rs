@@ -1,4 +1,4 @@
-//! Three-valued logic: the tables of entities contract 17.8, case by case.
+//! Three-valued logic: the tables of docs/spec/entities.md#17.8, case by case.
 
 use crate::messages::{check_table, evaluate, sample};
 

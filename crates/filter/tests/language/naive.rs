@@ -1,7 +1,7 @@
 //! Naive: expressions as trees of boxes, printed and evaluated the obvious way.
 //!
 //! Written from the contract, and sharing nothing with the crate but AMQP's value type, so that
-//! the two only agree where both follow it. (Entities contract 17.5 to 17.8; JMS 2.0, 3.8.1)
+//! the two only agree where both follow it. (docs/spec/entities.md#17.5 to #17.8; JMS 2.0, 3.8.1)
 
 use amqp::Value as Amqp;
 

@@ -1,4 +1,4 @@
-//! Operators: types, comparison, arithmetic, LIKE, IN, names. (Entities contract 17.5 to 17.8)
+//! Operators: types, comparison, arithmetic, LIKE, IN, names. (docs/spec/entities.md#17.5 to #17.8)
 
 use amqp::Value;
 use filter::{Environment, Facts, Message, Parameters, SqlFilter, TypeMismatch};

@@ -1,7 +1,7 @@
 //! Taker: receives and completes, either whatever comes or what its own run has sent.
 //!
 //! In the second case messages of others are held until the end and then given back, since they would come
-//! again at once. A release does not count as a failed delivery. (Wire contract 5.4)
+//! again at once. A release does not count as a failed delivery. (docs/spec/amqp.md#5.4)
 
 use std::time::Instant;
 

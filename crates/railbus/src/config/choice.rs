@@ -117,7 +117,7 @@ impl From<ForwardFailures> for broker::ForwardFailures {
 }
 
 /// What a queue lets clients do, as the emulator's file and the management API write it; those of
-/// them that are the system's to set are none. (Entities contract 3)
+/// them that are the system's to set are none. (docs/spec/entities.md#3)
 pub fn parse_status(text: &str) -> Result<broker::Status, String> {
     match text {
         "Active" => Ok(broker::Status::Active),
@@ -151,7 +151,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// The rights in `list` together. Manage brings the other two. (Entities contract 2.6)
+    /// The rights in `list` together. Manage brings the other two. (docs/spec/entities.md#2.6)
     pub fn all(list: &[Self]) -> servicebus::Rights {
         let manage = list.contains(&Self::Manage);
         servicebus::Rights {

@@ -1,4 +1,4 @@
-//! The official emulator's `Config.json`. (Admin contract 12)
+//! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
 //! A property that is missing takes the emulator's default, not the cloud's. A value inside
 //! either's limits is accepted. Members that are not known are worth a warning.

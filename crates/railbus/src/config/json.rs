@@ -1,7 +1,7 @@
 //! JSON with comments: a walk over a parsed file that knows line and path of every value.
 //!
 //! Names of members are compared without regard to case, a byte-order mark, comments and trailing
-//! commas are tolerated, and `null` is the same as absent. (Admin contract 12)
+//! commas are tolerated, and `null` is the same as absent. (docs/spec/admin.md#12)
 
 use std::path::Path;
 

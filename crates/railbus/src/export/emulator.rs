@@ -1,4 +1,4 @@
-//! The official emulator's `Config.json`. (Admin contract 12)
+//! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
 //! Its defaults are not ours, so every property is written that it knows. Two that only Railbus
 //! reads, `Status` and `AutoDeleteOnIdle`, are written where they say something.

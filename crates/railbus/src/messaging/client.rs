@@ -65,7 +65,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Shows what lets one in at an entity. (Wire contract 2.4)
+    /// Shows what lets one in at an entity. (docs/spec/amqp.md#2.4)
     pub async fn show_token(&mut self, entity: &str) -> Result<(), Error> {
         let audience = format!("amqp://{}/{entity}", self.host);
         match self.remote.broker.token(&audience) {

@@ -1,4 +1,4 @@
-//! Nodes that answer requests: `$cbs` takes tokens, `$management` shows messages. (Wire contract 2.4, 7)
+//! Nodes that answer requests: `$cbs` takes tokens, `$management` shows messages. (docs/spec/amqp.md#2.4, #7)
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::{Map, Role, Source, Value, value::lookup};
@@ -10,7 +10,7 @@ use super::client::{Client, source, target};
 
 /// Where answers are sent to.
 const REPLY_TO: &str = "railbus-answers";
-/// Most messages of one answer. (Entities contract 13)
+/// Most messages of one answer. (docs/spec/entities.md#13)
 const PAGE: u32 = 250;
 /// The descriptor of a body that is a value. [AMQP 3.2.8]
 const VALUE: u8 = 0x77;

@@ -9,9 +9,9 @@ use super::client::{Client, refused, source};
 use super::printed::print;
 use crate::arguments::ReceiveArguments;
 
-/// (Wire contract 3.4)
+/// (docs/spec/amqp.md#3.4)
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
-/// What says how long to wait for a session, and that there was none. (Wire contract 3.4)
+/// What says how long to wait for a session, and that there was none. (docs/spec/amqp.md#3.4)
 const TIMEOUT: &str = "com.microsoft:timeout";
 /// Long enough for a session that is there, in milliseconds.
 const AT_ONCE: u32 = 500;

@@ -146,7 +146,7 @@ fn part_of(rule: &RuleDescription, error: &RuleError) -> Part {
     }
 }
 
-/// (Entities contract 14.1)
+/// (docs/spec/entities.md#14.1)
 fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<(), String> {
     let targets = [
         &settings.forward_to,

@@ -1,4 +1,4 @@
-//! Names of entities, checked when they are read. (Entities contract 1.1)
+//! Names of entities, checked when they are read. (docs/spec/entities.md#1.1)
 //!
 //! What a name may be is the broker's to say; here it becomes a type. An error quotes the name, since
 //! no request stands behind a file.

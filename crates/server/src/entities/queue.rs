@@ -1,4 +1,4 @@
-//! A queue, as files and our own interface write it. (Entities contract 2.1)
+//! A queue, as files and our own interface write it. (docs/spec/entities.md#2.1)
 
 #![allow(
     missing_docs,

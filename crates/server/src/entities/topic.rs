@@ -1,4 +1,4 @@
-//! Topics and their subscriptions, as files and our own interface write them. (Entities contract 2.2, 2.3)
+//! Topics and their subscriptions, as files and our own interface write them. (docs/spec/entities.md#2.2, #2.3)
 
 #![allow(
     missing_docs,
@@ -65,7 +65,7 @@ pub struct SubscriptionConfig {
     pub rules: Vec<RuleConfig>,
 }
 
-/// One of `[[topics.subscriptions.rules]]`. (Entities contract 2.4)
+/// One of `[[topics.subscriptions.rules]]`. (docs/spec/entities.md#2.4)
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RuleConfig {

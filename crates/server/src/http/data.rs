@@ -1,4 +1,4 @@
-//! Messages over HTTP: carries calls of the data plane to the shard. (Admin contract 11)
+//! Messages over HTTP: carries calls of the data plane to the shard. (docs/spec/admin.md#11)
 //!
 //! Everything that a request does rests on a commit that is durable when it is answered. A message is
 //! always locked first. With peek-lock it stays so when it has been handed out; a message that is

@@ -1,4 +1,4 @@
-//! Upgrade: the opening handshake of WebSocket. [RFC 6455 4.2] (Wire contract 1.2)
+//! Upgrade: the opening handshake of WebSocket. [RFC 6455 4.2] (docs/spec/amqp.md#1.2)
 //!
 //! Azure's SDKs ask at `/$servicebus/websocket` for the sub-protocol `AMQPWSB10` or `amqp`, generic
 //! clients at `/` for `amqp`. The client's first choice among those is taken.

@@ -53,7 +53,7 @@ pub fn between(before: &Properties, after: &Properties) -> Vec<Difference> {
         .collect()
 }
 
-/// The settings as they take effect: what forwards is never idle. (Entities contract 14.1)
+/// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
 pub(super) fn settled(settings: &QueueSettings) -> QueueSettings {
     let mut settled = settings.clone();
     if settled.forward_to.is_some() || settled.forward_dead_lettered_messages_to.is_some() {

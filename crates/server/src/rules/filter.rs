@@ -1,5 +1,5 @@
 //! Filters of rules, in JSON and TOML: `true`, `false`, `{"sql": "..."}` or `{"correlation": {...}}`.
-//! (Entities contract 17.3)
+//! (docs/spec/entities.md#17.3)
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ enum Condition {
     Correlation(CorrelationFields),
 }
 
-/// What has to be equal, as far as it is there. (Entities contract 17.4)
+/// What has to be equal, as far as it is there. (docs/spec/entities.md#17.4)
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CorrelationFields {

@@ -184,7 +184,7 @@ impl MessageDescription {
     fn sender_properties(&self, out: &mut BytesMut) {
         let typed = |value: &Option<TypedValue>| value.clone().map(|TypedValue(value)| value);
         let text = |value: &Option<String>| value.as_deref().map(Value::from);
-        // More than a header can tell stands in the properties. (Entities contract 7.1)
+        // More than a header can tell stands in the properties. (docs/spec/entities.md#7.1)
         let long = self.time_to_live.map(|ttl| ttl.0);
         let long = long.filter(|ttl| *ttl > u32::MAX.into());
         Properties {

@@ -1,4 +1,4 @@
-//! Annotations: what the sender and the broker say about a message beside it. (Wire contract 4.2)
+//! Annotations: what the sender and the broker say about a message beside it. (docs/spec/amqp.md#4.2)
 //!
 //! The sender's entries are passed on, but not those that the broker alone may say. The broker adds
 //! what the view of the message asks for and nothing else, since clients take each for a fact.

@@ -1,7 +1,7 @@
-//! Batch-delete-messages: the oldest messages go without being received. (Wire contract 7.3)
+//! Batch-delete-messages: the oldest messages go without being received. (docs/spec/amqp.md#7.3)
 //!
 //! A purge is nothing but a loop of these on the client's side, so what one request may delete is
-//! bounded. (Entities contract 20)
+//! bounded. (docs/spec/entities.md#20)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, Wall};

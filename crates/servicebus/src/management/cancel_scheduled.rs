@@ -1,4 +1,4 @@
-//! Cancel-scheduled-message: taking back what was not activated yet, all or none. (Wire contract 7.3)
+//! Cancel-scheduled-message: taking back what was not activated yet, all or none. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value};
 use broker::{Command, RequestError, RequestId};

@@ -1,4 +1,4 @@
-//! Get-message-sessions: the ids of sessions, a page at a time. (Wire contract 7.3)
+//! Get-message-sessions: the ids of sessions, a page at a time. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, SessionPage, Wall};

@@ -1,4 +1,4 @@
-//! Peek-message: looking at messages without taking them. (Wire contract 7.3; entities contract 13)
+//! Peek-message: looking at messages without taking them. (docs/spec/amqp.md#7.3; docs/spec/entities.md#13)
 
 use amqp::Error;
 use broker::{Browsed, Command, RequestError, RequestId};

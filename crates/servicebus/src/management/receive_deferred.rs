@@ -1,4 +1,5 @@
-//! Receive-by-sequence-number: the only way to a deferred message. (Wire contract 7.3; entities contract 12)
+//! Receive-by-sequence-number: the only way to a deferred message. (docs/spec/amqp.md#7.3;
+//! docs/spec/entities.md#12)
 
 use amqp::{Error, Value};
 use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId};

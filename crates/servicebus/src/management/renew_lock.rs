@@ -1,4 +1,4 @@
-//! Renew-lock: message locks start anew, all of them or none. (Wire contract 7.3)
+//! Renew-lock: message locks start anew, all of them or none. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};

@@ -1,4 +1,4 @@
-//! Add-rule, remove-rule and enumerate-rules: what a subscription selects. (Wire contract 7.3, 7.4)
+//! Add-rule, remove-rule and enumerate-rules: what a subscription selects. (docs/spec/amqp.md#7.3, #7.4)
 
 use amqp::{Error, Map, Value, encode, value};
 use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription, RuleError};
@@ -13,7 +13,7 @@ use crate::response::{self, Status};
 const MAX_TOP: usize = 1_000;
 const MAX_BYTES: usize = 1 << 20;
 
-/// Descriptors. Their widths differ. (Wire contract 7.4)
+/// Descriptors. Their widths differ. (docs/spec/amqp.md#7.4)
 const RULE: u64 = 0x0000_0137_0000_0004;
 const EMPTY_ACTION: u64 = 0x0000_0137_0000_0005;
 const SQL_ACTION: u64 = 0x0000_0137_0000_0006;

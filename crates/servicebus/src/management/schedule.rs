@@ -1,4 +1,5 @@
-//! Schedule-message: sending messages that become available later. (Wire contract 7.3; entities contract 11)
+//! Schedule-message: sending messages that become available later. (docs/spec/amqp.md#7.3;
+//! docs/spec/entities.md#11)
 //!
 //! Each carries its time in an annotation, as one sent by a link would; here its number is told
 //! too, by which it can be taken back.

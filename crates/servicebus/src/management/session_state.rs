@@ -1,5 +1,5 @@
 //! Get-session-state and set-session-state: bytes that a session's holder keeps with it.
-//! (Wire contract 7.3; entities contract 18)
+//! (docs/spec/amqp.md#7.3; docs/spec/entities.md#18)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};
@@ -27,7 +27,7 @@ pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Prepared, Err
     })
 }
 
-/// A state is as large as one message at most. (Entities contract 4)
+/// A state is as large as one message at most. (docs/spec/entities.md#4)
 pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(standing)?;
     let (entity, session) = (standing.id, body.needed_session()?);

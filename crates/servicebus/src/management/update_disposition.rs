@@ -1,4 +1,5 @@
-//! Update-disposition: ending locks by their tokens alone, wherever they were given. (Wire contract 5.3, 7.3)
+//! Update-disposition: ending locks by their tokens alone, wherever they were given.
+//! (docs/spec/amqp.md#5.3, #7.3)
 
 use amqp::Error;
 use broker::{Command, Outcome, SettleError};

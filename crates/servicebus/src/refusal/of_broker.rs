@@ -10,7 +10,7 @@ use super::{
     transaction,
 };
 
-/// Why a send was refused. (Wire contract 5.5)
+/// Why a send was refused. (docs/spec/amqp.md#5.5)
 pub(crate) fn send(error: &SendError, entity: &str) -> Error {
     match *error {
         SendError::NotFound => entity_missing(entity),
@@ -37,7 +37,7 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
     }
 }
 
-/// Why a settlement was refused. (Wire contract 5.2)
+/// Why a settlement was refused. (docs/spec/amqp.md#5.2)
 pub(crate) fn settle(error: &SettleError) -> Error {
     match error {
         SettleError::LockLost => lock_lost(),
@@ -84,7 +84,7 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
     }
 }
 
-/// Why a rule was not added, removed or listed. (Wire contract 7.3)
+/// Why a rule was not added, removed or listed. (docs/spec/amqp.md#7.3)
 pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
     match error {
         RuleError::NoSubscription => Error::new(

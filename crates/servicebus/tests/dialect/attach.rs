@@ -142,7 +142,7 @@ fn rule_07_a_reply_to_a_sender_says_how_large_a_message_may_be() {
 
 #[test]
 fn links_that_the_broker_sends_on_state_no_largest_message() {
-    // .NET would apply it to what it receives. (Wire contract 3.3)
+    // .NET would apply it to what it receives. (docs/spec/amqp.md#3.3)
     let mut world = World::new();
     let session = world.session();
     for address in [

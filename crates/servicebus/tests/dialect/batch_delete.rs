@@ -1,4 +1,4 @@
-//! `batch-delete-messages`, and peeks that leave the bodies out. (Wire contract 7.3)
+//! `batch-delete-messages`, and peeks that leave the bodies out. (docs/spec/amqp.md#7.3)
 
 use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::performative::SenderSettleMode;

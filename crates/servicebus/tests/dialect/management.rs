@@ -172,7 +172,7 @@ fn an_operation_may_be_named_by_string_symbol_or_binary() {
 
 #[test]
 fn requests_that_repeat_a_delivery_id_and_tag_are_each_answered() {
-    // (Wire contract 7.1)
+    // (docs/spec/amqp.md#7.1)
     let (mut world, pair, _) = locked();
     let request = Request::operation(PEEK, vec![("message-count", Value::Int(1))]);
     let outgoing = Outgoing {
@@ -600,7 +600,7 @@ fn an_operation_is_served_while_its_link_outlives_the_token() {
     let pair = world.pair("orders/$management");
     assert_eq!(peek(&mut world, &pair, 0, 1).code(), 204);
     world.advance(61_000);
-    // A 401 would be fatal to SDKs that renew a little late. (Wire contract 2.7)
+    // A 401 would be fatal to SDKs that renew a little late. (docs/spec/amqp.md#2.7)
     assert_eq!(peek(&mut world, &pair, 0, 1).code(), 204);
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: who is let in with which session, and what its holder can ask for. (Wire contract 3.4)
+//! Sessions: who is let in with which session, and what its holder can ask for. (docs/spec/amqp.md#3.4)
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
 //! Entities that are disabled or go: who is refused, who is detached, and what is still answered.
-//! (Wire contract 3.6, entities contract 3 and 15)
+//! (docs/spec/amqp.md#3.6, docs/spec/entities.md#3 and #15)
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};

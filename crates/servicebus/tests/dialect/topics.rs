@@ -1,4 +1,4 @@
-//! Topics, subscriptions and rules as clients see them. (Wire contract 3.6, 7.3, 7.4)
+//! Topics, subscriptions and rules as clients see them. (docs/spec/amqp.md#3.6, #7.3, #7.4)
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};

@@ -1,4 +1,4 @@
-//! A session's state as part of a transaction. (Wire contract 8)
+//! A session's state as part of a transaction. (docs/spec/amqp.md#8)
 
 use amqp::{DeliveryState, Value};
 use bytes::Bytes;

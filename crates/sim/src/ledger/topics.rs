@@ -228,7 +228,7 @@ impl Entry {
     }
 }
 
-/// What a subscription is to have of a message with that number. (Entities contract 17.2, 17.9)
+/// What a subscription is to have of a message with that number. (docs/spec/entities.md#17.2, #17.9)
 fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<Made> {
     let judged: Vec<_> = rules
         .iter()

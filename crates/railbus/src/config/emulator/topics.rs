@@ -1,4 +1,4 @@
-//! Topics of a `Config.json`: with their subscriptions and rules. (Admin contract 12)
+//! Topics of a `Config.json`: with their subscriptions and rules. (docs/spec/admin.md#12)
 
 use broker::{
     Correlation, FilterDescription, QueueSettings, RuleDescription, SubscriptionSettings, Value,
