@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -410,6 +411,93 @@ func TestWhatIsMissingOrWrongIsTheErrorForThat(t *testing.T) {
 	wrong := administer(t, strings.Replace(connectionString(), "SAS_KEY_VALUE", "WRONG_KEY_VALUE", 1))
 	_, err = wrong.GetNamespaceProperties(ctx, nil)
 	refused(t, err, http.StatusUnauthorized)
+}
+
+func TestAQueueIsCreatedUsedAndListedUnderItsName(t *testing.T) {
+	ctx, client := within(t, patience), administer(t, connectionString())
+	var wanted []string
+	for _, pattern := range []string{"a~b*", "-*-", "_*_", ".*.", "*--", "*__", "A*z", "a/b*/c-", "-a-/_*_/.c."} {
+		name := strings.Replace(pattern, "*", rand.Text(), 1)
+		_, err := client.CreateQueue(ctx, name, nil)
+		must(t, err)
+		found, err := client.GetQueue(ctx, name, nil)
+		must(t, err)
+		equal(t, "name", found.QueueName, name)
+		wanted = append(wanted, name)
+		q := queue{t, connect(t, connectionString()), name}
+		q.send(message("body"))
+		q.take(1)
+	}
+	sort.Strings(wanted)
+	equal(t, "names", listedQueues(t, ctx, client, wanted), wanted)
+	for _, name := range wanted {
+		_, err := client.DeleteQueue(ctx, name, nil)
+		must(t, err)
+	}
+}
+
+// listedQueues gives those of the names that the list of queues has, in order.
+func listedQueues(t *testing.T, ctx context.Context, client *admin.Client, names []string) []string {
+	t.Helper()
+	var found []string
+	pages(t, ctx, client.NewListQueuesPager(nil), func(page admin.ListQueuesResponse) {
+		for _, queue := range page.Queues {
+			if slices.Contains(names, queue.QueueName) {
+				found = append(found, queue.QueueName)
+			}
+		}
+	})
+	sort.Strings(found)
+	return found
+}
+
+func TestASubscriptionAndItsRuleHaveTheirNames(t *testing.T) {
+	ctx, client := within(t, patience), administer(t, connectionString())
+	topic := "-" + fresh("topic") + "_"
+	_, err := client.CreateTopic(ctx, topic, nil)
+	must(t, err)
+	sender := queue{t, connect(t, connectionString()), topic}
+	rules := map[string]string{"-s-": "-r-", "_s_": "_r_", ".s.": ".r.", "a~b": "r--", "s--": "r__"}
+	for subscription, rule := range rules {
+		_, err := client.CreateSubscription(ctx, topic, subscription, nil)
+		must(t, err)
+		_, err = client.CreateRule(ctx, topic, subscription, &admin.CreateRuleOptions{Name: &rule})
+		must(t, err)
+		found, err := client.GetRule(ctx, topic, subscription, rule, nil)
+		must(t, err)
+		equal(t, "rule", found.Name, rule)
+		sender.send(message(subscription))
+		receiver, err := sender.client.NewReceiverForSubscription(topic, subscription, receiveAndDelete)
+		must(t, err)
+		equal(t, "body", string(receiveOne(t, receiver).Body), subscription)
+	}
+	_, err = client.DeleteTopic(ctx, topic, nil)
+	must(t, err)
+}
+
+func TestACharacterThatIsNotAllowedIsRefused(t *testing.T) {
+	ctx, client := within(t, patience), administer(t, connectionString())
+	for _, name := range []string{"a!b", "a b", "ä", "a$b", "a,b", "a//b"} {
+		_, err := client.CreateQueue(ctx, name, nil)
+		refused(t, err, http.StatusBadRequest)
+		if !strings.Contains(err.Error(), "contains character(s) that is not allowed by Service Bus.") {
+			t.Fatalf("%s: got error %v", name, err)
+		}
+	}
+}
+
+func TestALoneNameOfTheSystemThatIsNoneIsNotFound(t *testing.T) {
+	ctx, client := within(t, patience), administer(t, connectionString())
+	const name = "$nothing"
+	found, err := client.GetQueue(ctx, name, nil)
+	must(t, err)
+	foundTopic, err := client.GetTopic(ctx, name, nil)
+	must(t, err)
+	if found != nil || foundTopic != nil {
+		t.Fatalf("it is there: %v %v", found, foundTopic)
+	}
+	_, err = client.CreateQueue(ctx, name, nil)
+	refused(t, err, http.StatusBadRequest)
 }
 
 func TestTheNamespaceSaysWhatItIs(t *testing.T) {

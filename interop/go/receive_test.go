@@ -54,9 +54,8 @@ func TestPeekShowsMessagesInOrderAndTakesNothing(t *testing.T) {
 	equal(t, "ids", receivedIDs(peeked), sentIDs(sent))
 	for _, one := range peeked {
 		equal(t, "state", one.State, azservicebus.MessageStateActive)
-		if one.LockedUntil != nil {
-			t.Fatal("a peeked message has a lock")
-		}
+		equal(t, "count", one.DeliveryCount, uint32(1))
+		equal(t, "end of its lock", endOfLock(t, one), time.Time{})
 	}
 	received := q.take(5)
 	equal(t, "ids", receivedIDs(received), sentIDs(sent))

@@ -5,11 +5,13 @@ package interop
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
 )
 
 const sessionQueue = prefix + "-sessions"
@@ -159,6 +161,76 @@ func TestASessionThatIsNotRenewedIsLostAndItsMessagesComeAgain(t *testing.T) {
 	received := receiveIn(t, again, 1)[0]
 	equal(t, "deliveries", received.DeliveryCount, uint32(2))
 	must(t, again.CompleteMessage(within(t, patience), received, nil))
+}
+
+// The greatest time there is: a message has no lock of its own, it is locked for as long as its session.
+var forAsLongAsItsSession = time.Date(9999, time.December, 31, 23, 59, 59, 999_000_000, time.UTC)
+
+func TestAMessageIsLockedForAsLongAsItsSession(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one")
+	receiver := accept(t, client, session)
+	if deadline := receiver.LockedUntil(); deadline.After(time.Now().Add(time.Minute)) {
+		t.Fatalf("the session is locked until %s", deadline)
+	}
+	received := receiveIn(t, receiver, 1)[0]
+	equal(t, "end of its lock", endOfLock(t, received), forAsLongAsItsSession)
+	peeked, err := receiver.PeekMessages(within(t, patience), 1, &azservicebus.PeekMessagesOptions{
+		FromSequenceNumber: received.SequenceNumber,
+	})
+	must(t, err)
+	equal(t, "end of its lock in a peek", endOfLock(t, peeked[0]), forAsLongAsItsSession)
+	must(t, receiver.DeferMessage(within(t, patience), received, nil))
+	deferred, err := receiver.ReceiveDeferredMessages(within(t, patience), []int64{*received.SequenceNumber}, nil)
+	must(t, err)
+	equal(t, "end of its lock when it was deferred", endOfLock(t, deferred[0]), forAsLongAsItsSession)
+	must(t, receiver.CompleteMessage(within(t, patience), deferred[0], nil))
+}
+
+// Whenever a lock is lost, this SDK takes the session for lost too: it gives it back, accepts it anew and tries again,
+// for longer than a test may wait.
+func TestASecondSettlementIsRefusedAndTheSessionGoesOn(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	sendTo(t, client, session, "one", "two")
+	receiver := accept(t, client, session)
+	received := receiveIn(t, receiver, 1)[0]
+	must(t, receiver.DeferMessage(within(t, patience), received, nil))
+	deferred, err := receiver.ReceiveDeferredMessages(within(t, patience), []int64{*received.SequenceNumber}, nil)
+	must(t, err)
+	must(t, receiver.CompleteMessage(within(t, patience), deferred[0], nil))
+	err = receiver.CompleteMessage(within(t, time.Second), deferred[0], nil)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got error %v", err)
+	}
+	second := receiveIn(t, receiver, 1)[0]
+	equal(t, "body", string(second.Body), "two")
+	must(t, receiver.CompleteMessage(within(t, patience), second, nil))
+}
+
+func TestAnIdleSessionIsFreeHalfASecondAfterItsLock(t *testing.T) {
+	broker, q := virtual(t)
+	broker.freeze()
+	const name, session = "sessions", "idle"
+	_, err := q.client.AcceptSessionForQueue(within(t, patience), name, session, nil)
+	must(t, err)
+	other := connect(t, broker.connectionString)
+	held := func() {
+		t.Helper()
+		_, err := other.AcceptSessionForQueue(within(t, patience), name, session, nil)
+		var refused *amqp.Error
+		if !errors.As(err, &refused) || refused.Condition != "com.microsoft:session-cannot-be-locked" {
+			t.Fatalf("got error %v", err)
+		}
+	}
+	broker.advance("PT5M")
+	held()
+	broker.advance("PT0.499S")
+	held()
+	broker.advance("PT0.001S")
+	_, err = other.AcceptSessionForQueue(within(t, patience), name, session, nil)
+	must(t, err)
 }
 
 func TestAnAbandonedMessageOfASessionComesBeforeThoseBehindIt(t *testing.T) {

@@ -1,7 +1,7 @@
 package interop
 
 // Settling: complete, abandon, dead-letter, defer; the delivery count and the limit of deliveries.
-// This SDK shows the number of the present delivery, the first being 1 (wire contract 4.4).
+// This SDK shows the number of the present delivery, the first being 1 (docs/spec/amqp.md#4.4).
 
 import (
 	"strings"
@@ -109,6 +109,32 @@ func TestADeferredMessageComesOnlyByItsNumber(t *testing.T) {
 	equal(t, "id", deferred.MessageID, *sent.MessageID)
 	complete(t, receiver, deferred)
 	q.mustBeEmpty()
+}
+
+func TestADeferRaisesTheDeliveryCountAndDoesNotDeadLetter(t *testing.T) {
+	q := cleared(t, "plain")
+	receiver := q.receiver(nil)
+	number := deferOne(q, receiver, message("later"))
+	// What is peeked is no delivery of its own, of which this SDK knows nothing.
+	equal(t, "count in a peek", q.peek()[0].DeliveryCount, uint32(2))
+	again := receiveDeferred(t, receiver, number)
+	equal(t, "count of the second delivery", again.DeliveryCount, uint32(2))
+	must(t, receiver.DeferMessage(within(t, patience), again, nil))
+	third := receiveDeferred(t, receiver, number)
+	equal(t, "count of the third delivery", third.DeliveryCount, uint32(3))
+	// It has been deferred twice; the third time is the queue's limit, which a defer does not mind.
+	must(t, receiver.DeferMessage(within(t, patience), third, nil))
+	deleting := q.receiver(receiveAndDelete)
+	equal(t, "count of the last delivery", receiveDeferred(t, deleting, number).DeliveryCount, uint32(4))
+	q.mustBeEmpty()
+}
+
+func TestDeadLetteringDoesNotRaiseTheDeliveryCount(t *testing.T) {
+	q := cleared(t, "plain")
+	receiver := q.receiver(nil)
+	number := deferOne(q, receiver, message("later"))
+	must(t, receiver.DeadLetterMessage(within(t, patience), receiveDeferred(t, receiver, number), nil))
+	equal(t, "count", q.takeDead().DeliveryCount, uint32(2))
 }
 
 func TestADeferredMessageCanBeAbandonedAndDeadLettered(t *testing.T) {

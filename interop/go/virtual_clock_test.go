@@ -49,7 +49,18 @@ func startVirtual(t *testing.T, file string) virtualBroker {
 // advance lets time pass, such as `PT5M`; it returns when all that became due has happened.
 func (b virtualBroker) advance(duration string) {
 	b.t.Helper()
-	body, err := json.Marshal(map[string]string{"advance": duration})
+	b.setClock(map[string]any{"advance": duration})
+}
+
+// freeze stops the clock until it is advanced, so that a lock lasts however slow the test is.
+func (b virtualBroker) freeze() {
+	b.t.Helper()
+	b.setClock(map[string]any{"freeze": true})
+}
+
+func (b virtualBroker) setClock(change map[string]any) {
+	b.t.Helper()
+	body, err := json.Marshal(change)
 	must(b.t, err)
 	answer, err := http.Post("http://"+b.address+"/$railbus/clock", "application/json", bytes.NewReader(body))
 	must(b.t, err)

@@ -1,7 +1,8 @@
 //! Shown: the tables of `interop/README.md` that say which client shows which feature.
 //!
-//! A cell names tests, or says that the client does not offer the feature. A name must be that of a
-//! test in the client's own folder, so that the tables stay true when tests come and go.
+//! A cell names tests, or says that the client does not offer the feature, or that no test of its
+//! suite shows it. A name must be that of a test in the client's own folder, so that the tables stay
+//! true when tests come and go.
 
 use super::Source;
 
@@ -11,6 +12,8 @@ const PAGE: &str = "interop/README.md";
 const FEATURE: &str = "Feature";
 /// The cell of a client that lacks the feature.
 const NOT_OFFERED: &str = "not offered";
+/// The cell of a client that has the feature, and whose suite has no test of it.
+const NOT_SHOWN: &str = "not shown";
 /// The other columns, and how the paths of their tests begin.
 const COLUMNS: &[(&str, &str)] = &[
     ("Python", "interop/python/"),
@@ -19,6 +22,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("Go", "interop/go/"),
     ("Java", "interop/java/"),
     ("Java, Reactor", "interop/java/src/test/java/railbus/Async"),
+    (".NET", "interop/dotnet/"),
     ("Raw protocol", "interop/proton/"),
     ("fe2o3-amqp", "interop/fe2o3/"),
     ("JMS", "interop/jms/"),
@@ -72,12 +76,14 @@ fn cell_faults(column: &str, cell: &str, sources: &[Source]) -> Vec<String> {
     let Some((_, prefix)) = COLUMNS.iter().find(|(name, _)| *name == column) else {
         return vec![format!("nobody knows where the tests of {column} are")];
     };
-    if cell == NOT_OFFERED {
+    if [NOT_OFFERED, NOT_SHOWN].contains(&cell) {
         return Vec::new();
     }
     let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
     if names.is_empty() {
-        return vec![format!("{column} has neither a test nor \"{NOT_OFFERED}\"")];
+        return vec![format!(
+            "{column} has neither a test nor \"{NOT_OFFERED}\" nor \"{NOT_SHOWN}\""
+        )];
     }
     let is_missing = |name: &&str| !is_test(name, prefix, sources);
     let missing = names.into_iter().filter(is_missing);
@@ -87,12 +93,13 @@ fn cell_faults(column: &str, cell: &str, sources: &[Source]) -> Vec<String> {
 }
 
 fn is_test(name: &str, prefix: &str, sources: &[Source]) -> bool {
-    // As Python, Go, Java and Rust define a test, and JavaScript in either kind of quotes.
+    // As Python, Go, Java, C# and Rust define a test, and JavaScript in either kind of quotes.
     let forms = [
         format!("def {name}("),
         format!("fn {name}("),
         format!("func {name}("),
         format!("void {name}("),
+        format!("Task {name}("),
         format!("\"{name}\","),
         format!("`{name}`,"),
     ];
@@ -107,6 +114,11 @@ mod tests {
     use super::*;
 
     fn findings(row: &str) -> Vec<String> {
+        findings_beside("JavaScript", row)
+    }
+
+    /// What is found in a row of a table of Python and `other`.
+    fn findings_beside(other: &str, row: &str) -> Vec<String> {
         let source = |path: &str, text: &str| Source {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -114,12 +126,16 @@ mod tests {
         let sources = [
             source(
                 PAGE,
-                &format!("text\n\n| Feature | Python | JavaScript |\n|---|---|---|\n{row}\n\nmore"),
+                &format!("text\n\n| Feature | Python | {other} |\n|---|---|---|\n{row}\n\nmore"),
             ),
             source("interop/python/test_a.py", "def test_one(queue):\n"),
             source(
                 "interop/js/a.test.js",
                 "test(\"one is one\", \"plain\", x);",
+            ),
+            source(
+                "interop/dotnet/A.cs",
+                "public async Task OneIsOne()\n{\n    // Two and OneIsTwo(\n",
             ),
         ];
         let mut findings = Vec::new();
@@ -131,6 +147,17 @@ mod tests {
     fn names_of_tests_and_what_is_not_offered_are_fine() {
         assert!(findings("| one | `test_one` | `one is one` |").is_empty());
         assert!(findings("| one | not offered | `one is one` |").is_empty());
+        assert!(findings("| one | `test_one` | not shown |").is_empty());
+    }
+
+    #[test]
+    fn a_test_of_dotnet_is_a_task() {
+        let found = |cell: &str| findings_beside(".NET", &format!("| one | `test_one` | {cell} |"));
+        assert!(found("`OneIsOne`").is_empty());
+        assert_eq!(
+            found("`OneIsTwo`"),
+            ["interop/README.md:5: .NET has no test `OneIsTwo`"]
+        );
     }
 
     #[test]

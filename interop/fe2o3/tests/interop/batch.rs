@@ -1,12 +1,13 @@
 //! The Service Bus batch: one transfer of format 0x80013700 whose data sections are whole messages.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use fe2o3_amqp::Sendable;
 use fe2o3_amqp::types::messaging::message::__private::Serializable;
-use fe2o3_amqp::types::messaging::{Batch, Data, Message};
+use fe2o3_amqp::types::messaging::{Batch, Body, Data, Header, Message};
 use serde_amqp::primitives::Binary;
 
 use crate::queue::Queue;
+use crate::send::assert_are_assigned;
 use crate::support::{id, ids, message, sequence_number};
 
 const BATCH_FORMAT: u32 = 0x8001_3700;
@@ -38,6 +39,36 @@ async fn a_batch_arrives_whole_and_in_order() -> Result<()> {
     let first = sequence_number(&received[0])?;
     for (one, number) in received.iter().zip(first..) {
         assert_eq!(sequence_number(one)?, number);
+    }
+    queue.client.close().await
+}
+
+/// How an empty data section is encoded.
+const EMPTY_DATA: &[u8] = b"\x00\x53\x75\xa0\x00";
+
+#[tokio::test]
+async fn messages_of_a_batch_get_ids_and_no_bodies() -> Result<()> {
+    let mut queue = Queue::cleared("plain").await?;
+    let bare = || {
+        Message::builder()
+            .header(Header::default())
+            .data(Vec::new())
+            .build()
+    };
+    let mut batch = batch_of(vec![bare(), bare()])?;
+    // The client encodes none without a body.
+    let second = batch.message.body.last_mut().context("two messages")?;
+    let without = second.0.strip_suffix(EMPTY_DATA).context("an empty body")?;
+    *second = Data(Binary::from(without.to_vec()));
+    let mut sender = queue.sender().await?;
+    let outcome = sender.send(batch).await?;
+    ensure!(outcome.is_accepted(), "the batch ended {outcome:?}");
+    let peeked = queue.peek().await?;
+    let received = queue.take(2).await?;
+    assert_are_assigned(&ids(&received));
+    for messages in [&peeked, &received] {
+        assert!(matches!(messages[0].body, Body::Data(_)));
+        assert!(matches!(messages[1].body, Body::Empty));
     }
     queue.client.close().await
 }

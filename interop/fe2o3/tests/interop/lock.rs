@@ -7,11 +7,13 @@ use anyhow::{Context, Result, bail};
 use fe2o3_amqp::types::messaging::Header;
 use fe2o3_amqp::types::primitives::SimpleValue;
 use serde_amqp::Value;
-use serde_amqp::primitives::Array;
+use serde_amqp::primitives::{Array, Timestamp};
 
 use crate::management::lock_token;
 use crate::queue::{Queue, next, receive};
-use crate::support::{Client, Received, id, locked_until, message, patiently, wait_until_passed};
+use crate::support::{
+    Client, Received, annotation, id, locked_until, message, patiently, wait_until_passed,
+};
 
 const LOCK_LOST: Option<&str> = Some("com.microsoft:message-lock-lost");
 
@@ -150,6 +152,51 @@ async fn an_expired_message_goes_to_the_dead_letter_queue() -> Result<()> {
     assert_eq!(properties.get("DeadLetterReason").cloned(), reason);
     queue.must_be_empty().await?;
     queue.client.close().await
+}
+
+#[tokio::test]
+async fn the_expiry_is_the_creation_and_the_time_to_live() -> Result<()> {
+    const HOUR: u32 = 3_600_000;
+    let mut queue = Queue::cleared("plain").await?;
+    // The queue's own hour is default and ceiling.
+    for (given, expected) in [
+        (None, HOUR),
+        (Some(300_000), 300_000),
+        (Some(2 * HOUR), HOUR),
+    ] {
+        for creation in [None, Some(1_709_209_815_250)] {
+            let mut sent = message("body");
+            sent.header = Some(Header {
+                ttl: given,
+                ..Header::default()
+            });
+            let mut properties = sent.properties.take().context("properties")?;
+            properties.creation_time = creation.map(Timestamp::from_milliseconds);
+            sent.properties = Some(properties);
+            queue.send([sent]).await?;
+            let received = queue.take(1).await?.pop().context("one message")?;
+            assert_eq!(
+                received.header.as_ref().and_then(|it| it.ttl),
+                Some(expected)
+            );
+            let shown = received.properties.as_ref().context("properties")?;
+            let created = creation.map_or_else(|| enqueued(&received), Ok)?;
+            let times = (
+                shown.creation_time.clone(),
+                shown.absolute_expiry_time.clone(),
+            );
+            let at = |moment| Some(Timestamp::from_milliseconds(moment));
+            assert_eq!(times, (at(created), at(created + i64::from(expected))));
+        }
+    }
+    queue.client.close().await
+}
+
+fn enqueued(message: &Received) -> Result<i64> {
+    match annotation(message, "x-opt-enqueued-time") {
+        Some(Value::Timestamp(moment)) => Ok(moment.milliseconds()),
+        other => bail!("enqueued at {other:?}"),
+    }
 }
 
 async fn first_dead(queue: &mut Queue) -> Result<Received> {

@@ -1,5 +1,6 @@
 //! The suite. Its tests share queues, so they run one at a time (`--test-threads=1`).
 
+mod annotations;
 mod batch;
 mod lock;
 mod management;

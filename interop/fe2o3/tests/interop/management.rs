@@ -14,7 +14,8 @@ use serde_amqp::primitives::{Array, OrderedMap, Symbol, Uuid};
 
 use crate::queue::{Queue, receive};
 use crate::support::{
-    Received, annotation, id, ids, message, patiently, sequence_number, unique_id,
+    Received, annotation, delivery_count, id, ids, locked_until, message, patiently,
+    sequence_number, unique_id,
 };
 
 /// The request and response links of one `$management` node.
@@ -65,6 +66,9 @@ impl Answer {
         })
     }
 }
+
+/// What a peek shows as the end of a lock that nobody has: the beginning of the year 1.
+const NOT_LOCKED: i64 = -62_135_596_800_000;
 
 /// Builds the map of a request.
 pub fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
@@ -219,7 +223,8 @@ async fn peek_shows_messages_in_order_and_takes_nothing() -> Result<()> {
     assert_eq!(ids(&peeked), expected);
     for one in &peeked {
         assert_eq!(annotation(one, "x-opt-message-state"), Some(&Value::Int(0)));
-        assert_eq!(annotation(one, "x-opt-locked-until"), None);
+        assert_eq!(locked_until(one)?, NOT_LOCKED);
+        assert_eq!(one.delivery_annotations, None);
     }
     assert_eq!(ids(&queue.take(5).await?), expected);
     queue.client.close().await
@@ -272,6 +277,8 @@ async fn a_deferred_message_comes_only_by_its_number() -> Result<()> {
     assert_eq!(id(&deferred), expected);
     let token = token.context("a lock token")?;
     assert_eq!(lock_token(&deferred)?, token);
+    // The defer counts, as an abandon does.
+    assert_eq!(delivery_count(&deferred)?, 1);
     assert_eq!(
         management
             .update_disposition("completed", &token)

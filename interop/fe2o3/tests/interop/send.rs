@@ -1,6 +1,8 @@
 //! Sending: one, many in flight, many connections, large; and what the broker stamps on a message.
 
 use anyhow::{Result, ensure};
+use fe2o3_amqp::link::SendError;
+use fe2o3_amqp::types::messaging::Message;
 use serde_amqp::Value;
 
 use crate::queue::{Queue, receive};
@@ -91,6 +93,68 @@ async fn a_large_message_arrives_byte_for_byte() -> Result<()> {
         receiver.close().await?;
     }
     queue.client.close().await
+}
+
+/// What `interop/railbus.toml` says.
+const LIMIT: usize = 1 << 20;
+
+#[tokio::test]
+async fn a_message_of_almost_the_limit_arrives() -> Result<()> {
+    let mut queue = Queue::cleared("large").await?;
+    // The data section takes eight bytes.
+    let body: Vec<u8> = (0..=250_u8).cycle().take(LIMIT - 8).collect();
+    let sent = || Message::builder().data(body.clone()).build();
+    queue.send([sent(), sent()]).await?;
+    let mut receiver = queue.receiver().await?;
+    for _ in 0..2 {
+        let delivery = receive(&mut receiver).await?;
+        ensure!(bytes(delivery.message()) == body, "it is another body");
+        receiver.accept(&delivery).await?;
+    }
+    queue.must_be_empty().await?;
+    queue.client.close().await
+}
+
+#[tokio::test]
+async fn a_message_above_the_limit_is_not_sent_and_the_next_one_is() -> Result<()> {
+    let mut queue = Queue::cleared("large").await?;
+    let mut sender = queue.sender().await?;
+    assert_eq!(sender.max_message_size(), Some(LIMIT as u64));
+    let refused = sender.send(message(vec![0; LIMIT])).await;
+    assert!(
+        matches!(refused, Err(SendError::MessageSizeExceeded(_))),
+        "{refused:?}"
+    );
+    let sent = message("small");
+    let expected = id(&sent);
+    assert!(sender.send(sent).await?.is_accepted());
+    assert_eq!(ids(&queue.take(1).await?), [expected]);
+    queue.client.close().await
+}
+
+#[tokio::test]
+async fn a_message_without_an_id_gets_one_that_stays() -> Result<()> {
+    let mut queue = Queue::cleared("plain").await?;
+    queue
+        .send((0..2).map(|_| Message::builder().data(b"same".to_vec()).build()))
+        .await?;
+    let assigned = ids(&queue.peek().await?);
+    assert_are_assigned(&assigned);
+    let mut receiver = queue.receiver().await?;
+    let delivery = receive(&mut receiver).await?;
+    assert_eq!(id(delivery.message()), assigned[0]);
+    receiver.release(&delivery).await?;
+    assert_eq!(ids(&queue.take(2).await?), assigned);
+    queue.client.close().await
+}
+
+/// The ids are such as the broker gives, and each is another.
+pub fn assert_are_assigned(ids: &[String]) {
+    let is_assigned =
+        |id: &String| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(ids.iter().all(is_assigned), "{ids:?}");
+    let distinct: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
 }
 
 #[tokio::test]

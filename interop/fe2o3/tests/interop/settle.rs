@@ -1,8 +1,8 @@
 //! Settling by outcome; the delivery count and its limit.
 //!
-//! `header.delivery-count` is the number of failed deliveries before the present one (wire contract 4.4).
+//! `header.delivery-count` is the number of failed deliveries before the present one (docs/spec/amqp.md#4.4).
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fe2o3_amqp::types::definitions::{Error, ErrorCondition, Fields};
 use fe2o3_amqp::types::messaging::{ApplicationProperties, Body, Message, Modified};
 use fe2o3_amqp::types::primitives::SimpleValue;
@@ -10,7 +10,9 @@ use serde_amqp::Value;
 use serde_amqp::primitives::Symbol;
 
 use crate::queue::{Queue, next, receive};
-use crate::support::{Client, Received, annotation, id, ids, message, sequence_number};
+use crate::support::{
+    Client, Received, annotation, delivery_count, id, ids, message, sequence_number,
+};
 
 fn property(message: &Received, name: &str) -> Option<SimpleValue> {
     message.application_properties.as_ref()?.get(name).cloned()
@@ -18,10 +20,6 @@ fn property(message: &Received, name: &str) -> Option<SimpleValue> {
 
 fn text(value: &str) -> Option<SimpleValue> {
     Some(SimpleValue::String(value.into()))
-}
-
-fn delivery_count(message: &Received) -> Result<u32> {
-    Ok(message.header.as_ref().context("a header")?.delivery_count)
 }
 
 fn with_property(name: &str, value: &str) -> Message<fe2o3_amqp::types::messaging::Data> {

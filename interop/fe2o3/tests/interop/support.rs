@@ -134,6 +134,11 @@ pub fn locked_until<B>(message: &Message<B>) -> Result<i64> {
     }
 }
 
+/// How many deliveries of a message ended before this one and did not remove it.
+pub fn delivery_count<B>(message: &Message<B>) -> Result<u32> {
+    Ok(message.header.as_ref().context("a header")?.delivery_count)
+}
+
 /// Awaits `future`, at most for [`PATIENCE`].
 pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> Result<T> {
     tokio::time::timeout(PATIENCE, future)

@@ -14,6 +14,9 @@ import com.azure.core.exception.ResourceExistsException;
 import com.azure.core.exception.ResourceNotFoundException;
 import com.azure.core.http.HttpRequest;
 import com.azure.core.http.policy.HttpPipelinePolicy;
+import com.azure.messaging.servicebus.ServiceBusClientBuilder;
+import com.azure.messaging.servicebus.ServiceBusReceiverClient;
+import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClientBuilder;
 import com.azure.messaging.servicebus.administration.models.AccessRights;
@@ -48,6 +51,9 @@ import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The administration client, every property of what it administers. This SDK takes the port of https
@@ -401,6 +407,59 @@ class AdminTest {
         ServiceBusAdministrationClient stranger =
                 administer(CONNECTION.replace("SAS_KEY_VALUE", "WRONG_KEY_VALUE"));
         assertThrows(ClientAuthenticationException.class, stranger::getNamespaceProperties);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a~b*", "-*-", "_*_", ".*.", "*--", "*__", "A*z", "a/b*/c-", "-a-/_*_/.c."})
+    void aQueueIsCreatedUsedAndListedUnderItsName(String pattern) {
+        String name = pattern.replace("*", UUID.randomUUID().toString());
+        admin.createQueue(name);
+        assertEquals(name, admin.getQueue(name).getName());
+        assertTrue(admin.listQueues().stream().anyMatch(queue -> queue.getName().equals(name)));
+        try (Queue queue = new Queue(name, CONNECTION)) {
+            queue.send(Queue.message("body"));
+            assertEquals("body", queue.take(1).get(0).getBody().toString());
+        }
+        admin.deleteQueue(name);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"-s-, -r-", "_s_, _r_", ".s., .r.", "a~b, r--", "s--, r__"})
+    void aSubscriptionAndItsRuleHaveTheirNames(String subscription, String rule) {
+        String topic = "-" + fresh("topic") + "_";
+        admin.createTopic(topic);
+        admin.createSubscription(topic, subscription);
+        admin.createRule(topic, rule, subscription, new CreateRuleOptions(new TrueRuleFilter()));
+        assertEquals(subscription, admin.getSubscription(topic, subscription).getSubscriptionName());
+        assertEquals(rule, admin.getRule(topic, subscription, rule).getName());
+        ServiceBusClientBuilder builder = new ServiceBusClientBuilder().connectionString(CONNECTION);
+        try (ServiceBusSenderClient sender = builder.sender().topicName(topic).buildClient();
+            ServiceBusReceiverClient receiver =
+                builder.receiver().topicName(topic).subscriptionName(subscription).buildClient()) {
+            sender.sendMessage(Queue.message("body"));
+            assertEquals("body", Queue.receiveOne(receiver).getBody().toString());
+        }
+        admin.deleteTopic(topic);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a!b", "ä", "a$b", "a,b"})
+    void aCharacterThatIsNotAllowedIsRefused(String name) {
+        HttpResponseException refused = assertThrows(HttpResponseException.class, () -> admin.createQueue(name));
+        assertEquals(400, refused.getResponse().getStatusCode());
+        assertTrue(refused.getMessage().contains("contains character(s) that is not allowed by Service Bus."),
+            refused::getMessage);
+    }
+
+    @Test
+    void aLoneNameOfTheSystemThatIsNoneIsNotFound() {
+        String name = "$nothing";
+        assertFalse(admin.getQueueExists(name));
+        assertFalse(admin.getTopicExists(name));
+        assertThrows(ResourceNotFoundException.class, () -> admin.getQueue(name));
+        assertThrows(ResourceNotFoundException.class, () -> admin.getTopic(name));
+        HttpResponseException refused = assertThrows(HttpResponseException.class, () -> admin.createQueue(name));
+        assertEquals(400, refused.getResponse().getStatusCode());
     }
 
     @Test

@@ -5,9 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static railbus.Queue.eventually;
 import static railbus.Queue.message;
 
+import com.azure.core.amqp.models.AmqpMessageProperties;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import java.time.Duration;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -50,7 +54,46 @@ class ExpiryTest {
     private static void assertExpiry(Duration timeToLive, ServiceBusReceivedMessage received) {
         assertEquals(timeToLive, received.getTimeToLive());
         assertEquals(received.getEnqueuedTime().plus(timeToLive).toInstant(), received.getExpiresAt().toInstant());
-        assertEquals(received.getExpiresAt().toInstant(),
-            received.getRawAmqpMessage().getProperties().getAbsoluteExpiryTime().toInstant());
+        AmqpMessageProperties properties = received.getRawAmqpMessage().getProperties();
+        assertEquals(received.getExpiresAt().toInstant(), properties.getAbsoluteExpiryTime().toInstant());
+        // The sender gave no time of creation.
+        assertEquals(received.getEnqueuedTime().toInstant(), properties.getCreationTime().toInstant());
+    }
+
+    @Test
+    void theCreationTimeOfTheSenderStaysAndTheExpiryFollowsIt() {
+        OffsetDateTime creation = OffsetDateTime.now(ZoneOffset.UTC).truncatedTo(ChronoUnit.MILLIS).minusMinutes(10);
+        ServiceBusMessage sent = message("five minutes").setTimeToLive(Duration.ofMinutes(5));
+        sent.getRawAmqpMessage().getProperties().setCreationTime(creation);
+        try (Queue queue = Queue.cleared("plain")) {
+            queue.send(sent);
+            AmqpMessageProperties properties = queue.take(1).get(0).getRawAmqpMessage().getProperties();
+            assertEquals(creation.toInstant(), properties.getCreationTime().toInstant());
+            assertEquals(creation.plusMinutes(5).toInstant(), properties.getAbsoluteExpiryTime().toInstant());
+        }
+    }
+
+    @Test
+    void aMessageThatIsSentAgainKeepsItsTimeToLive() throws Exception {
+        assertSentAgain(message("ten hours").setTimeToLive(Duration.ofHours(10)), Duration.ofHours(10));
+        // That of the queue.
+        assertSentAgain(message("a day"), Duration.ofDays(1));
+    }
+
+    private static void assertSentAgain(ServiceBusMessage sent, Duration timeToLive) throws Exception {
+        try (VirtualBroker broker = new VirtualBroker(); Queue queue = new Queue("orders", broker.connectionString)) {
+            queue.send(sent);
+            OffsetDateTime created = queue.peek().get(0).getEnqueuedTime();
+            for (int time = 0; time < 3; time++) {
+                broker.advance("PT2H");
+                ServiceBusReceivedMessage received = queue.take(1).get(0);
+                AmqpMessageProperties properties = received.getRawAmqpMessage().getProperties();
+                assertEquals(timeToLive, received.getTimeToLive());
+                // This SDK copies the time of creation too.
+                assertEquals(created.toInstant(), properties.getCreationTime().toInstant());
+                assertEquals(created.plus(timeToLive).toInstant(), properties.getAbsoluteExpiryTime().toInstant());
+                queue.send(new ServiceBusMessage(received));
+            }
+        }
     }
 }

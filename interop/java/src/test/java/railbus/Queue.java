@@ -195,6 +195,11 @@ final class Queue implements AutoCloseable {
         }
     }
 
+    /** Waits for as long as a lock of {@code brief} or {@code brief-sessions} lasts, so that an earlier one is over. */
+    static void outwaitBriefLock() {
+        waitUntilPassed(OffsetDateTime.now().plusSeconds(5));
+    }
+
     private static void pause(long milliseconds) {
         try {
             Thread.sleep(Math.max(1, milliseconds));

@@ -14,6 +14,7 @@ import static railbus.Queue.waitUntilPassed;
 import com.azure.core.amqp.AmqpRetryOptions;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusException;
+import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
@@ -21,6 +22,7 @@ import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
 import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicReference;
@@ -35,13 +37,18 @@ class SessionsTest {
     private final String session = UUID.randomUUID().toString();
     private final ServiceBusSessionReceiverClient sessions = sessions();
 
-    private static ServiceBusClientBuilder builder() {
-        return new ServiceBusClientBuilder().connectionString(Queue.connectionString())
+    private static ServiceBusClientBuilder builder(String connectionString) {
+        return new ServiceBusClientBuilder().connectionString(connectionString)
             .retryOptions(new AmqpRetryOptions().setMaxRetries(0).setTryTimeout(Duration.ofSeconds(10)));
     }
 
     private static ServiceBusSessionReceiverClient sessions() {
-        return builder().sessionReceiver().queueName(NAME).maxAutoLockRenewDuration(Duration.ZERO).buildClient();
+        return sessions(Queue.connectionString(), NAME);
+    }
+
+    private static ServiceBusSessionReceiverClient sessions(String connectionString, String queue) {
+        return builder(connectionString).sessionReceiver().queueName(queue).maxAutoLockRenewDuration(Duration.ZERO)
+            .buildClient();
     }
 
     private ServiceBusReceiverClient acceptOnceFree(ServiceBusSessionReceiverClient client) {
@@ -63,7 +70,7 @@ class SessionsTest {
     }
 
     private static void send(String session, String... bodies) {
-        try (ServiceBusSenderClient sender = builder().sender().queueName(NAME).buildClient()) {
+        try (ServiceBusSenderClient sender = builder(Queue.connectionString()).sender().queueName(NAME).buildClient()) {
             for (String body : bodies) {
                 sender.sendMessage(message(body).setSessionId(session));
             }
@@ -131,6 +138,58 @@ class SessionsTest {
             assertTrue(receiver.renewSessionLock().isAfter(first));
             waitUntilPassed(first);
             receiver.complete(received);
+        }
+    }
+
+    /** A message has no lock of its own: it is locked for as long as its session. */
+    @Test
+    void aMessageIsLockedForAsLongAsItsSession() {
+        OffsetDateTime end = OffsetDateTime.of(9999, 12, 31, 23, 59, 59, 999_000_000, ZoneOffset.UTC);
+        send(session, "one");
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(session)) {
+            ServiceBusReceivedMessage received = receiveOne(receiver);
+            assertEquals(end, received.getLockedUntil());
+            assertEquals(end, receiver.peekMessage(received.getSequenceNumber()).getLockedUntil());
+            receiver.defer(received);
+            ServiceBusReceivedMessage deferred = receiver.receiveDeferredMessage(received.getSequenceNumber());
+            assertEquals(end, deferred.getLockedUntil());
+            assertTrue(receiver.renewSessionLock().isBefore(OffsetDateTime.now().plusMinutes(1)));
+            receiver.complete(deferred);
+        }
+    }
+
+    /** What was settled once, the SDK does not settle again; so this is the lock of a holder that has gone. */
+    @Test
+    void aLockOfAnEarlierHolderIsALostMessageLockAndTheSessionGoesOn() {
+        send(session, "one");
+        ServiceBusReceivedMessage early;
+        try (ServiceBusReceiverClient earlier = sessions.acceptSession(session)) {
+            early = receiveOne(earlier);
+        }
+        try (ServiceBusSessionReceiverClient others = sessions();
+                ServiceBusReceiverClient receiver = acceptOnceFree(others)) {
+            ServiceBusException refused = assertThrows(ServiceBusException.class, () -> receiver.complete(early));
+            assertEquals(ServiceBusFailureReason.MESSAGE_LOCK_LOST, refused.getReason());
+            ServiceBusReceivedMessage received = receiveOne(receiver);
+            assertEquals(early.getSequenceNumber(), received.getSequenceNumber());
+            receiver.complete(received);
+        }
+    }
+
+    @Test
+    void anIdleSessionIsFreeHalfASecondAfterItsLock() throws Exception {
+        try (VirtualBroker broker = new VirtualBroker();
+            ServiceBusSessionReceiverClient holder = sessions(broker.connectionString, "sessions");
+            ServiceBusSessionReceiverClient others = sessions(broker.connectionString, "sessions")) {
+            broker.freeze();
+            holder.acceptSession(session);
+            for (String pause : List.of("PT5M", "PT0.499S")) {
+                broker.advance(pause);
+                RuntimeException held = assertThrows(RuntimeException.class, () -> others.acceptSession(session));
+                assertTrue(held.getMessage().contains("cannot be accepted"), held::getMessage);
+            }
+            broker.advance("PT0.001S");
+            assertEquals(session, others.acceptSession(session).getSessionId());
         }
     }
 

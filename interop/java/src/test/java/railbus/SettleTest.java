@@ -13,13 +13,15 @@ import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.models.AbandonOptions;
 import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import com.azure.messaging.servicebus.models.ServiceBusMessageState;
+import com.azure.messaging.servicebus.models.ServiceBusReceiveMode;
+import com.azure.messaging.servicebus.models.SubQueue;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /**
  * Settling: complete, abandon, dead-letter, defer; the delivery count and the limit of deliveries. This SDK
- * shows the count of failed deliveries before the present one (wire contract 4.4).
+ * shows the count of failed deliveries before the present one (docs/spec/amqp.md#4.4).
  */
 class SettleTest {
     @Test
@@ -110,6 +112,36 @@ class SettleTest {
             assertEquals(sent.getMessageId(), deferred.getMessageId());
             receiver.complete(deferred);
             queue.assertEmpty();
+        }
+    }
+
+    @Test
+    void aDeferRaisesTheDeliveryCountAndDoesNotDeadLetter() {
+        try (Queue queue = Queue.cleared("plain")) {
+            queue.send(message("later"));
+            ServiceBusReceiverClient receiver = queue.receiver();
+            long number = deferOne(receiver);
+            assertEquals(1, queue.peek().get(0).getDeliveryCount());
+            // Three defers reach the queue's limit of deliveries, which a defer does not mind.
+            for (int expected = 1; expected < 3; expected++) {
+                ServiceBusReceivedMessage again = receiver.receiveDeferredMessage(number);
+                assertEquals(expected, again.getDeliveryCount());
+                receiver.defer(again);
+            }
+            ServiceBusReceiverClient deleting =
+                queue.receiver(ServiceBusReceiveMode.RECEIVE_AND_DELETE, SubQueue.NONE);
+            assertEquals(3, deleting.receiveDeferredMessage(number).getDeliveryCount());
+            queue.assertEmpty();
+        }
+    }
+
+    @Test
+    void deadLetteringDoesNotRaiseTheDeliveryCount() {
+        try (Queue queue = Queue.cleared("plain")) {
+            queue.send(message("later"));
+            ServiceBusReceiverClient receiver = queue.receiver();
+            receiver.deadLetter(receiver.receiveDeferredMessage(deferOne(receiver)));
+            assertEquals(1, queue.takeDead().getDeliveryCount());
         }
     }
 

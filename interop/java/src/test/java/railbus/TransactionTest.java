@@ -25,8 +25,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Transactions: sends and settlements that all happen at the commit, or not at all. This SDK is the one of those
- * tested here that has them (wire contract 8).
+ * Transactions: sends and settlements that all happen at the commit, or not at all. Of the SDKs tested here, this one
+ * and that of .NET have them (docs/spec/amqp.md#8).
  */
 class TransactionTest {
     /** A sender and a receiver that share a connection, as a transaction needs it. */
