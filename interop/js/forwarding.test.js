@@ -10,6 +10,7 @@ test("a message arrives where its queue forwards to", "target", async (queue, cl
   const [received] = await queue.take();
   assert.equal(received.messageId, sent.messageId);
   assert.equal(received.body, "hello");
+  assert.equal(received.deliveryCount, 0);
   assert.ok(received.enqueuedSequenceNumber > 0);
 });
 

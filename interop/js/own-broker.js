@@ -5,10 +5,10 @@ const runner = require("node:test");
 const { Queue, connect } = require("./support.js");
 const { Broker } = require("./virtual-clock.js");
 
-/** Hands over the queue `name` of clock.json, and what belongs to it. */
-function testWithBroker(testName, name, body) {
+/** Hands over the queue `name` of clock.json, or of another file of entities, and what belongs to it. */
+function testWithBroker(testName, name, body, entities) {
   runner.test(testName, { timeout: 120_000 }, async () => {
-    const broker = await Broker.start();
+    const broker = await Broker.start(entities);
     const client = connect({ retryOptions: { maxRetries: 0, timeoutInMs: 5000 } }, broker.connectionString);
     try {
       await body(new Queue(client, name), { broker, client });

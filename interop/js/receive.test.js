@@ -36,7 +36,8 @@ test("peek shows messages in order and takes nothing", "plain", async (queue) =>
   assert.deepEqual(idsOf([...first, ...rest]), idsOf(sent));
   const [again] = await receiver.peekMessages(1, { fromSequenceNumber: first[2].sequenceNumber });
   assert.equal(again.messageId, sent[2].messageId);
-  assert.ok(first.every((one) => one.deliveryCount === 0 && one.state === "active" && !one.lockedUntilUtc));
+  // Nobody holds them, so what is said of a lock is past.
+  assert.ok(first.every((one) => one.deliveryCount === 0 && one.state === "active" && one.lockedUntilUtc < new Date(0)));
   const received = await queue.take(5);
   assert.deepEqual(idsOf(received), idsOf(sent));
   assert.ok(received.every((one) => one.deliveryCount === 0));
@@ -56,7 +57,7 @@ test("a peek without bodies shows all but them", "plain", async (queue) => {
   await queue.send(sent);
   const receiver = queue.receiver();
   const [bare] = await receiver.peekMessages(1, { fromSequenceNumber: Long.ONE, omitMessageBody: true });
-  assert.equal(bare.body.length, 0);
+  assert.equal(bare.body, undefined);
   assert.equal(bare.messageId, sent.messageId);
   assert.equal(bare.subject, "large");
   assert.deepEqual(bare.applicationProperties, { colour: "red" });

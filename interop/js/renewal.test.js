@@ -3,7 +3,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { eventually, message, receiveOne } = require("./support.js");
+const { eventually, message, receive, receiveOne } = require("./support.js");
 const { signal, testWithBroker } = require("./own-broker.js");
 
 const MINUTE_MS = 60_000;
@@ -42,6 +42,21 @@ testWithBroker("a received message keeps its lock", "brief", async (queue, { bro
   await eventually(() => held.lockedUntilUtc > end, "the renewal");
   await broker.advance("PT4S");
   await receiver.completeMessage(held);
+  assert.ok(await queue.isEmpty());
+});
+
+testWithBroker("many locks are renewed at the same time and settle all messages", "brief", async (queue, { broker, client }) => {
+  await broker.freeze();
+  const sent = Array.from({ length: 50 }, (_, number) => message(number));
+  await client.createSender(queue.name).sendMessages(sent);
+  const receiver = queue.receiver();
+  const held = await receive(receiver, sent.length);
+  for (let round = 0; round < 3; round += 1) {
+    await broker.advance("PT4S");
+    const ends = await Promise.all(held.map((one) => receiver.renewMessageLock(one)));
+    assert.ok(ends.every((end) => end.getTime() > Date.now()));
+  }
+  await Promise.all(held.map((one) => receiver.completeMessage(one)));
   assert.ok(await queue.isEmpty());
 });
 

@@ -55,6 +55,30 @@ for (const size of [200 * KIB, 900 * KIB]) {
   });
 }
 
+/** What this SDK writes before the body of a message that has nothing else. */
+const OVERHEAD = 28;
+
+test("a message at the limit of its link arrives and a larger one is refused", "large", async (queue, client) => {
+  const sender = client.createSender(queue.name);
+  const { maxSizeInBytes } = await sender.createMessageBatch();
+  assert.equal(maxSizeInBytes, 1024 * KIB);
+  const body = randomBytes(maxSizeInBytes - OVERHEAD);
+  const tooLarge = { body: Buffer.concat([body, Buffer.alloc(1)]) };
+  // The SDK leaves it to the broker to refuse it, and the link stays.
+  for (let round = 0; round < 3; round += 1) {
+    await assert.rejects(sender.sendMessages(tooLarge), { code: "MessageSizeExceeded" });
+  }
+  await sender.sendMessages({ body });
+  const receiver = queue.receiver({ skipParsingBodyAsJson: true });
+  const received = await receiveOne(receiver);
+  assert.ok(body.equals(received.body));
+  await receiver.deferMessage(received);
+  const [deferred] = await receiver.receiveDeferredMessages(received.sequenceNumber);
+  assert.ok(body.equals(deferred.body));
+  await receiver.completeMessage(deferred);
+  assert.ok(await queue.isEmpty());
+});
+
 test("sequence numbers rise and enqueued times are now", "plain", async (queue) => {
   const before = Date.now() - 5000;
   await queue.send(...Array.from({ length: 5 }, () => message()));

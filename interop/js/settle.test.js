@@ -1,5 +1,5 @@
 // Settling: complete, abandon, dead-letter, defer; the delivery count and the limit of deliveries.
-// This SDK shows the count of failed deliveries before the present one (wire contract 4.4).
+// This SDK shows the count of failed deliveries before the present one (docs/spec/amqp.md#4.4).
 "use strict";
 
 const assert = require("node:assert/strict");
@@ -85,6 +85,7 @@ test("a deferred message comes only by its number", "plain", async (queue) => {
   assert.deepEqual(await receiver.receiveMessages(1, { maxWaitTimeInMs: 500 }), []);
   const [deferred] = await receiver.receiveDeferredMessages(received.sequenceNumber);
   assert.equal(deferred.messageId, sent.messageId);
+  assert.equal(deferred.deliveryCount, 1);
   assert.equal(deferred.applicationProperties.why, "not yet");
   await receiver.completeMessage(deferred);
   assert.ok(await queue.isEmpty());
@@ -111,6 +112,46 @@ async function deferOne(receiver) {
   await receiver.deferMessage(received);
   return received;
 }
+
+test("a defer raises the delivery count", "plain", async (queue) => {
+  await queue.send(message());
+  const receiver = queue.receiver();
+  const first = await receiveOne(receiver);
+  await receiver.deferMessage(first);
+  const counts = [first.deliveryCount, (await queue.peek())[0].deliveryCount];
+  for (const settle of ["deferMessage", "abandonMessage"]) {
+    const [deferred] = await receiver.receiveDeferredMessages(first.sequenceNumber);
+    counts.push(deferred.deliveryCount);
+    await receiver[settle](deferred);
+  }
+  // The abandon is the third delivery that ended without removal, the maximum of this queue.
+  const dead = await queue.takeDead();
+  counts.push(dead.deliveryCount);
+  assert.deepEqual(counts, [0, 1, 1, 2, 3]);
+  assert.equal(dead.deadLetterReason, "MaxDeliveryCountExceeded");
+});
+
+test("a defer does not dead-letter a message, however often it was delivered", "plain", async (queue) => {
+  await queue.send(message());
+  const receiver = queue.receiver();
+  const { sequenceNumber } = await deferOne(receiver);
+  for (const expected of [1, 2, 3, 4]) {
+    const [deferred] = await receiver.receiveDeferredMessages(sequenceNumber);
+    assert.equal(deferred.deliveryCount, expected);
+    await receiver.deferMessage(deferred);
+  }
+  assert.deepEqual(await queue.peekDead(), []);
+});
+
+test("dead-lettering does not raise the delivery count", "plain", async (queue) => {
+  await queue.send(message("at once"), message("deferred"));
+  const receiver = queue.receiver();
+  await receiver.deadLetterMessage(await receiveOne(receiver));
+  const { sequenceNumber } = await deferOne(receiver);
+  await receiver.deadLetterMessage((await receiver.receiveDeferredMessages(sequenceNumber))[0]);
+  const dead = await queue.peekDead();
+  assert.deepEqual(dead.map((one) => [one.body, one.deliveryCount]), [["at once", 0], ["deferred", 1]]);
+});
 
 test("an unknown deferred number is not found", "plain", async (queue) => {
   await assert.rejects(queue.receiver().receiveDeferredMessages(Long.fromNumber(2 ** 40)), { code: "MessageNotFound" });

@@ -1,6 +1,6 @@
 """Settling by outcome, both ways a generic client does it; the delivery count and its limit.
 
-`header.delivery-count` on the wire is the number of failed deliveries before the present one (wire contract 4.4).
+`header.delivery-count` on the wire is the number of failed deliveries before the present one (docs/spec/amqp.md#4.4).
 """
 
 from proton import Delivery

@@ -120,7 +120,7 @@ def test_bodies_of_every_kind_come_back_equal(plain):
 
 
 def test_a_message_without_a_body_comes_back_with_an_empty_one(plain):
-    """Every message has a body on delivery, so that no client stumbles (wire contract 4.1)."""
+    """Every message has a body on delivery, so that no client stumbles (docs/spec/amqp.md#4.1)."""
     plain.send(message(None))
     (received,) = plain.take()
     assert copied(received.body) == b""

@@ -1,6 +1,6 @@
 """Refusals: a wrong key and a queue that does not exist, each with the error the wire contract names.
 
-For this SDK both are authentication errors, since put-token already fails (wire contract 2.3).
+For this SDK both are authentication errors, since put-token already fails (docs/spec/amqp.md#2.3).
 """
 
 import pytest

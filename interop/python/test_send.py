@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from azure.servicebus.amqp import AmqpAnnotatedMessage
 from azure.servicebus.exceptions import MessageSizeExceededError
 
 from support import body_of, message
@@ -76,6 +77,29 @@ def test_a_large_message_arrives_byte_for_byte(large, size):
         (received,) = receiver.receive_messages(max_message_count=1, max_wait_time=20)
         assert body_of(received) == body
         receiver.complete_message(received)
+
+
+# What this SDK writes before the body of a message that has nothing else.
+OVERHEAD = 8
+
+
+def test_a_message_at_the_limit_of_its_link_arrives_and_a_larger_one_is_refused(client, large):
+    limit = 1024 * KIB
+    body = os.urandom(limit - OVERHEAD)
+    with client.get_queue_sender(large.name) as sender:
+        # The SDK leaves it to the broker to refuse it, and the link stays.
+        for _ in range(3):
+            with pytest.raises(MessageSizeExceededError, match="larger than the 1048576 bytes"):
+                sender.send_messages(AmqpAnnotatedMessage(data_body=body + b"x"))
+        sender.send_messages(AmqpAnnotatedMessage(data_body=body))
+    with large.receiver() as receiver:
+        (received,) = receiver.receive_messages(max_message_count=1, max_wait_time=20)
+        assert body_of(received) == body
+        receiver.defer_message(received)
+        (deferred,) = receiver.receive_deferred_messages(received.sequence_number)
+        assert body_of(deferred) == body
+        receiver.complete_message(deferred)
+    assert large.is_empty()
 
 
 def test_sequence_numbers_rise_and_enqueued_times_are_now(plain):

@@ -1,6 +1,6 @@
 """Settling: complete, abandon, dead-letter, defer; the delivery count and the limit of deliveries.
 
-This SDK shows the count of failed deliveries before the present one (wire contract 4.4).
+This SDK shows the count of failed deliveries before the present one (docs/spec/amqp.md#4.4).
 """
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from azure.servicebus import ServiceBusMessageState
 from azure.servicebus.exceptions import MessageAlreadySettled, MessageNotFoundError
 
-from support import DEAD_LETTER, connect, eventually, message, receive
+from support import DEAD_LETTER, body_of, connect, eventually, message, receive
 
 
 def test_a_completed_message_never_comes_back(plain):
@@ -86,8 +86,39 @@ def test_a_deferred_message_comes_only_by_its_number(plain):
         (deferred,) = receiver.receive_deferred_messages(received.sequence_number)
         assert deferred.message_id == sent.message_id
         assert deferred.lock_token is not None
+        assert deferred.delivery_count == 1
         receiver.complete_message(deferred)
     assert plain.is_empty()
+
+
+def test_a_defer_raises_the_delivery_count_and_does_not_dead_letter(plain):
+    plain.send(message())
+    with plain.receiver() as receiver:
+        (received,) = receive(receiver)
+        assert received.delivery_count == 0
+        receiver.defer_message(received)
+        # Three is the most that this queue delivers a message without a defer.
+        for expected in range(1, 5):
+            (deferred,) = receiver.receive_deferred_messages(received.sequence_number)
+            assert deferred.delivery_count == expected
+            receiver.defer_message(deferred)
+        assert [one.delivery_count for one in plain.peek()] == [5]
+        assert plain.peek(sub_queue=DEAD_LETTER) == []
+        (deferred,) = receiver.receive_deferred_messages(received.sequence_number)
+        receiver.abandon_message(deferred)
+    (dead,) = plain.take(sub_queue=DEAD_LETTER)
+    assert (dead.dead_letter_reason, dead.delivery_count) == ("MaxDeliveryCountExceeded", 6)
+
+
+def test_dead_lettering_does_not_raise_the_delivery_count(plain):
+    plain.send(message("at once"), message("deferred"))
+    with plain.receiver() as receiver:
+        receiver.dead_letter_message(receive(receiver)[0])
+        (received,) = receive(receiver)
+        receiver.defer_message(received)
+        receiver.dead_letter_message(receiver.receive_deferred_messages(received.sequence_number)[0])
+    dead = plain.take(2, sub_queue=DEAD_LETTER)
+    assert [(body_of(one), one.delivery_count) for one in dead] == [(b"at once", 0), (b"deferred", 1)]
 
 
 def test_an_abandoned_deferred_message_stays_deferred(plain):
