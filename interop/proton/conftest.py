@@ -3,11 +3,27 @@
 import pytest
 
 from support import PREFIX, Queue, connect
+from virtual_clock import Broker
 
 
 @pytest.fixture
 def connection():
     connection = connect()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def own_broker():
+    """A broker for one test, whose queues are empty and whose clock stands still until the test moves it."""
+    with Broker() as broker:
+        broker.freeze()
+        yield broker
+
+
+@pytest.fixture
+def own_connection(own_broker):
+    connection = connect(address=own_broker.address)
     yield connection
     connection.close()
 

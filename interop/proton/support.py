@@ -5,12 +5,18 @@ that waits for the broker's answer, the lock token, the request and response lin
 """
 
 import os
+import sys
 import time
 import uuid
+from pathlib import Path
 
+from cproton import ffi, lib
 from proton import UNDESCRIBED, Array, Condition, Data, Delivery, Link, Message, int32, timestamp, uint, ulong
 from proton.reactor import AtMostOnce, LinkOption
 from proton.utils import BlockingConnection
+
+# The broker with a clock is that of the Python suite; behind this folder, since modules of both have the same names.
+sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))
 
 PREFIX = "proton"
 PATIENCE = 30
@@ -20,12 +26,17 @@ LOCK_TOKEN = "x-opt-lock-token"
 SEQUENCE_NUMBER = "x-opt-sequence-number"
 LOCKED_UNTIL = "x-opt-locked-until"
 ENQUEUED_TIME = "x-opt-enqueued-time"
+ENQUEUED_SEQUENCE_NUMBER = "x-opt-enqueue-sequence-number"
+SCHEDULED_TIME = "x-opt-scheduled-enqueue-time"
 MESSAGE_STATE = "x-opt-message-state"
 ACTIVE, DEFERRED, SCHEDULED = 0, 1, 2
+# What is said of the lock of a message that nobody holds, and of one whose session is held, in milliseconds since
+# 1970: the beginning of the year 1 and the end of the year 9999.
+UNLOCKED, WITH_SESSION = -62135596800000, 253402300799999
 
 
-def connect(user=KEY_NAME, password=KEY, mechanisms="PLAIN"):
-    address = f"{os.environ['RAILBUS_HOST']}:{os.environ['RAILBUS_PORT']}"
+def connect(user=KEY_NAME, password=KEY, mechanisms="PLAIN", address=None):
+    address = address or f"{os.environ['RAILBUS_HOST']}:{os.environ['RAILBUS_PORT']}"
     # Cyrus SASL refuses PLAIN without TLS unless it is allowed by name.
     return BlockingConnection(
         address,
@@ -122,6 +133,12 @@ class Received:
     def __init__(self, message, delivery):
         self.message = message
         self.delivery = delivery
+
+    @property
+    def tag(self):
+        """The bytes of the delivery tag, of which Proton for Python makes a text."""
+        tag = lib.pn_delivery_tag(self.delivery._impl)
+        return bytes(ffi.buffer(tag.start, tag.size)) if tag.size else b""
 
     @property
     def number(self):
@@ -256,6 +273,13 @@ class Management(Requests):
         assert answer.status in (200, 204)
         return [decoded(one["message"]) for one in answer.body["messages"]] if answer.status == 200 else []
 
+    def peek_bytes(self, **more):
+        """The bytes of the first message."""
+        body = {"from-sequence-number": 1, "message-count": int32(1), **more}
+        answer = self.request("com.microsoft:peek-message", body)
+        assert answer.status == 200
+        return bytes(answer.body["messages"][0]["message"])
+
     def batch_delete(self, count, before):
         """Deletes at most `count` messages that were enqueued before a time in milliseconds since 1970."""
         return self.request(
@@ -274,11 +298,22 @@ class Management(Requests):
     def renew_lock(self, *tokens):
         return self.request("com.microsoft:renew-lock", {"lock-tokens": Array(UNDESCRIBED, Data.UUID, *tokens)})
 
-    def receive_by_number(self, numbers, settle_mode=1):
+    def receive_by_number(self, numbers, settle_mode=1, **more):
         return self.request(
             "com.microsoft:receive-by-sequence-number",
-            {"sequence-numbers": Array(UNDESCRIBED, Data.LONG, *numbers), "receiver-settle-mode": uint(settle_mode)},
+            {
+                "sequence-numbers": Array(UNDESCRIBED, Data.LONG, *numbers),
+                "receiver-settle-mode": uint(settle_mode),
+                **more,
+            },
         )
+
+    def take_deferred(self, number, **more):
+        """Receives one deferred message; returns its bytes and its lock token."""
+        answer = self.receive_by_number([number], **more)
+        assert answer.status == 200
+        (entry,) = answer.body["messages"]
+        return bytes(entry["message"]), entry.get("lock-token")
 
     def cancel(self, numbers):
         return self.request(

@@ -13,6 +13,7 @@ from support import (
     LOCK_TOKEN,
     MESSAGE_STATE,
     SEQUENCE_NUMBER,
+    UNLOCKED,
     decoded,
     message,
 )
@@ -45,7 +46,7 @@ def test_peek_shows_messages_in_order_with_state_and_without_lock(plain):
         assert [one.body for one in rest] == ["number 3", "number 4"]
     for one in peeked:
         assert one.annotations[MESSAGE_STATE] == ACTIVE
-        assert LOCKED_UNTIL not in one.annotations
+        assert one.annotations[LOCKED_UNTIL] == UNLOCKED
         assert one.delivery_count == 0
     assert [one.id for one in plain.take(5)] == [one.id for one in sent]
 
@@ -54,7 +55,9 @@ def test_peek_shows_a_locked_message(plain):
     plain.send(message())
     receiver = plain.receiver()
     received = receiver.receive()
-    assert len(plain.peek()) == 1
+    (peeked,) = plain.peek()
+    # Each time that it is shown, the deadline is counted from the moment.
+    assert abs(peeked.annotations[LOCKED_UNTIL] - received.locked_until) < 1000
     receiver.complete(received)
 
 
@@ -76,6 +79,7 @@ def test_a_deferred_message_comes_by_its_number_with_a_lock(plain):
         (entry,) = answer.body["messages"]
         received = decoded(entry["message"])
         assert received.body == "later"
+        assert received.delivery_count == 1
         assert received.annotations[SEQUENCE_NUMBER] == number
         assert received.instructions[LOCK_TOKEN] == entry["lock-token"]
         assert LOCKED_UNTIL in received.annotations

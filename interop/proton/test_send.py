@@ -7,8 +7,9 @@ import pytest
 
 from proton import Delivery
 from proton.reactor import AtMostOnce
+from proton.utils import LinkDetached
 
-from support import SEQUENCE_NUMBER, connect, eventually, message, Queue
+from support import SEQUENCE_NUMBER, Queue, Requests, connect, decoded, message
 
 KIB = 1024
 
@@ -74,22 +75,66 @@ def test_sequence_numbers_rise_and_enqueued_times_are_now(plain):
     assert before <= times[0] and times[-1] <= (time.time() + 5) * 1000
 
 
-def test_the_link_announces_the_largest_message(connection, plain):
+def test_links_on_which_clients_send_state_a_largest_message(connection, plain):
     assert plain.sender().link.remote_max_message_size == 1024 * KIB
+    for node in (f"{plain.name}/$management", "$cbs"):
+        with Requests(connection, node) as links:
+            assert 0 < links.requests.link.remote_max_message_size < 2048 * KIB
 
 
-def test_a_message_above_the_limit_is_refused(connection, large):
+def test_links_on_which_the_broker_sends_state_none(connection, plain):
+    for receiver in (plain.receiver(), plain.deleting_receiver(), plain.dead_letter.receiver()):
+        assert receiver.link.link.remote_max_message_size == 0
+    for node in (f"{plain.name}/$management", "$cbs"):
+        with Requests(connection, node) as links:
+            assert links.answers.link.remote_max_message_size == 0
+
+
+def sized(size):
+    """A message of this many bytes in all."""
+    overhead = len(message(b"x" * KIB).encode()) - KIB
+    sized = message(os.urandom(size - overhead))
+    assert len(sized.encode()) == size
+    return sized
+
+
+@pytest.mark.parametrize("below", [0, 1, 100])
+def test_a_message_at_the_limit_arrives_wherever_it_is_asked_for(large, below):
+    sent = sized(1024 * KIB - below)
+    large.send(sent)
+    receiver = large.receiver()
+    with large.management() as management:
+        assert decoded(management.peek_bytes()).body == sent.body
+        received = receiver.receive()
+        assert received.message.body == sent.body
+        receiver.defer(received)
+        encoded, token = management.take_deferred(received.number)
+        assert decoded(encoded).body == sent.body
+        assert management.update_disposition("suspended", token).status == 200
+    (dead,) = large.dead_letter.take()
+    assert dead.body == sent.body
+
+
+@pytest.mark.parametrize("excess", [1, 100 * KIB])
+def test_a_message_above_the_limit_is_rejected_and_the_link_stays(connection, large, excess):
     sender = large.sender()
-    delivery = sender.link.send(message(os.urandom(1100 * KIB)))
-    refused = eventually(lambda: refusal(connection, sender, delivery), "the refusal")
-    assert refused == "amqp:link:message-size-exceeded"
+    first_credit = sender.link.credit
+    for _ in range(3):
+        delivery = sender.link.send(sized(1024 * KIB + excess))
+        connection.wait(lambda: delivery.settled, msg="the refusal")
+        assert delivery.remote_state == Delivery.REJECTED
+        assert delivery.remote.condition.name == "amqp:link:message-size-exceeded"
+    sent = message()
+    assert sender.send(sent).remote_state == Delivery.ACCEPTED
+    assert sender.link.credit >= first_credit // 2
+    assert [one.id for one in large.take()] == [sent.id]
     assert large.peek() == []
 
 
-def refusal(connection, sender, delivery):
-    """The condition, in the outcome or in a detach: the contract allows both."""
-    try:
-        connection.wait(lambda: delivery.settled, timeout=1)
-    except Exception as detached:
-        return getattr(detached, "condition", None)
-    return delivery.remote.condition and delivery.remote.condition.name
+def test_a_message_above_the_limit_that_was_settled_in_advance_ends_the_link(connection, large):
+    sender = connection.create_sender(large.name, options=AtMostOnce())
+    sender.link.send(sized(1024 * KIB + 1))
+    with pytest.raises(LinkDetached) as raised:
+        connection.wait(lambda: False, timeout=10)
+    assert raised.value.condition == "amqp:link:message-size-exceeded"
+    assert large.peek() == []

@@ -5,7 +5,7 @@
 
 from proton import Delivery
 
-from support import DEFERRED, LOCK_TOKEN, MESSAGE_STATE, SEQUENCE_NUMBER, eventually, message
+from support import DEFERRED, LOCK_TOKEN, MESSAGE_STATE, SEQUENCE_NUMBER, decoded, eventually, message
 
 
 def test_peek_lock_hides_a_message_until_it_is_accepted(plain):
@@ -125,6 +125,49 @@ def test_modified_undeliverable_here_defers(plain):
         token = answer.body["messages"][0][LOCK_TOKEN.removeprefix("x-opt-")]
         assert management.update_disposition("completed", token).status == 200
     assert plain.peek() == []
+
+
+def test_a_defer_raises_the_delivery_count_and_does_not_dead_letter(plain):
+    plain.send(message())
+    receiver = plain.receiver()
+    received = receiver.receive()
+    assert received.message.delivery_count == 0
+    receiver.defer(received)
+    with plain.management() as management:
+        # Three is the most that this queue delivers a message without a defer.
+        for expected in range(1, 5):
+            encoded, token = management.take_deferred(received.number)
+            assert decoded(encoded).delivery_count == expected
+            assert management.update_disposition("defered", token).status == 200
+        assert [one.delivery_count for one in management.peek()] == [5]
+        encoded, _ = management.take_deferred(received.number, settle_mode=0)
+        assert decoded(encoded).delivery_count == 5
+    assert plain.peek() == plain.dead_letter.peek() == []
+
+
+def test_the_next_abandon_of_a_deferred_message_looks_at_the_count(plain):
+    plain.send(message())
+    receiver = plain.receiver()
+    received = receiver.receive()
+    receiver.defer(received)
+    with plain.management() as management:
+        for settlement in ("defered", "abandoned"):
+            _, token = management.take_deferred(received.number)
+            assert management.update_disposition(settlement, token).status == 200
+    (dead,) = plain.dead_letter.take()
+    assert (dead.delivery_count, dead.properties["DeadLetterReason"]) == (3, "MaxDeliveryCountExceeded")
+
+
+def test_dead_lettering_does_not_raise_the_delivery_count(plain):
+    plain.send(message("at once"), message("deferred"))
+    receiver = plain.receiver()
+    receiver.reject(receiver.receive())
+    received = receiver.receive()
+    receiver.defer(received)
+    with plain.management() as management:
+        _, token = management.take_deferred(received.number)
+        assert management.update_disposition("suspended", token).status == 200
+    assert [(one.body, one.delivery_count) for one in plain.dead_letter.take(2)] == [("at once", 0), ("deferred", 1)]
 
 
 def test_three_abandoned_deliveries_dead_letter_a_message(plain):

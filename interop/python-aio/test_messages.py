@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -45,6 +46,46 @@ async def test_a_large_message_arrives_byte_for_byte(own_broker):
     async with Queue(own_broker) as orders:
         await orders.send(message(body))
         assert body_of((await orders.take())[0]) == body
+
+
+async def test_a_message_at_the_limit_of_its_link_arrives_and_a_larger_one_is_refused(own_broker):
+    # The SDK writes eight bytes before the body of a message that has nothing else.
+    body = os.urandom(256 * 1024 - 8)
+    async with Queue(own_broker) as orders:
+        # It leaves it to the broker to refuse a larger one, and the link stays.
+        for _ in range(2):
+            with pytest.raises(MessageSizeExceededError, match="larger than the 262144 bytes"):
+                await orders.send(AmqpAnnotatedMessage(data_body=body + b"x"))
+        await orders.send(AmqpAnnotatedMessage(data_body=body))
+        assert body_of((await orders.take())[0]) == body
+
+
+async def test_messages_sent_without_ids_get_ids_that_stay(own_broker):
+    without_id = AmqpAnnotatedMessage(data_body=b"body")
+    async with Queue(own_broker) as orders, orders.receiver() as receiver:
+        await orders.send(without_id, [without_id, without_id])
+        assigned = ids(await orders.peek())
+        assert len(set(assigned)) == 3
+        assert all(re.fullmatch("[0-9a-fA-F]{32}", one) for one in assigned)
+        received = await receive(receiver, 3)
+        assert ids(received) == assigned
+        for one in received:
+            await receiver.dead_letter_message(one)
+        assert ids(await orders.take(3, sub_queue=DEAD_LETTER)) == assigned
+
+
+async def test_a_received_message_is_sent_again_and_arrives_as_it_was(own_broker):
+    sent = message(time_to_live=timedelta(minutes=10), application_properties={"number": 7})
+    async with Queue(own_broker) as orders, orders.receiver() as receiver:
+        await orders.send(sent)
+        for _ in range(3):
+            own_broker.advance("PT1M")
+            (received,) = await receive(receiver)
+            assert (received.message_id, body_of(received)) == (sent.message_id, b"body")
+            assert received.time_to_live == timedelta(minutes=10)
+            assert received.application_properties == {b"number": 7}
+            await orders.send(received)
+            await receiver.complete_message(received)
 
 
 async def test_message_properties_come_back_equal(own_broker):
@@ -137,6 +178,8 @@ async def test_peek_shows_messages_in_order_and_takes_nothing(own_broker):
         first = await receiver.peek_messages(max_message_count=3, sequence_number=1)
         rest = await receiver.peek_messages(max_message_count=10)
         assert ids(first + rest) == ids(sent)
+        # Nobody holds them, so what is said of a lock is past.
+        assert all(one.locked_until_utc < datetime.now(timezone.utc) for one in first)
         assert ids(await orders.take(5)) == ids(sent)
 
 
@@ -217,6 +260,7 @@ async def test_a_deferred_message_comes_only_by_its_number(own_broker):
         assert await receiver.receive_messages(max_message_count=1, max_wait_time=1) == []
         (deferred,) = await receiver.receive_deferred_messages([received.sequence_number])
         assert deferred.message_id == sent.message_id
+        assert deferred.delivery_count == 1
         await receiver.complete_message(deferred)
         assert await orders.is_empty()
 

@@ -33,6 +33,19 @@ async def test_the_auto_lock_renewer_keeps_the_lock_of_a_message(own_broker):
         await eventually(brief.is_empty, "the removal of the completed message")
 
 
+async def test_many_locks_are_renewed_at_the_same_time(own_broker):
+    """The SDK gives requests that are made at the same time the same delivery id and tag."""
+    own_broker.freeze()
+    async with Queue(own_broker, "brief") as brief, brief.sender() as sender, brief.receiver() as receiver:
+        await sender.send_messages([message(str(number)) for number in range(50)])
+        held = await receive(receiver, 50)
+        for _ in range(3):
+            own_broker.advance("PT4S")
+            await asyncio.gather(*(receiver.renew_message_lock(one) for one in held))
+        await asyncio.gather(*(receiver.complete_message(one) for one in held))
+        await eventually(brief.is_empty, "the removal of the completed messages")
+
+
 async def test_the_auto_lock_renewer_keeps_the_lock_of_a_session(own_broker):
     own_broker.freeze()
     async with Queue(own_broker, "brief-sessions") as sessions, AutoLockRenewer() as renewer:

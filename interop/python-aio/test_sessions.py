@@ -1,11 +1,17 @@
 """`azure.servicebus.aio`: sessions, accepted by id or as the next one, with state, renewal and loss."""
 
+import copy
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from azure.servicebus import NEXT_AVAILABLE_SESSION
-from azure.servicebus.exceptions import OperationTimeoutError, SessionCannotBeLockedError, SessionLockLostError
+from azure.servicebus.exceptions import (
+    MessageLockLostError,
+    OperationTimeoutError,
+    SessionCannotBeLockedError,
+    SessionLockLostError,
+)
 
 from aio_support import Queue, eventually, receive
 from support import DEAD_LETTER, SDK_VERSION, body_of, message
@@ -85,6 +91,48 @@ async def test_a_session_that_is_not_renewed_is_lost_and_its_messages_come_again
             (again,) = await receive(holder)
             assert again.sequence_number == received.sequence_number
             assert again.delivery_count == 1
+
+
+async def test_a_message_of_a_session_is_locked_without_an_end(own_broker):
+    async with Queue(own_broker, "sessions") as sessions, sessions.receiver(session_id="a") as holder:
+        await sessions.send(*of("a", "one"))
+        (received,) = await receive(holder)
+        (peeked,) = await holder.peek_messages(1, sequence_number=1)
+        for one in (received, peeked):
+            # The end of the year 9999; the SDK shows no lock of a message that came by a session.
+            assert one.raw_amqp_message.annotations[b"x-opt-locked-until"] == 253402300799999
+            assert one.locked_until_utc is None
+        with pytest.raises(TypeError, match="renew the session lock"):
+            await holder.renew_message_lock(received)
+        await holder.complete_message(received)
+
+
+async def test_a_second_settlement_is_a_lost_lock_and_the_session_goes_on(own_broker):
+    async with Queue(own_broker, "sessions") as sessions, sessions.receiver(session_id="a") as holder:
+        await sessions.send(*of("a", "one", "two"))
+        (received,) = await receive(holder)
+        await holder.defer_message(received)
+        # Of deferred messages this SDK asks the broker whenever they are settled.
+        (deferred,) = await holder.receive_deferred_messages(received.sequence_number)
+        other = copy.copy(deferred)
+        await holder.complete_message(deferred)
+        with pytest.raises(MessageLockLostError):
+            await holder.complete_message(other)
+        (second,) = await receive(holder)
+        assert bodies([second]) == ["two"]
+        await holder.complete_message(second)
+        await holder.session.set_state(b"still mine")
+
+
+async def test_an_idle_receiver_of_a_session_ends_half_a_second_after_its_lock(own_broker):
+    own_broker.freeze()
+    async with Queue(own_broker, "sessions", retry_total=0) as sessions, sessions.receiver(session_id="a"):
+        own_broker.advance("PT5M0.4S")
+        with pytest.raises(SessionCannotBeLockedError):
+            await sessions.receiver(session_id="a").__aenter__()
+        own_broker.advance("PT0.1S")
+        async with sessions.receiver(session_id="a") as second:
+            assert second.session.session_id == "a"
 
 
 async def test_an_abandoned_message_comes_before_those_behind_it(own_broker):
