@@ -86,7 +86,7 @@ class AnnotationsTest {
 
     @Test
     void aPeekedMessageIsLockedUntilItsDeadlineOrTheYearOne() {
-        try (Queue queue = Queue.cleared("plain")) {
+        try (Queue queue = Queue.cleared("peeked")) {
             queue.send(message("locked"), message("not locked"));
             ServiceBusReceiverClient receiver = queue.receiver();
             ServiceBusReceivedMessage received = receiveOne(receiver);

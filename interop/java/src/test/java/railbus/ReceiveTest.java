@@ -66,7 +66,7 @@ class ReceiveTest {
 
     @Test
     void peekShowsMessagesInOrderAndTakesNothing() {
-        try (Queue queue = Queue.cleared("plain")) {
+        try (Queue queue = Queue.cleared("peeked")) {
             List<ServiceBusMessage> sent = messages(5);
             queue.send(sent.toArray(ServiceBusMessage[]::new));
             ServiceBusReceiverClient receiver = queue.receiver();
