@@ -77,6 +77,7 @@ impl Connection {
 
     fn bind_session(&mut self, key: u32, channel: u16, begin: &Begin) {
         self.remote_channels.bind(channel.into(), key);
+        self.ended_channels.remove(&channel);
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
@@ -215,6 +216,7 @@ impl Connection {
             self.local_channels.release(session.local_channel.into());
             if let Some(channel) = session.remote_channel {
                 self.remote_channels.release(channel.into());
+                self.ended_channels.insert(channel);
             }
         }
     }

@@ -4,7 +4,7 @@
 //! This file is the whole outside; what each part does stands in the file of its name.
 //! Invariant: after `Event::Closed` no more frames are written than the close that is owed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use amqp::sasl::Code;
 use amqp::{Attach, DeliveryState, Error, Symbol};
@@ -71,6 +71,8 @@ pub struct Connection {
     pub(crate) sessions: Slab<Session>,
     pub(crate) local_channels: Handles,
     pub(crate) remote_channels: Handles,
+    /// Channels whose session is over, until the peer begins another one there.
+    pub(crate) ended_channels: BTreeSet<u16>,
     pub(crate) links: Slab<Link>,
     /// Links by our role (true for sender) and name, while the name is taken.
     pub(crate) names: BTreeMap<(bool, String), u32>,
@@ -99,6 +101,7 @@ impl Connection {
             sessions: Slab::new(),
             local_channels: Handles::new(),
             remote_channels: Handles::new(),
+            ended_channels: BTreeSet::new(),
             links: Slab::new(),
             names: BTreeMap::new(),
             unflushed: Vec::new(),

@@ -15,6 +15,10 @@ use crate::session;
 
 impl Connection {
     pub(crate) fn take_detach(&mut self, channel: u16, detach: Detach) -> Result<(), Fault> {
+        if self.ended_channels.contains(&channel) {
+            // The link went with its session, and Python's SDK detaches it once more. [amqp 1.5]
+            return Ok(());
+        }
         let session_key = self.session_on(channel)?;
         let Some(session) = self.sessions.get_mut(session_key) else {
             return Ok(());

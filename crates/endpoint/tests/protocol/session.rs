@@ -253,6 +253,31 @@ fn a_detach_on_a_channel_without_session_is_illegal() {
 }
 
 #[test]
+fn a_detach_behind_the_end_of_its_session_is_dropped() {
+    // [amqp 1.5]
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 receiver target=q
+        > 0: end
+        > 0: detach h=0 closed
+        > 0: flow",
+        &expect![[r#"
+            > 0: attach in h=0 receiver target=q
+              * AttachRequested in receiver
+            > 0: end
+              * Detached closed
+              * Ended s0
+              < 0: end
+            > 0: detach h=0 closed
+            > 0: flow
+              * Closed error=amqp:illegal-state
+              < close error=amqp:illegal-state
+        "#]],
+    );
+}
+
+#[test]
 fn an_end_on_a_channel_without_session_is_illegal() {
     // [AMQP 2.5.1]
     check(
