@@ -157,6 +157,13 @@ def test_the_bare_message_comes_back_byte_for_byte(connection, forever):
     assert bare(receive_bytes(forever)) == BARE_MESSAGE
 
 
+def test_a_peek_without_bodies_has_all_other_sections(connection, forever):
+    send_bytes(connection, forever, BARE_MESSAGE)
+    with forever.management() as management:
+        peeked = bare(management.peek_bytes(**{"omit-message-body": True}))
+    assert peeked == PROPERTIES_SECTION + APPLICATION_PROPERTIES_SECTION + FOOTER_SECTION
+
+
 def test_after_the_properties_a_limited_message_comes_back_byte_for_byte(connection, plain):
     """Where a time to live applies, the broker writes the expiry into the properties and touches nothing else."""
     send_bytes(connection, plain, BARE_MESSAGE)

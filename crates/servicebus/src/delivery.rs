@@ -97,12 +97,12 @@ pub fn browsed(message: &Browsed) -> Bytes {
     Bytes::from(pieces.concat())
 }
 
-/// Takes body and footer off a message for those who do not want them; it goes out as one that came
-/// without a body.
+/// Removes the body sections; all others stay, the footer included. (docs/spec/amqp.md#4.1)
 pub(crate) fn remove_body(message: &mut Browsed) {
     if let Ok(sections) = Sections::scan(&message.payload) {
-        let end = Ends::of(&sections).application_properties;
-        message.payload.truncate(end);
+        let before = &message.payload[..Ends::of(&sections).application_properties];
+        let footer = &message.payload[sections.footer];
+        message.payload = Bytes::from([before, footer].concat());
     }
 }
 
