@@ -16,7 +16,7 @@ use crate::queue::{Queue, Times};
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::Context;
 use crate::topic::RuleSnapshot;
-use crate::{eviction, forward};
+use crate::{eviction, forward, token};
 
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
@@ -28,7 +28,7 @@ pub(crate) struct Directory {
     /// Topics whose rules may have changed in this turn.
     changed_rules: BTreeSet<EntityId>,
     last: u64,
-    /// Counts changes of entities and rules.
+    /// Counts changes of entities and rules, from a random number on.
     version: u64,
 }
 
@@ -40,6 +40,7 @@ impl Directory {
     ) -> Result<Self, StoreError> {
         let mut directory = Self {
             last: recovery.last_entity.map_or(0, |id| id.0),
+            version: token::first_version(settings.seed),
             ..Self::default()
         };
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
@@ -85,7 +86,7 @@ impl Directory {
 
     /// An entity or a rule has changed.
     pub(crate) fn note_change(&mut self) {
-        self.version += 1;
+        self.version = self.version.wrapping_add(1);
     }
 
     pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {

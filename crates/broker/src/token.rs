@@ -10,6 +10,17 @@ use store::SequenceNumber;
 
 use crate::id::{LockToken, TransactionId};
 
+/// The stream of the seed's random numbers that versions begin in; that of the tokens is stream 0.
+const VERSIONS: u64 = 1;
+
+/// Where a broker begins to count the versions of its namespace, so that none of them was one of
+/// the broker before it.
+pub(crate) fn first_version(seed: [u8; 32]) -> u64 {
+    let mut random = ChaCha8Rng::from_seed(seed);
+    random.set_stream(VERSIONS);
+    random.next_u64()
+}
+
 #[derive(Debug)]
 pub(crate) struct Tokens {
     random: ChaCha8Rng,

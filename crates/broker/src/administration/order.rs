@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use store::EntityId;
 
-use super::batch::Batch;
+use super::batch::{Batch, Ensured};
 use crate::broker::QueueInfo;
 use crate::kept::KeptProperties;
 use crate::rules::RuleDescription;
