@@ -1,9 +1,8 @@
 //! Administration: entities and rules made, changed, shown and deleted by those who may manage.
 //!
 //! An order is carried out whole or not at all, and its answer rests on the commit it made, so
-//! whoever asks next sees it. Answers are as exact as the moment of the order. Unlike the
-//! `Ensure` commands, which make what a file says, an order tells apart what is there and what is
-//! not. (docs/spec/admin.md#14)
+//! the next order sees it. Answers are as exact as the moment of the order. A single order tells
+//! apart what is there and what is not; a batch makes what a file says. (docs/spec/admin.md#14)
 
 mod batch;
 mod entities;
@@ -39,19 +38,6 @@ pub(crate) fn administer(
     let result = carry_out(directory, namespace, order, cx);
     let result = Box::new(result);
     cx.say(Output::Administered { request, result });
-}
-
-/// Makes an entity as it is described, or gives one that is there that description.
-pub(crate) fn ensure(
-    directory: &mut Directory,
-    request: RequestId,
-    namespace: NamespaceId,
-    ensured: Ensured,
-    cx: &mut Context<'_>,
-) {
-    let result = batch::ensure(directory, namespace, ensured, cx);
-    let result = result.map_err(EntityError::into);
-    cx.say(Output::Ensured { request, result });
 }
 
 fn carry_out(

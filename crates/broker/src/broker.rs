@@ -5,7 +5,7 @@
 
 use store::{CommitId, EntityId, NamespaceId, Part, Recovery, StoreError, WriteSet};
 
-use crate::administration::{self, Ensured};
+use crate::administration;
 use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::{Directory, change_of};
@@ -21,8 +21,8 @@ use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
 use crate::traffic::Traffic;
 use crate::{
-    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, redrive, remove,
-    renew, selections, send, sessions, settle, topic, transaction,
+    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, redrive, renew,
+    selections, send, sessions, settle, topic, transaction,
 };
 
 /// What one or several steps caused.
@@ -192,40 +192,6 @@ impl Broker {
 
 fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
     match command {
-        Command::EnsureQueue {
-            request,
-            namespace,
-            path,
-            settings,
-        } => {
-            let queue = Ensured::Queue { path, settings };
-            administration::ensure(directory, request, namespace, queue, cx);
-        }
-        Command::EnsureTopic {
-            request,
-            namespace,
-            path,
-            settings,
-        } => {
-            let topic = Ensured::Topic { path, settings };
-            administration::ensure(directory, request, namespace, topic, cx);
-        }
-        Command::EnsureSubscription {
-            request,
-            namespace,
-            topic,
-            name,
-            settings,
-            rules,
-        } => {
-            let subscription = Ensured::Subscription {
-                topic,
-                name,
-                settings,
-                rules,
-            };
-            administration::ensure(directory, request, namespace, subscription, cx);
-        }
         Command::AddRule { .. } | Command::RemoveRule { .. } | Command::ListRules { .. } => {
             topic::command::dispatch(directory, command, cx);
         }
@@ -234,7 +200,6 @@ fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
             namespace,
             order,
         } => administration::administer(directory, request, namespace, *order, cx),
-        Command::RemoveEntity { request, entity } => remove::remove(directory, request, entity, cx),
         Command::Send {
             request,
             entity,

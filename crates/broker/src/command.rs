@@ -15,7 +15,7 @@ use crate::administration::Order;
 use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 use crate::output::MessageState;
 use crate::rules::RuleDescription;
-use crate::settings::{BrokerLimits, QueueSettings, SubscriptionSettings};
+use crate::settings::BrokerLimits;
 use crate::time::Wall;
 use crate::topic::Distribution;
 
@@ -132,34 +132,7 @@ pub enum Operation {
 /// connection) changes nothing.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Creates the queue, or takes over the changed settings of an existing one. Answered by
-    /// `Output::Ensured`.
-    EnsureQueue {
-        request: RequestId,
-        namespace: NamespaceId,
-        path: String,
-        settings: QueueSettings,
-    },
-    /// Creates the topic, or takes over the changed settings of an existing one. Answered by
-    /// `Output::Ensured`.
-    EnsureTopic {
-        request: RequestId,
-        namespace: NamespaceId,
-        path: String,
-        settings: QueueSettings,
-    },
-    /// Creates the subscription, or takes over the changed settings of an existing one. A new one
-    /// has these `rules`, or selects everything if none are given; one that is there keeps its
-    /// rules and gets these besides. Answered by `Output::Ensured`.
-    EnsureSubscription {
-        request: RequestId,
-        namespace: NamespaceId,
-        topic: String,
-        name: String,
-        settings: Box<SubscriptionSettings>,
-        rules: Option<Vec<RuleDescription>>,
-    },
-    /// Whatever those who administer entities ask for. Answered by `Output::Administered`.
+    /// Creates, changes, shows or deletes entities and rules. Answered by `Output::Administered`.
     Administer {
         request: RequestId,
         namespace: NamespaceId,
@@ -183,12 +156,6 @@ pub enum Command {
         entity: EntityId,
         skip: usize,
         top: usize,
-    },
-    /// Deletes an entity with all that is in it. Its receivers are told, and whoever waits for an
-    /// answer of it. Answered by `Output::Removed`.
-    RemoveEntity {
-        request: RequestId,
-        entity: EntityId,
     },
     /// Enqueues all messages or none. Answered by `Output::Sent`.
     Send {

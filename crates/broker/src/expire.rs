@@ -39,7 +39,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
             continue;
         };
         if queue.is_idle_for_too_long(cx) {
-            remove::remove_idle(directory, entity, cx);
+            remove::end(directory, entity, cx);
         } else {
             queue.tick(cx);
         }

@@ -236,14 +236,6 @@ pub enum RequestError {
 /// What the broker says to a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    Ensured {
-        request: RequestId,
-        result: Result<EntityId, RequestError>,
-    },
-    Removed {
-        request: RequestId,
-        result: Result<(), RequestError>,
-    },
     Administered {
         request: RequestId,
         result: Box<Result<Answer, EntityError>>,
@@ -357,9 +349,7 @@ impl Output {
     pub fn connection(&self) -> ConnectionId {
         match self {
             Self::EntityChanged(_) | Self::RulesChanged(_) => ConnectionId::SERVER,
-            Self::Ensured { request, .. }
-            | Self::Removed { request, .. }
-            | Self::Administered { request, .. }
+            Self::Administered { request, .. }
             | Self::RuleChanged { request, .. }
             | Self::Rules { request, .. }
             | Self::Sent { request, .. }

@@ -7,29 +7,11 @@
 use store::{EntityId, SequenceNumber, Write};
 
 use crate::directory::Directory;
-use crate::id::{RequestId, Subqueue};
+use crate::id::Subqueue;
 use crate::kind::Kind;
-use crate::output::{EntityChange, Eviction, Output, RequestError};
+use crate::output::{EntityChange, Eviction, Output};
 use crate::queue::Queue;
 use crate::shared::{Alarm, Context};
-
-/// Deletes an entity because somebody says so.
-pub(crate) fn remove(
-    directory: &mut Directory,
-    request: RequestId,
-    entity: EntityId,
-    cx: &mut Context<'_>,
-) {
-    let is_there = directory.get(entity).is_some();
-    end(directory, entity, cx);
-    let result = is_there.then_some(()).ok_or(RequestError::NotFound);
-    cx.say(Output::Removed { request, result });
-}
-
-/// Deletes an entity that nobody has used for too long.
-pub(crate) fn remove_idle(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
-    end(directory, entity, cx);
-}
 
 /// An entity goes. A topic takes its subscriptions with it.
 pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {

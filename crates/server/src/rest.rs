@@ -48,8 +48,8 @@ impl Rest {
 #[cfg(test)]
 mod tests {
     use broker::{
-        BrokerSettings, Command, ConnectionId, Incoming, Now, Output, QueueSettings, RequestId,
-        Subqueue, Wall,
+        BrokerSettings, Command, ConnectionId, Ensured, Incoming, Now, Order, Output,
+        QueueSettings, RequestId, Subqueue, Wall,
     };
     use store::{EntityId, MemoryStore, NamespaceId};
 
@@ -78,11 +78,14 @@ mod tests {
             let shard = Shard::open(settings, store, Now::default()).expect("it is empty");
             let (rest, now) = (Rest::default(), Instant::now());
             let mut site = Self { shard, rest, now };
-            site.turn(vec![Command::EnsureQueue {
-                request: REQUEST,
-                namespace: NamespaceId(0),
+            let ensured = Ensured::Queue {
                 path: "q".to_owned(),
                 settings: QueueSettings::default(),
+            };
+            site.turn(vec![Command::Administer {
+                request: REQUEST,
+                namespace: NamespaceId(0),
+                order: Box::new(Order::ensure(vec![ensured])),
             }]);
             site.turn(vec![send(messages)]);
             site

@@ -401,7 +401,7 @@ pub fn directory_of(shard: &Shard, rules: AccessRules) -> Directory {
 
 #[cfg(test)]
 mod tests {
-    use broker::BrokerSettings;
+    use broker::{BrokerSettings, Ensured, Order};
     use store::MemoryStore;
 
     use super::*;
@@ -438,17 +438,28 @@ mod tests {
     }
 
     fn ensure(path: &str, token: u64) -> Command {
-        Command::EnsureQueue {
-            request: request(token),
-            namespace: store::NamespaceId(0),
+        let ensured = Ensured::Queue {
             path: path.to_owned(),
             settings: broker::QueueSettings::default(),
+        };
+        administer(Order::ensure(vec![ensured]), token)
+    }
+
+    fn administer(order: Order, token: u64) -> Command {
+        Command::Administer {
+            request: request(token),
+            namespace: store::NamespaceId(0),
+            order: Box::new(order),
         }
     }
 
     fn request(token: u64) -> broker::RequestId {
         let connection = ConnectionId::SERVER;
         broker::RequestId { connection, token }
+    }
+
+    fn is_done(said: &[Output]) -> bool {
+        matches!(said, [Output::Administered { result, .. }] if result.is_ok())
     }
 
     #[test]
@@ -472,17 +483,14 @@ mod tests {
                 let commands = vec![ensure("Orders", token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
                 let said = outputs.recv().await.unwrap();
-                let [Output::Ensured { result: Ok(id), .. }] = said[..] else {
-                    panic!("{said:?}");
-                };
-                assert_eq!(known(), Some(id));
-                let (entity, request) = (id, request(token));
-                let commands = vec![Command::RemoveEntity { request, entity }];
+                assert!(is_done(&said), "{said:?}");
+                ids.push(known().expect("it is in the directory"));
+                let path = "orders".to_owned();
+                let commands = vec![administer(Order::Remove { path }, token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
                 let said = outputs.recv().await.unwrap();
-                assert!(matches!(said[..], [Output::Removed { result: Ok(()), .. }]));
+                assert!(is_done(&said), "{said:?}");
                 assert_eq!(known(), None);
-                ids.push(id);
             }
             assert_ne!(ids[0], ids[1], "an id is not used again");
             inbox.send(Message::Stop).await.unwrap();

@@ -167,11 +167,7 @@ impl Client {
             Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
             Output::Rules { request, result } => self.handle_rules(request, result),
             // Entities are the server's to create and remove, never a connection's.
-            Output::Ensured { .. }
-            | Output::Removed { .. }
-            | Output::Administered { .. }
-            | Output::EntityChanged(_)
-            | Output::RulesChanged(_) => {}
+            Output::Administered { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => {}
         }
         // What was said may have made room for more.
         self.handle_events();

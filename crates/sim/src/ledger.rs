@@ -19,6 +19,7 @@ use crate::rng::Rng;
 use crate::session::Session;
 use crate::violation::Violation;
 
+mod administration;
 mod answers;
 mod browse;
 mod clients;
@@ -33,6 +34,7 @@ mod moves;
 mod order;
 mod recount;
 mod redrive;
+mod rest;
 mod schedule;
 mod sessions;
 mod settlements;
@@ -44,6 +46,7 @@ mod transactions;
 mod turn;
 mod watch;
 
+use administration::Versions;
 use answers::Answers;
 use clients::Clients;
 use deletions::Deletions;
@@ -58,9 +61,9 @@ use transactions::Transactions;
 use turn::Turn;
 use watch::Watch;
 
+pub use rest::Rest;
 pub use schedule::Scheduled;
 pub use transactions::LIFE as TRANSACTION_LIFE;
-pub use turn::Rest;
 
 /// What holds for the messages of one simulated queue.
 #[derive(Clone, Debug)]
@@ -151,6 +154,7 @@ pub struct Ledger {
     sessions: Sessions,
     states: States,
     dooms: Dooms,
+    versions: Versions,
     deletions: Deletions,
     /// Entities that there may be soon, by their paths in lower case.
     expected: BTreeMap<String, Queue>,
@@ -225,6 +229,7 @@ impl Ledger {
             sessions: Sessions::default(),
             states: States::default(),
             dooms: Dooms::default(),
+            versions: Versions::default(),
             deletions: Deletions::default(),
             expected: BTreeMap::new(),
             transactions: Transactions::default(),
@@ -412,6 +417,7 @@ impl Ledger {
             head.is_some()
         });
         self.deletions = Deletions::default();
+        self.versions.crashed();
         self.entities_crashed(image);
         self.transactions = Transactions::default();
         self.states_crashed()?;

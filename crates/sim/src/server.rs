@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, EntityChange, Now, Output, ReadRequest, RequestId,
-    RuleSnapshot, Shard, SubscriptionSettings,
+    BrokerSettings, Command, ConnectionId, Ensured, EntityChange, Now, Order, Output, ReadRequest,
+    RequestId, RuleSnapshot, Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
 use endpoint::Mono;
@@ -20,7 +20,6 @@ use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 
 use crate::rng::Rng;
-use crate::rule::Rule;
 use crate::tape::{Tape, TapedStore};
 use crate::world::queues::{Definition, What};
 
@@ -203,33 +202,29 @@ impl Server {
     }
 }
 
-/// Creates the queues and waits for them, as the real server does before it listens. What a
-/// recovered broker asked for meanwhile is still to be answered.
+/// Makes sure that the entities exist, in one batch and before anybody connects, as the real server
+/// does. Reads that a recovered broker asks for meanwhile are still to be answered.
 fn ensure_all(
     shard: &mut Shard,
     disk: &MemoryDisk,
     definitions: &[Definition],
     now: Now,
 ) -> (Directory, Vec<ReadRequest>) {
+    let request = RequestId {
+        connection: ConnectionId::SERVER,
+        token: 0,
+    };
+    let order = Order::ensure(definitions.iter().map(ensured).collect());
+    let mut commands = vec![administer(request, order)];
+    let (mut said, mut reads) = (Vec::new(), Vec::new());
+    shard.turn(now, &mut commands, &mut said, &mut reads);
+    disk.sync_all();
+    shard.turn(now, &mut commands, &mut said, &mut reads);
+    let is_done = said
+        .iter()
+        .any(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
+    assert!(is_done, "every entity can be ensured: {said:?}");
     let mut directory = Directory::default();
-    let mut reads = Vec::new();
-    for (index, definition) in definitions.iter().enumerate() {
-        let request = RequestId {
-            connection: ConnectionId(0),
-            token: index as u64,
-        };
-        let mut commands = vec![ensure(request, definition)];
-        let mut said = Vec::new();
-        shard.turn(now, &mut commands, &mut said, &mut reads);
-        disk.sync_all();
-        shard.turn(now, &mut commands, &mut said, &mut reads);
-        let id = said.iter().find_map(|output| match output {
-            Output::Ensured { result: Ok(id), .. } => Some(*id),
-            _ => None,
-        });
-        let id = id.expect("a queue can be ensured");
-        assert!(shard.broker.queue(id).is_some(), "it is there");
-    }
     for info in shard.broker.queues() {
         directory.insert(Entity {
             id: info.id,
@@ -244,38 +239,34 @@ fn ensure_all(
     (directory, reads)
 }
 
-/// What makes sure that an entity exists.
-pub(crate) fn ensure(request: RequestId, definition: &Definition) -> Command {
-    let namespace = NamespaceId(0);
+/// The command that has an order carried out.
+pub(crate) fn administer(request: RequestId, order: Order) -> Command {
+    Command::Administer {
+        request,
+        namespace: NamespaceId(0),
+        order: Box::new(order),
+    }
+}
+
+/// An entity as a batch names it.
+pub(crate) fn ensured(definition: &Definition) -> Ensured {
     let (path, settings) = (definition.path.to_owned(), definition.settings.clone());
     match &definition.what {
-        What::Queue => Command::EnsureQueue {
-            request,
-            namespace,
-            path,
-            settings,
-        },
-        What::Topic => Command::EnsureTopic {
-            request,
-            namespace,
-            path,
-            settings,
-        },
+        What::Queue => Ensured::Queue { path, settings },
+        What::Topic => Ensured::Topic { path, settings },
         What::Subscription {
             topic,
             name,
-            rules,
             dead_letters_failures,
-        } => Command::EnsureSubscription {
-            request,
-            namespace,
+            ..
+        } => Ensured::Subscription {
             topic: (*topic).to_owned(),
             name: (*name).to_owned(),
             settings: Box::new(SubscriptionSettings {
                 queue: settings,
                 dead_lettering_on_filter_evaluation_exceptions: *dead_letters_failures,
             }),
-            rules: (!rules.is_empty()).then(|| rules.iter().map(Rule::describe).collect()),
+            rules: definition.rules(),
         },
     }
 }

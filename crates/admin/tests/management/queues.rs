@@ -300,18 +300,21 @@ fn targets_of_a_configuration_are_shown_as_addresses_and_others_as_they_were_wri
         "<ForwardTo>target</ForwardTo>",
     );
     assert_eq!(world.get("/plain").value("ForwardTo"), Some("target"));
-    world.turn(Command::EnsureQueue {
-        request: RequestId {
-            connection: ConnectionId(2),
-            token: 1,
-        },
-        namespace: store::NamespaceId(0),
+    let ensured = broker::Ensured::Queue {
         path: "configured".to_owned(),
         settings: broker::QueueSettings {
             forward_to: Some("target".to_owned()),
             lock_duration: 1_500,
             ..broker::QueueSettings::default()
         },
+    };
+    world.turn(Command::Administer {
+        request: RequestId {
+            connection: ConnectionId(2),
+            token: 1,
+        },
+        namespace: store::NamespaceId(0),
+        order: Box::new(broker::Order::ensure(vec![ensured])),
     });
     let shown = world.get("/configured");
     assert_eq!(shown.value("ForwardTo"), Some("sb://localhost:5300/target"));

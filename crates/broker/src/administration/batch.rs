@@ -127,39 +127,14 @@ pub(super) fn carry_out(
     Ok(Answer::Done)
 }
 
-/// Makes one entity as it is described.
-pub(super) fn ensure(
-    directory: &mut Directory,
-    namespace: NamespaceId,
-    ensured: Ensured,
-    cx: &mut Context<'_>,
-) -> Result<EntityId, EntityError> {
-    let mut draft = Draft::new(directory, namespace);
-    draft.ensure(ensured)?;
-    let mut id = None;
-    for step in draft.finish()? {
-        id = take(directory, namespace, step, cx);
-    }
-    id.ok_or(EntityError::NotFound)
-}
-
-/// Takes a step. Returns what is there then.
-fn take(
-    directory: &mut Directory,
-    namespace: NamespaceId,
-    step: Step,
-    cx: &mut Context<'_>,
-) -> Option<EntityId> {
+/// Takes a step.
+fn take(directory: &mut Directory, namespace: NamespaceId, step: Step, cx: &mut Context<'_>) {
     match step {
-        Step::Remove(id) => {
-            remove::end(directory, id, cx);
-            None
-        }
+        Step::Remove(id) => remove::end(directory, id, cx),
         Step::RemoveRule(subscription, name) => {
             let removed = directory.remove_rule(subscription, &name, cx);
             assert!(removed.is_ok(), "the draft has seen it");
             note_access(directory, subscription, cx);
-            None
         }
         Step::Update {
             id,
@@ -169,13 +144,12 @@ fn take(
         } => {
             put_rules(directory, id, rules, cx);
             directory.take_over(id, settings, dead_lettering, cx);
-            Some(id)
         }
         Step::Create {
             path,
             settings,
             what,
-        } => Some(create(directory, namespace, path, settings, what, cx)),
+        } => create(directory, namespace, path, settings, what, cx),
     }
 }
 
@@ -186,7 +160,7 @@ fn create(
     settings: QueueSettings,
     what: New,
     cx: &mut Context<'_>,
-) -> EntityId {
+) {
     let (kind, rules) = match what {
         New::Queue => (Kind::Queue, Vec::new()),
         New::Topic => (Kind::Topic(Topic::default()), Vec::new()),
@@ -206,7 +180,6 @@ fn create(
     };
     let id = directory.create(namespace, path, kind, settings, cx);
     put_rules(directory, id, rules, cx);
-    id
 }
 
 fn put_rules(

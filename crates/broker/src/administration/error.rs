@@ -45,16 +45,6 @@ impl EntityError {
     }
 }
 
-/// As the `Ensure` commands are answered, which name what they are about.
-impl From<EntityError> for RequestError {
-    fn from(error: EntityError) -> Self {
-        match error.cause() {
-            EntityError::NotFound => Self::NotFound,
-            cause => Self::Invalid(cause.to_string()),
-        }
-    }
-}
-
 impl From<RequestError> for EntityError {
     fn from(error: RequestError) -> Self {
         match error {

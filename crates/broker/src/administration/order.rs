@@ -68,6 +68,18 @@ pub enum Order {
     },
 }
 
+impl Order {
+    /// Makes each entity that is not there, and gives the others these settings and rules besides
+    /// their own: all of it or nothing.
+    #[must_use]
+    pub fn ensure(ensured: Vec<Ensured>) -> Self {
+        Self::Apply(Box::new(Batch {
+            ensured,
+            ..Batch::default()
+        }))
+    }
+}
+
 /// Where an entity is to be, in the case in which it will be shown.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EntityPath {
@@ -150,6 +162,6 @@ pub struct NamespaceInfo {
     pub created: Wall,
     /// The last time that an entity was made or changed.
     pub modified: Wall,
-    /// Another one after each change of an entity or a rule. Tells nothing after a restart.
+    /// Another one after each change of an entity or a rule, and after a restart.
     pub version: u64,
 }

@@ -7,7 +7,7 @@ use broker::{
 };
 use store::{CommitId, Image, NamespaceId};
 
-use crate::world::{World, request};
+use crate::world::{World, administer, request};
 
 type Answered = Result<Answer, EntityError>;
 
@@ -469,16 +469,17 @@ fn one_subscription_that_a_file_says_comes_with_its_rules_or_not_at_all() {
     let full = ensuring(vec![subscription("t", "full", Some(rules.collect()))]);
     apply(&mut world, full).unwrap();
     let before = image(&world);
-    let said = world.turn(Command::EnsureSubscription {
-        request: request(1),
-        namespace: NamespaceId(0),
-        topic: "t".to_owned(),
-        name: "half".to_owned(),
-        settings: Box::default(),
-        rules: Some(vec![correlation("good", 1), sql("bad", "a = 1")]),
-    });
+    let said = world.turn(administer(
+        request(1),
+        Order::ensure(vec![Ensured::Subscription {
+            topic: "t".to_owned(),
+            name: "half".to_owned(),
+            settings: Box::default(),
+            rules: Some(vec![correlation("good", 1), sql("bad", "a = 1")]),
+        }]),
+    ));
     let refused = said.into_iter().find_map(|output| match output {
-        Output::Ensured { result, .. } => Some(result.unwrap_err().to_string()),
+        Output::Administered { result, .. } => Some(result.unwrap_err().cause().to_string()),
         _ => None,
     });
     assert_eq!(refused.unwrap(), "a topic can have 2000 SQL filters");

@@ -2,14 +2,14 @@
 //! says itself, holds for its generation of rules only, and saves the shard the work.
 
 use broker::{
-    BrokerSettings, Command, Correlation, FilterDescription, Incoming, Operation, QueueSettings,
-    RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings, Value,
+    BrokerSettings, Command, Correlation, Ensured, FilterDescription, Incoming, Operation,
+    QueueSettings, RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings, Value,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use store::{EntityId, Image, NamespaceId, Part};
+use store::{EntityId, Image, Part};
 
-use crate::world::{World, request};
+use crate::world::{World, ensure, remove, request};
 
 const TOPIC: EntityId = EntityId(1);
 /// Subscriptions follow their topic.
@@ -18,16 +18,12 @@ const FIRST: u64 = 2;
 /// A topic with subscriptions that have these rules.
 fn world(settings: BrokerSettings, subscriptions: &[Vec<RuleDescription>]) -> World {
     let mut world = World::empty(settings);
-    world.turn(Command::EnsureTopic {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Topic {
         path: "t".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     for (index, rules) in subscriptions.iter().enumerate() {
-        world.turn(Command::EnsureSubscription {
-            request: request(0),
-            namespace: NamespaceId(0),
+        world.turn(ensure(Ensured::Subscription {
             topic: "t".to_owned(),
             name: format!("s{index}"),
             settings: Box::new(SubscriptionSettings {
@@ -35,7 +31,7 @@ fn world(settings: BrokerSettings, subscriptions: &[Vec<RuleDescription>]) -> Wo
                 ..SubscriptionSettings::default()
             }),
             rules: Some(rules.clone()),
-        });
+        }));
     }
     world
 }
@@ -133,20 +129,15 @@ fn a_subscription_that_has_gone_takes_no_copy_and_a_new_one_of_its_name_does() {
     ];
     let mut world = world(BrokerSettings::default(), &rules);
     let old = snapshot(&world);
-    world.turn(Command::RemoveEntity {
-        request: request(0),
-        entity: EntityId(FIRST),
-    });
+    world.turn(remove("t/Subscriptions/s0"));
     send(&mut world, vec![message(1, Some(&old))]);
     assert_eq!(copies(&world, 2), [0, 1]);
-    world.turn(Command::EnsureSubscription {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Subscription {
         topic: "t".to_owned(),
         name: "s0".to_owned(),
         settings: Box::default(),
         rules: Some(rules[0].clone()),
-    });
+    }));
     send(&mut world, vec![message(1, Some(&old))]);
     assert_eq!(copies(&world, 3), [0, 2, 1]);
 }
@@ -195,12 +186,10 @@ fn find_long(body: &Bytes, name: &str) -> Option<i64> {
 fn a_queue_makes_nothing_of_a_distribution_that_is_not_its_own() {
     let rules = [vec![sql("one", "n = 1", None)]];
     let mut world = world(BrokerSettings::default(), &rules);
-    world.turn(Command::EnsureQueue {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Queue {
         path: "q".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     let rules = snapshot(&world);
     world.turn(Command::Send {
         request: request(1),

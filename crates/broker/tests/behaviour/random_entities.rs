@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Incoming, LockToken, Operation, Outcome, Output,
-    QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status, Subqueue,
+    BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order, Outcome,
+    Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status, Subqueue,
     TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
-use store::{EntityId, NamespaceId, Part, SequenceNumber};
+use store::{EntityId, Part, SequenceNumber};
 
-use crate::world::World;
+use crate::world::{World, administer};
 
 const PATHS: [&str; 4] = ["a", "b", "c", "d"];
 const RECEIVERS: u64 = 5;
@@ -195,9 +195,7 @@ impl Model {
                     assert!(queue.is_some_and(lets), "a message for {entity:?}");
                 }
             }
-            Output::Ensured { request, .. }
-            | Output::Removed { request, .. }
-            | Output::Administered { request, .. }
+            Output::Administered { request, .. }
             | Output::Settled { request, .. }
             | Output::Renewed { request, .. }
             | Output::Browsed { request, .. }
@@ -250,17 +248,18 @@ impl Run {
         match *op {
             Op::Ensure { path, status, idle } => {
                 let request = self.model.request(0);
-                self.turn(Command::EnsureQueue {
+                self.turn(administer(
                     request,
-                    namespace: NamespaceId(0),
-                    path: PATHS[path].to_owned(),
-                    settings: settings(path, status, idle),
-                });
+                    Order::ensure(vec![Ensured::Queue {
+                        path: PATHS[path].to_owned(),
+                        settings: settings(path, status, idle),
+                    }]),
+                ));
             }
             Op::Remove(path) => {
                 let request = self.model.request(0);
-                let entity = self.model.entity(path);
-                self.turn(Command::RemoveEntity { request, entity });
+                let path = PATHS[path].to_owned();
+                self.turn(administer(request, Order::Remove { path }));
             }
             Op::Send {
                 to,

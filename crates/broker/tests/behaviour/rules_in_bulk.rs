@@ -1,12 +1,12 @@
 //! Rules in bulk: what all rules of a topic may take of memory, and what one page of them may.
 
 use broker::{
-    Command, Correlation, FilterDescription, Output, QueueSettings, RuleDescription, RuleError,
-    Value,
+    Command, Correlation, Ensured, FilterDescription, Output, QueueSettings, RuleDescription,
+    RuleError, Value,
 };
-use store::{EntityId, NamespaceId};
+use store::EntityId;
 
-use crate::world::{World, request};
+use crate::world::{World, ensure, remove, request};
 
 /// As much as one rule may take, or nearly so.
 const LARGE: usize = 60 << 10;
@@ -16,21 +16,17 @@ const SECOND: EntityId = EntityId(3);
 /// A topic with two subscriptions that have no rules.
 fn world() -> World {
     let mut world = World::empty(broker::BrokerSettings::default());
-    world.turn(Command::EnsureTopic {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Topic {
         path: "t".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     for name in ["first", "second"] {
-        world.turn(Command::EnsureSubscription {
-            request: request(0),
-            namespace: NamespaceId(0),
+        world.turn(ensure(Ensured::Subscription {
             topic: "t".to_owned(),
             name: name.to_owned(),
             settings: Box::default(),
             rules: Some(Vec::new()),
-        });
+        }));
     }
     world
 }
@@ -105,10 +101,7 @@ fn a_topics_rules_take_so_much_memory_together_and_no_more() {
     // A restart counts the same.
     world.restart();
     assert!(add(&mut world, FIRST, rule("still-more", LARGE)).is_err());
-    world.turn(Command::RemoveEntity {
-        request: request(4),
-        entity: SECOND,
-    });
+    world.turn(remove("t/Subscriptions/second"));
     assert_eq!(add(&mut world, FIRST, rule("still-more", LARGE)), Ok(()));
 }
 
@@ -120,14 +113,12 @@ fn a_rule_that_has_no_room_for_what_a_file_makes_of_it_stays_as_it_is() {
     while add(&mut world, SECOND, rule(&format!("r{added}"), LARGE)).is_ok() {
         added += 1;
     }
-    world.turn(Command::EnsureSubscription {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Subscription {
         topic: "t".to_owned(),
         name: "first".to_owned(),
         settings: Box::default(),
         rules: Some(vec![*rule("kept", LARGE)]),
-    });
+    }));
     let check = |world: &mut World| {
         let page = page(world, FIRST, 0, 10);
         let [kept] = page.as_slice() else {

@@ -1,11 +1,11 @@
 //! Many scheduled messages that are due at once: bounded turns, and other queues still move.
 
-use broker::{BrokerSettings, Command, Incoming, Output, QueueInfo, QueueSettings, Wall};
+use broker::{BrokerSettings, Command, Ensured, Incoming, Output, QueueInfo, QueueSettings, Wall};
 use bytes::Bytes;
-use store::{EntityId, NamespaceId};
+use store::EntityId;
 
 use crate::script::START;
-use crate::world::{QUEUE, World, attach, receiver, request};
+use crate::world::{QUEUE, World, attach, ensure, receiver, request};
 
 const OTHER: EntityId = EntityId(2);
 const DUE: u64 = START + 1_000;
@@ -61,12 +61,10 @@ fn fifty_thousand_that_are_due_at_once_come_in_bounded_turns() {
 #[test]
 fn what_lags_behind_is_told_and_leaves_others_their_turns() {
     let mut world = World::new(BrokerSettings::default(), QueueSettings::default());
-    world.turn(Command::EnsureQueue {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Queue {
         path: "other".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     for _ in 0..20 {
         schedule(&mut world, QUEUE, 1_000, DUE);
     }
@@ -88,12 +86,10 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
     for _ in 0..20 {
         schedule(&mut world, QUEUE, 1_000, DUE);
     }
-    world.turn(Command::EnsureQueue {
-        request: request(0),
-        namespace: NamespaceId(0),
+    world.turn(ensure(Ensured::Queue {
         path: "other".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     let Command::Attach {
         receiver: taker,
         subqueue,

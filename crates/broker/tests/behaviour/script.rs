@@ -9,13 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use broker::{
-    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken,
-    MessageState, Mono, Now, Operation, Outcome, Output, ReadRequest, ReceiveMode, ReceiverId,
-    RequestId, Shard, Subqueue, TransactionId, Wall,
+    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Ensured, Incoming, LockToken,
+    MessageState, Mono, Now, Operation, Order, Outcome, Output, ReadRequest, ReceiveMode,
+    ReceiverId, RequestId, Shard, Subqueue, TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{EntityId, Index, MemoryDisk, NamespaceId, Query, SequenceNumber, StoreError};
+use store::{EntityId, Index, MemoryDisk, Query, SequenceNumber, StoreError};
+
+use crate::world::administer;
 
 /// The wall clock when a script begins.
 pub const START: u64 = 1_700_000_000_000;
@@ -233,12 +235,13 @@ impl Stage {
     fn ensure(&mut self, args: &[&str]) {
         let settings = queue_settings(args);
         let request = self.request("queue");
-        self.turn(vec![Command::EnsureQueue {
+        self.turn(vec![administer(
             request,
-            namespace: NamespaceId(0),
-            path: named(args, "name=").unwrap_or("q").to_owned(),
-            settings,
-        }]);
+            Order::ensure(vec![Ensured::Queue {
+                path: named(args, "name=").unwrap_or("q").to_owned(),
+                settings,
+            }]),
+        )]);
     }
 
     /// The queue that `in=` names; the first one otherwise.
@@ -589,8 +592,14 @@ impl Stage {
 
     fn hear(&mut self, output: Output) {
         let text = match output {
-            Output::Ensured { result: Ok(_), .. } => return,
-            Output::Ensured { result, .. } => format!("queue: {}", result.unwrap_err()),
+            Output::Administered { request, result } => {
+                match (self.what(request).as_str(), *result) {
+                    ("remove", Ok(_)) => "removed".to_owned(),
+                    ("remove", Err(error)) => format!("not removed: {error}"),
+                    (_, Ok(_)) => return,
+                    (_, Err(error)) => format!("queue: {}", error.cause()),
+                }
+            }
             Output::Sent {
                 request, result, ..
             } if self.what(request).starts_with("in ") => match result {
@@ -674,10 +683,6 @@ impl Stage {
             Output::Evicted { receiver, reason } => {
                 format!("{} evicted: {reason}", name_of(receiver))
             }
-            Output::Removed { result, .. } => match result {
-                Ok(()) => "removed".to_owned(),
-                Err(error) => format!("not removed: {error}"),
-            },
             Output::RulesChanged(_) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, FilterDescription, Incoming, LockToken, Outcome, Output,
+    BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken, Outcome, Output,
     QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue, SubscriptionSettings,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use store::{CommitId, EntityId, Image, NamespaceId, Part};
+use store::{CommitId, EntityId, Image, Part};
 
-use crate::world::{World, receiver, request};
+use crate::world::{World, ensure, receiver, remove, request};
 
 /// Selects everything.
 const ALL: &str = "t/Subscriptions/all";
@@ -103,25 +103,19 @@ impl Topics {
     }
 
     fn create(&mut self) {
-        let namespace = NamespaceId(0);
         let settings = QueueSettings {
             lock_duration: 1_000,
             max_delivery_count: 1_000,
             ..QueueSettings::default()
         };
-        let (request, path) = (request(0), QUEUE.to_owned());
-        self.world.turn(Command::EnsureQueue {
-            request,
-            namespace,
-            path,
+        self.world.turn(ensure(Ensured::Queue {
+            path: QUEUE.to_owned(),
             settings: settings.clone(),
-        });
-        self.world.turn(Command::EnsureTopic {
-            request,
-            namespace,
+        }));
+        self.world.turn(ensure(Ensured::Topic {
             path: "t".to_owned(),
             settings,
-        });
+        }));
         let sql = |name: &str, text: &str, action: Option<&str>| RuleDescription {
             name: name.to_owned(),
             filter: FilterDescription::Sql(text.to_owned()),
@@ -151,14 +145,12 @@ impl Topics {
             queue,
             ..SubscriptionSettings::default()
         };
-        self.world.turn(Command::EnsureSubscription {
-            request: request(0),
-            namespace: NamespaceId(0),
+        self.world.turn(ensure(Ensured::Subscription {
             topic: "t".to_owned(),
             name: name.to_owned(),
             settings: Box::new(settings),
             rules,
-        });
+        }));
     }
 
     fn entity(&self, path: &str) -> EntityId {
@@ -293,11 +285,7 @@ impl Topics {
 
     fn replace(&mut self) {
         self.maybe_gone.extend((1..self.next).map(|id| (id, ALL)));
-        let entity = self.entity(ALL);
-        self.turn(Command::RemoveEntity {
-            request: request(0),
-            entity,
-        });
+        self.turn(remove(ALL));
         self.subscribe("all", None, None);
         let entity = self.entity(ALL);
         self.limits.remove(&0);

@@ -7,16 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Incoming, LockToken, Operation, Outcome, Output,
-    QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue, TransactionError,
-    TransactionId, TransactionSettings, Wall,
+    BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Outcome,
+    Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
+    TransactionError, TransactionId, TransactionSettings, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
-use store::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
+use store::{CommitId, EntityId, Part, SequenceNumber};
 
 use crate::script::START;
-use crate::world::{QUEUE, World};
+use crate::world::{QUEUE, World, ensure};
 
 /// A second queue, which detects duplicates and has no receiver.
 const OTHER: EntityId = EntityId(2);
@@ -160,18 +160,14 @@ impl Model {
             ..QueueSettings::default()
         };
         let mut world = World::new(settings, queue);
-        world.turn(Command::EnsureQueue {
-            request: request(0),
-            namespace: NamespaceId(0),
+        world.turn(ensure(Ensured::Queue {
             path: "other".to_owned(),
             settings: other,
-        });
-        world.turn(Command::EnsureQueue {
-            request: request(0),
-            namespace: NamespaceId(0),
+        }));
+        world.turn(ensure(Ensured::Queue {
             path: "later".to_owned(),
             settings: QueueSettings::default(),
-        });
+        }));
         world.disk.set_automatic(at_once);
         let mut model = Self {
             world,

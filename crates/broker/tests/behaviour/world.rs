@@ -1,8 +1,8 @@
 //! World: a shard with its disk and its clocks, for tests that throw commands at it at random.
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Mono, Now, Output, QueueSettings, ReadRequest,
-    ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
+    BrokerSettings, Command, ConnectionId, Ensured, Mono, Now, Order, Output, QueueSettings,
+    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
 };
 use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
@@ -29,12 +29,10 @@ impl World {
     /// A world with one queue, on a disk where everything is durable at once.
     pub fn new(settings: BrokerSettings, queue: QueueSettings) -> Self {
         let mut world = Self::empty(settings);
-        world.turn(Command::EnsureQueue {
-            request: request(0),
-            namespace: NamespaceId(0),
+        world.turn(ensure(Ensured::Queue {
             path: "q".to_owned(),
             settings: queue,
-        });
+        }));
         world
     }
 
@@ -159,6 +157,26 @@ pub fn request(token: u64) -> RequestId {
         connection: ConnectionId(99),
         token,
     }
+}
+
+/// What has an order carried out.
+pub fn administer(request: RequestId, order: Order) -> Command {
+    Command::Administer {
+        request,
+        namespace: NamespaceId(0),
+        order: Box::new(order),
+    }
+}
+
+/// What makes an entity, or changes it to what is given.
+pub fn ensure(ensured: Ensured) -> Command {
+    administer(request(0), Order::ensure(vec![ensured]))
+}
+
+/// What deletes the entity of a path.
+pub fn remove(path: &str) -> Command {
+    let path = path.to_owned();
+    administer(request(0), Order::Remove { path })
 }
 
 /// What becomes of a receiver by its index: both subqueues and both modes occur.

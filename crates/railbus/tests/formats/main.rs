@@ -11,8 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use broker::{
-    Command, Delivery, FilterDescription, Incoming, Operation, Outcome, Output, QueueSettings,
-    ReceiveMode, RuleDescription, SessionFilter, Subqueue, SubscriptionSettings, Wall,
+    Command, Delivery, Ensured, FilterDescription, Incoming, Operation, Order, Outcome, Output,
+    QueueSettings, ReceiveMode, RuleDescription, SessionFilter, Subqueue, SubscriptionSettings,
+    Wall,
 };
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
@@ -96,12 +97,20 @@ fn session(shop: &mut Shop, id: &'static [u8]) -> Vec<Delivery> {
     shop.take(receiver)
 }
 
-fn make_entities(shop: &mut Shop) {
-    let queue = |path: &str, settings| Command::EnsureQueue {
+fn ensure(ensured: Ensured) -> Command {
+    Command::Administer {
         request: REQUEST,
         namespace: NAMESPACE,
-        path: path.to_owned(),
-        settings,
+        order: Box::new(Order::ensure(vec![ensured])),
+    }
+}
+
+fn make_entities(shop: &mut Shop) {
+    let queue = |path: &str, settings| {
+        ensure(Ensured::Queue {
+            path: path.to_owned(),
+            settings,
+        })
     };
     shop.tell(queue("orders", QueueSettings::default()));
     shop.tell(queue(
@@ -119,12 +128,10 @@ fn make_entities(shop: &mut Shop) {
             ..QueueSettings::default()
         },
     ));
-    shop.tell(Command::EnsureTopic {
-        request: REQUEST,
-        namespace: NAMESPACE,
+    shop.tell(ensure(Ensured::Topic {
         path: "events".to_owned(),
         settings: QueueSettings::default(),
-    });
+    }));
     let red = RuleDescription {
         name: "red".to_owned(),
         filter: FilterDescription::Sql("sys.Label = 'red'".to_owned()),
@@ -132,14 +139,12 @@ fn make_entities(shop: &mut Shop) {
         ..RuleDescription::default()
     };
     for (name, rules) in [("all", None), ("both", None), ("red", Some(vec![red]))] {
-        shop.tell(Command::EnsureSubscription {
-            request: REQUEST,
-            namespace: NAMESPACE,
+        shop.tell(ensure(Ensured::Subscription {
             topic: "events".to_owned(),
             name: name.to_owned(),
             settings: Box::new(SubscriptionSettings::default()),
             rules,
-        });
+        }));
     }
 }
 

@@ -2,31 +2,22 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
-use broker::{Command, ConnectionId, QueueSettings, RequestId, SubscriptionSettings};
-use store::NamespaceId;
+use broker::{Command, Ensured, QueueSettings, SubscriptionSettings};
 
 use crate::world::{Pair, Request, Response, World, message, receiver, sender};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const NODE: &str = "events/Subscriptions/audit";
-const SERVER: RequestId = RequestId {
-    connection: ConnectionId::SERVER,
-    token: 0,
-};
 
 /// A topic `events` with the subscriptions `audit` and `others`.
 fn world() -> World {
     let mut world = World::new();
-    world.ensure(Command::EnsureTopic {
-        request: SERVER,
-        namespace: NamespaceId::default(),
+    world.ensure(Ensured::Topic {
         path: "events".to_owned(),
         settings: QueueSettings::default(),
     });
     for name in ["audit", "others"] {
-        world.ensure(Command::EnsureSubscription {
-            request: SERVER,
-            namespace: NamespaceId::default(),
+        world.ensure(Ensured::Subscription {
             topic: "events".to_owned(),
             name: name.to_owned(),
             settings: Box::new(SubscriptionSettings::default()),

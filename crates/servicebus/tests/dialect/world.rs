@@ -5,7 +5,8 @@ use std::sync::Arc;
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
-    BrokerSettings, Command, ConnectionId, Now, Output, QueueSettings, RequestId, Shard, Wall,
+    BrokerSettings, Command, ConnectionId, Ensured, Now, Order, Output, QueueSettings, RequestId,
+    Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use servicebus::{AccessRules, Client, Directory, MessageIds, Moment, Settings};
@@ -132,29 +133,17 @@ impl World {
 
     /// Creates a queue, or changes its settings.
     pub fn create(&mut self, path: &str, settings: QueueSettings) -> EntityId {
-        let request = RequestId {
-            connection: ConnectionId::SERVER,
-            token: 0,
-        };
-        let (namespace, named) = (NamespaceId::default(), path.to_owned());
-        self.ensure(Command::EnsureQueue {
-            request,
-            namespace,
-            path: named,
+        let ensured = Ensured::Queue {
+            path: path.to_owned(),
             settings,
-        })
+        };
+        self.ensure(ensured);
+        self.id(path)
     }
 
-    /// Has an entity created or changed by a command of the server's own.
-    pub fn ensure(&mut self, command: Command) -> EntityId {
-        let said = self.turn(vec![command]);
-        let id = said.iter().find_map(|output| match output {
-            Output::Ensured { result, .. } => result.clone().ok(),
-            _ => None,
-        });
-        let id = id.expect("the entity is created");
-        self.hear(said);
-        id
+    /// Has an entity made, or changed to what is given.
+    pub fn ensure(&mut self, ensured: Ensured) {
+        self.carry_out(Order::ensure(vec![ensured]));
     }
 
     /// The id of an entity that is there.
@@ -163,7 +152,12 @@ impl World {
     }
 
     /// Has an order of an administrator carried out.
-    pub fn administer(&mut self, order: broker::Order) {
+    pub fn administer(&mut self, order: Order) {
+        self.carry_out(order);
+        self.pump();
+    }
+
+    fn carry_out(&mut self, order: Order) {
         let request = RequestId {
             connection: ConnectionId::SERVER,
             token: 0,
@@ -178,19 +172,12 @@ impl World {
             .any(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
         assert!(is_done, "{said:?}");
         self.hear(said);
-        self.pump();
     }
 
     /// Deletes a queue.
     pub fn remove(&mut self, path: &str) {
-        let entity = self.id(path);
-        let request = RequestId {
-            connection: ConnectionId::SERVER,
-            token: 0,
-        };
-        let said = self.turn(vec![Command::RemoveEntity { request, entity }]);
-        self.hear(said);
-        self.pump();
+        let path = path.to_owned();
+        self.administer(Order::Remove { path });
     }
 
     pub fn moment(&self) -> Moment {

@@ -10,9 +10,9 @@ use broker::{
 };
 use store::{CommitId, EntityId, Part, SequenceNumber};
 
+use super::administration::Change;
 use super::browse::Listed;
 use super::deliveries::Way;
-use super::entities::Change;
 use super::entry::Hold;
 use super::redrive::Redrive;
 use super::sessions::Key;
@@ -239,22 +239,15 @@ impl Ledger {
                 self.clients.drained(*receiver);
                 Ok(())
             }
-            Output::Ensured { request, result } => {
+            Output::Administered { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_change(*request, asked.as_ref(), result.is_ok())
-            }
-            Output::Removed { request, result } => {
-                let asked = self.take(*request, durable)?;
-                self.said_change(*request, asked.as_ref(), result.is_ok())
+                self.said_order(*request, asked.as_ref(), result)
             }
             Output::RuleChanged { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_change(*request, asked.as_ref(), result.is_ok())
+                self.said_rule(*request, asked.as_ref(), result)
             }
-            Output::Rules { .. }
-            | Output::Administered { .. }
-            | Output::EntityChanged(_)
-            | Output::RulesChanged(_) => Ok(()),
+            Output::Rules { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => Ok(()),
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
                 Ok(())

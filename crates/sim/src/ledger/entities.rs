@@ -3,11 +3,10 @@
 //! What stands in an entity that is deleted is gone with it, and nothing else is. An entity goes
 //! because somebody says so or because nobody uses it. (I1, I13)
 
-use broker::{Command, Mono, RequestId, Status};
+use broker::{Mono, Status};
 use store::image::Image;
 use store::{EntityId, Part};
 
-use super::answers::Asked;
 use super::{Ledger, Queue};
 use crate::books::Changes;
 use crate::message::MessageId;
@@ -15,24 +14,6 @@ use crate::violation::Violation;
 
 /// No entity has it.
 const NONE: EntityId = EntityId(u64::MAX);
-
-/// What is to change.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    Ensure,
-    Remove(EntityId),
-    AddRule(RuleOf),
-    RemoveRule(RuleOf),
-}
-
-/// A rule that is to come or go.
-#[derive(Clone, Debug)]
-pub(super) struct RuleOf {
-    entity: EntityId,
-    name: String,
-    /// Whether its subscription was there when that was asked for.
-    was_live: bool,
-}
 
 impl Ledger {
     /// There may soon be such an entity.
@@ -42,10 +23,14 @@ impl Ledger {
         self.expected.insert(queue.path.to_lowercase(), queue);
     }
 
-    /// Which of the queues a path is now, or was last.
+    /// Which of the queues a path is now, or was last. What a crash has taken back is not the last one.
     #[must_use]
     pub fn index_of(&self, path: &str) -> Option<usize> {
-        self.queues.iter().rposition(|queue| queue.path == path)
+        let queues = self.queues.iter().enumerate();
+        let named = queues.filter(|(_, queue)| queue.path.eq_ignore_ascii_case(path));
+        let is_live = |queue: &Queue| self.books.is_live(queue.id);
+        let last = named.max_by_key(|(index, queue)| (is_live(queue), *index));
+        last.map(|(index, _)| index)
     }
 
     /// The entity at a path.
@@ -55,121 +40,8 @@ impl Ledger {
         self.books.is_live(id).then_some(id)
     }
 
-    pub(super) fn told_change(&mut self, command: &Command) {
-        let (request, change) = match command {
-            Command::EnsureQueue {
-                request,
-                path,
-                settings,
-                ..
-            }
-            | Command::EnsureTopic {
-                request,
-                path,
-                settings,
-                ..
-            } => {
-                self.told_status(path, settings.status);
-                (request, Change::Ensure)
-            }
-            Command::EnsureSubscription {
-                request,
-                topic,
-                name,
-                settings,
-                ..
-            } => {
-                let path = format!("{topic}/Subscriptions/{name}");
-                self.told_status(&path, settings.queue.status);
-                (request, Change::Ensure)
-            }
-            Command::RemoveEntity { request, entity } => {
-                if let Some(index) = self.queue_of(*entity) {
-                    self.queues[index].going = true;
-                    self.queues[index].unsteady = true;
-                }
-                (request, Change::Remove(*entity))
-            }
-            Command::AddRule {
-                request,
-                entity,
-                rule,
-            } => {
-                self.note_use(*entity);
-                (request, Change::AddRule(self.rule_of(*entity, &rule.name)))
-            }
-            Command::RemoveRule {
-                request,
-                entity,
-                name,
-            } => {
-                self.note_use(*entity);
-                (request, Change::RemoveRule(self.rule_of(*entity, name)))
-            }
-            _ => return,
-        };
-        self.answers.expect(*request, Asked::Change(change));
-    }
-
-    fn told_status(&mut self, path: &str, status: Status) {
-        if let Some(index) = self.index_of(path) {
-            let queue = &mut self.queues[index];
-            queue.unsteady |= queue.status != status;
-            queue.status = status;
-        }
-    }
-
-    /// What was to change has changed, or could not.
-    pub(super) fn said_change(
-        &self,
-        request: RequestId,
-        asked: Option<&Asked>,
-        done: bool,
-    ) -> Result<(), Violation> {
-        let Some(Asked::Change(change)) = asked else {
-            return Ok(());
-        };
-        let sound = match change {
-            // By now it may have been deleted again.
-            Change::Ensure => done,
-            Change::Remove(entity) => !self.books.is_live(*entity),
-            Change::AddRule(rule) => {
-                let is_live = self.books.is_live(rule.entity);
-                let is_there = self.books.has_rule(rule.entity, &rule.name);
-                self.may_be_said(rule, done) && (!is_live || is_there)
-            }
-            Change::RemoveRule(rule) => {
-                let is_there = self.books.has_rule(rule.entity, &rule.name);
-                self.may_be_said(rule, done) && !is_there
-            }
-        };
-        if sound {
-            return Ok(());
-        }
-        let what = format!("{request:?}, {change:?}, was answered with {done}");
-        Err(Violation::new("I13", what))
-    }
-
-    fn rule_of(&self, entity: EntityId, name: &str) -> RuleOf {
-        RuleOf {
-            entity,
-            name: name.to_owned(),
-            was_live: self.books.is_live(entity),
-        }
-    }
-
-    /// It is done if the subscription is there, and not if it never was. By the time that the answer
-    /// may leave, it may have gone.
-    fn may_be_said(&self, rule: &RuleOf, done: bool) -> bool {
-        if done {
-            rule.was_live
-        } else {
-            !self.books.is_live(rule.entity)
-        }
-    }
-
     /// Somebody has used an entity.
-    fn note_use(&mut self, entity: EntityId) {
+    pub(super) fn note_use(&mut self, entity: EntityId) {
         if let Some(index) = self.queue_of(entity) {
             self.queues[index].used = self.turn.now.mono;
         }
@@ -181,7 +53,8 @@ impl Ledger {
             if self.queue_of(row.id).is_some() {
                 continue;
             }
-            let Some(queue) = self.expected.get(&row.path.to_lowercase()) else {
+            let expected = self.expected.get(&row.path.to_lowercase());
+            let Some(queue) = expected.filter(|_| self.turn.planned.makes(&row.path)) else {
                 let what = format!("{row:?} was made and nobody asked for that");
                 return Err(Violation::new("I1", what));
             };
@@ -218,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// Somebody asked for it, or nobody has used it for long enough.
+    /// An order asked for it, or it was not used for long enough.
     fn check_removal(&mut self, entity: EntityId) -> Result<(), Violation> {
         let Some(index) = self.queue_of(entity) else {
             return Ok(());
@@ -227,6 +100,9 @@ impl Ledger {
         let queue = &mut self.queues[index];
         let idle = now >= queue.used.0.saturating_add(queue.auto_delete_on_idle);
         if queue.gone || queue.going || idle {
+            if !queue.gone && !queue.going {
+                self.versions.note_change();
+            }
             queue.gone = true;
             queue.unsteady = true;
             return Ok(());

@@ -1,5 +1,6 @@
 //! The checker itself: a sound run passes, and each wrong write or answer is named.
 
+mod administration;
 mod answers;
 mod desk;
 mod duplicates;

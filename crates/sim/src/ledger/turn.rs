@@ -5,18 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{
-    Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, ReadRequest, RequestId,
-    Subqueue,
-};
+use broker::{Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, RequestId, Subqueue};
 use bytes::Bytes;
 use store::image::NumberKey;
 use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 
+use super::administration::Planned;
 use super::answers::{Asked, Standing};
 use super::entry::Hold;
 use super::settlements::ask_of;
-use super::{Ask, Ledger};
+use super::{Ask, Ledger, Rest};
 use crate::books::Due;
 use crate::message::MessageId;
 use crate::session::Session;
@@ -42,6 +40,8 @@ pub(super) struct Turn {
     pub passed: BTreeMap<NumberKey, Bytes>,
     /// The last message of each entity that went on from it.
     pub forwarded: BTreeMap<EntityId, SequenceNumber>,
+    /// What becomes of entities and rules.
+    pub planned: Planned,
 }
 
 impl Turn {
@@ -56,39 +56,8 @@ impl Turn {
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
             forwarded: BTreeMap::new(),
+            planned: Planned::default(),
         }
-    }
-}
-
-/// How things stand when a turn is over.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "named for what they are")]
-pub struct Rest<'a> {
-    pub durable: CommitId,
-    pub submitted: CommitId,
-    /// Nothing new is accepted.
-    pub nearly_full: bool,
-    /// Reads that the broker waits for.
-    pub reads: &'a [ReadRequest],
-}
-
-impl Rest<'_> {
-    /// Whether everything decided was said.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.durable == self.submitted
-    }
-
-    /// Whether the broker waits for something of an entity's.
-    pub(super) fn is_reading(&self, of: EntityId) -> bool {
-        use store::Query::{Bodies, Entries, EntryPoints, Groups, Points, Range};
-        self.reads.iter().any(|read| match read.query {
-            Range { entity, .. }
-            | Points { entity, .. }
-            | Bodies { entity, .. }
-            | Entries { entity, .. }
-            | EntryPoints { entity, .. }
-            | Groups { entity, .. } => entity == of,
-        })
     }
 }
 
@@ -149,8 +118,11 @@ impl Ledger {
     /// The turn is over.
     ///
     /// # Errors
-    /// I1, I6 or I14, when something was left undone.
+    /// I1, I6, I13 or I14, when something was left undone.
     pub fn turn_ends(&mut self, rest: Rest<'_>) -> Result<(), Violation> {
+        if !rest.has_failed {
+            self.check_planned()?;
+        }
         self.check_owed(rest.durable)?;
         self.note_durable(rest.durable);
         self.note_deleted(rest.durable);
@@ -260,13 +232,8 @@ impl Ledger {
                 count,
                 ..
             } => self.told_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
-            Command::EnsureQueue { .. }
-            | Command::EnsureTopic { .. }
-            | Command::EnsureSubscription { .. }
-            | Command::Administer { .. }
-            | Command::AddRule { .. }
-            | Command::RemoveRule { .. }
-            | Command::RemoveEntity { .. } => self.told_change(command),
+            Command::Administer { request, order, .. } => self.told_order(*request, order),
+            Command::AddRule { .. } | Command::RemoveRule { .. } => self.told_rule(command),
             // What receivers want is the clients' business; the rest asks for nothing. A
             // transaction that is doomed may fail as it likes.
             Command::Doom { .. }

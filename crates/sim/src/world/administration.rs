@@ -1,9 +1,13 @@
-//! Administration: rules that change while messages are published, entities that come and go or
-//! do not let everybody in, as somebody who manages the broker would have it.
+//! Administration: entities and rules that are made, changed, shown and deleted while clients use
+//! them, by administrators at the same time and by clients that may manage.
 //!
-//! One thing is asked at a time, by the broker's own connection, and answered before the next.
+//! Some of what they ask for cannot be done. The ledger says of each order what must come of it.
 
-use broker::{Command, ConnectionId, EntityChange, Output, RequestId, Status};
+use broker::{
+    Answer, Batch, Command, ConnectionId, EntityChange, EntityDescription, EntityPath, Listing,
+    Order, Output, RequestId, Status,
+};
+use store::EntityId;
 
 use super::queues::{self, Definition, What};
 use super::{World, ledger_queue};
@@ -13,6 +17,8 @@ use crate::violation::Violation;
 
 /// Most rules of a subscription.
 const MOST_RULES: usize = 5;
+/// Most requests that are not answered yet.
+const MOST_WAITING: usize = 4;
 /// Those whose status changes. Nothing is forwarded to them.
 const SWITCHED: [&str; 4] = [
     "expires-away",
@@ -21,19 +27,21 @@ const SWITCHED: [&str; 4] = [
     "news/Subscriptions/some",
 ];
 
-/// Who asks for changes.
+/// The administrators.
 #[derive(Debug, Default)]
 pub(super) struct Administration {
-    /// How many were asked for.
+    /// How many requests they made.
     count: u64,
-    /// One has not been answered.
-    waits: bool,
+    /// How many have not been answered.
+    waiting: usize,
+    /// The version of the namespace that was shown last.
+    version: Option<u64>,
 }
 
 impl Administration {
     /// The broker is another one now.
     pub(super) fn crashed(&mut self) {
-        self.waits = false;
+        self.waiting = 0;
     }
 
     fn request(&mut self) -> RequestId {
@@ -46,21 +54,36 @@ impl Administration {
 }
 
 impl World {
-    /// Changes something, or not.
+    /// Changes something, or asks for it, or not.
     pub(super) fn administer(&mut self) {
-        if self.administration.waits || self.calm {
+        if self.administration.waiting >= MOST_WAITING || self.calm {
             return;
         }
         let request = self.administration.request();
-        let command = match self.rng.below(10) {
-            0..=3 => self.add_rule(request),
-            4..=6 => self.remove_rule(request),
-            7..=8 => self.make_or_remove(request),
-            _ => self.switch(request),
+        let command = match self.rng.below(20) {
+            0..=2 => self.add_rule(request),
+            3..=4 => self.remove_rule(request),
+            kind => {
+                let order = self.order(kind);
+                order.map(|order| server::administer(request, order))
+            }
         };
         if let Some(command) = command {
-            self.administration.waits = true;
+            self.administration.waiting += 1;
             self.server.inbox.push(command);
+        }
+    }
+
+    fn order(&mut self, kind: usize) -> Option<Order> {
+        match kind {
+            5..=6 => Some(self.create()),
+            7 => Some(self.remove()),
+            8..=9 => self.change_a_rule(),
+            10..=11 => Some(self.switch()),
+            12 => self.update_any(),
+            13..=15 => Some(self.batch()),
+            16 => Some(Order::DescribeNamespace),
+            _ => self.inquire(),
         }
     }
 
@@ -72,26 +95,48 @@ impl World {
         all[self.rng.below(all.len())]
     }
 
+    fn any_temporary(&mut self) -> Definition {
+        self.temporary[self.rng.below(self.temporary.len())].clone()
+    }
+
+    /// A path in the case in which it was made, or in another one.
+    fn in_some_case(&mut self, path: &str) -> String {
+        match self.rng.below(3) {
+            0 => path.to_uppercase(),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn fresh_rule(&mut self) -> Rule {
+        Rule::any(&mut self.rng, 1_000 + self.administration.count)
+    }
+
+    /// The name of a rule of a subscription that has others besides.
+    fn some_rule(&mut self, path: &str) -> Option<String> {
+        let rules = self.ledger.books.rules(self.ledger.live(path)?);
+        let at = self.rng.below(rules.len().max(1));
+        (rules.len() > 1).then(|| rules[at].clone())
+    }
+
+    fn has_room(&self, path: &str) -> bool {
+        let live = self.ledger.live(path);
+        live.is_none_or(|entity| self.ledger.books.rules(entity).len() < MOST_RULES)
+    }
+
     fn add_rule(&mut self, request: RequestId) -> Option<Command> {
         let path = self.any_subscription();
         let entity = self.ledger.live(path)?;
-        let rule = Rule::any(&mut self.rng, 1_000 + request.token);
-        let room = self.ledger.books.rules(entity).len() < MOST_RULES;
-        room.then(|| Command::AddRule {
+        let rule = Box::new(self.fresh_rule().describe());
+        self.has_room(path).then_some(Command::AddRule {
             request,
             entity,
-            rule: Box::new(rule.describe()),
+            rule,
         })
     }
 
     fn remove_rule(&mut self, request: RequestId) -> Option<Command> {
         let path = self.any_subscription();
-        let entity = self.ledger.live(path)?;
-        let rules = self.ledger.books.rules(entity);
-        if rules.len() < 2 {
-            return None;
-        }
-        let name = rules[self.rng.below(rules.len())].clone();
+        let (name, entity) = (self.some_rule(path)?, self.ledger.live(path)?);
         Some(Command::RemoveRule {
             request,
             entity,
@@ -99,19 +144,52 @@ impl World {
         })
     }
 
-    /// What is there goes, and what is not comes.
-    fn make_or_remove(&mut self, request: RequestId) -> Option<Command> {
-        let definition = self.temporary[self.rng.below(self.temporary.len())].clone();
-        if let Some(entity) = self.ledger.live(definition.path) {
-            return Some(Command::RemoveEntity { request, entity });
+    /// Also what is there already.
+    fn create(&mut self) -> Order {
+        let definition = self.any_temporary();
+        self.expect(&definition);
+        Order::Create {
+            path: path_of(&definition),
+            description: Box::new(describe(&definition)),
+            rules: definition.rules(),
         }
-        self.ledger
-            .expect(ledger_queue(store::EntityId(0), &definition));
-        Some(server::ensure(request, &definition))
     }
 
-    /// Lets an entity let fewer in, or everybody again.
-    fn switch(&mut self, request: RequestId) -> Option<Command> {
+    /// Also what is not there.
+    fn remove(&mut self) -> Order {
+        let path = self.any_temporary().path;
+        let path = self.in_some_case(path);
+        Order::Remove { path }
+    }
+
+    fn change_a_rule(&mut self) -> Option<Order> {
+        let path = self.any_subscription();
+        let known = self.some_rule(path);
+        let fresh = self.fresh_rule();
+        let subscription = self.in_some_case(path);
+        let named = known.as_deref().and_then(Rule::named);
+        match self.rng.below(4) {
+            0 => Some(Order::RemoveRule {
+                subscription,
+                name: known.unwrap_or_else(|| fresh.name()),
+            }),
+            1 => Some(Order::ReplaceRule {
+                subscription,
+                rule: Box::new(named.unwrap_or(fresh).describe()),
+            }),
+            2 => Some(Order::CreateRule {
+                subscription,
+                rule: Box::new(named.unwrap_or(fresh).describe()),
+            }),
+            _ => self.has_room(path).then(|| Order::CreateRule {
+                subscription,
+                rule: Box::new(fresh.describe()),
+            }),
+        }
+    }
+
+    /// Lets an entity let fewer in, or everybody again, by an update or by a batch.
+    fn switch(&mut self) -> Order {
         let path = SWITCHED[self.rng.below(SWITCHED.len())];
         let mut definition = self.definitions[queues::index_of(path)].clone();
         definition.settings.status = match self.rng.below(6) {
@@ -120,27 +198,120 @@ impl World {
             2 => Status::ReceiveDisabled,
             _ => Status::Active,
         };
-        Some(server::ensure(request, &definition))
+        match self.ledger.live(path) {
+            Some(entity) if self.rng.chance(500) => Order::Update {
+                entity,
+                description: Box::new(describe(&definition)),
+            },
+            _ => Order::ensure(vec![server::ensured(&definition)]),
+        }
+    }
+
+    /// An entity that comes and goes gets the description that it has, or one that cannot be. It may
+    /// have gone, and another one may be at its path.
+    fn update_any(&mut self) -> Option<Order> {
+        let definition = self.any_temporary();
+        let of_path = self.ledger.queues.iter();
+        let of_path = of_path.filter(|queue| queue.path == definition.path);
+        let all: Vec<EntityId> = of_path.map(|queue| queue.id).collect();
+        let entity = *all.get(self.rng.below(all.len().max(1)))?;
+        let mut description = describe(&definition);
+        description.settings.requires_session = self.rng.chance(200);
+        Some(Order::Update {
+            entity,
+            description: Box::new(description),
+        })
+    }
+
+    /// Several entities come and go at once, and a rule goes; or nothing happens, since one of these
+    /// cannot, or since the namespace has changed, or since it is only tried.
+    fn batch(&mut self) -> Order {
+        let mut batch = Batch {
+            version: self.administration.version.filter(|_| self.rng.chance(300)),
+            dry_run: self.rng.chance(200),
+            ..Batch::default()
+        };
+        for definition in self.temporary.clone() {
+            let is_live = self.ledger.live(definition.path).is_some();
+            let wish = self.rng.below(10);
+            // One in ten may not be there.
+            if wish == 0 || wish < 4 && is_live {
+                batch.removed.push(definition.path.to_owned());
+            } else if wish < 6 {
+                self.expect(&definition);
+                batch.ensured.push(server::ensured(&definition));
+            }
+            // Now and then the batch names one twice.
+            if self.rng.chance(20) {
+                batch.ensured.push(server::ensured(&definition));
+                self.expect(&definition);
+            }
+        }
+        let path = self.any_subscription();
+        if let Some(rule) = self.some_rule(path).filter(|_| self.rng.chance(300)) {
+            batch.removed_rules.push((path.to_owned(), rule));
+        }
+        Order::Apply(Box::new(batch))
+    }
+
+    fn inquire(&mut self) -> Option<Order> {
+        let (skip, top) = (self.rng.below(4), 1 + self.rng.below(12));
+        let path = match self.rng.below(2) {
+            0 => self.any_temporary().path,
+            _ => SWITCHED[self.rng.below(SWITCHED.len())],
+        };
+        let subscription = self.any_subscription();
+        let named = self.some_rule(subscription);
+        let path = self.in_some_case(path);
+        let subscription = self.in_some_case(subscription);
+        Some(match self.rng.below(6) {
+            0 => Order::List {
+                of: Listing::Queues,
+                skip,
+                top,
+            },
+            1 => Order::List {
+                of: Listing::Topics,
+                skip,
+                top,
+            },
+            2 => Order::List {
+                of: Listing::Subscriptions("News".to_owned()),
+                skip,
+                top,
+            },
+            3 => Order::DescribeRule {
+                subscription,
+                name: named?,
+            },
+            4 => Order::ListRules {
+                subscription,
+                skip,
+                top,
+            },
+            _ => Order::Describe { path },
+        })
+    }
+
+    /// There may soon be such an entity.
+    fn expect(&mut self, definition: &Definition) {
+        self.ledger.expect(ledger_queue(EntityId(0), definition));
     }
 
     /// Everything is as it was defined again, and what is not defined goes.
     pub(super) fn restore(&mut self) -> Result<(), Violation> {
         self.settle_down()?;
-        let mut commands = Vec::new();
-        for path in SWITCHED {
-            let request = self.administration.request();
-            let definition = &self.definitions[queues::index_of(path)];
-            commands.push(server::ensure(request, definition));
-        }
-        let temporary: Vec<_> = self.temporary.iter().map(|it| it.path).collect();
-        for entity in temporary
-            .into_iter()
-            .filter_map(|path| self.ledger.live(path))
-        {
-            let request = self.administration.request();
-            commands.push(Command::RemoveEntity { request, entity });
-        }
-        self.server.inbox.extend(commands);
+        let switched = SWITCHED.map(|path| &self.definitions[queues::index_of(path)]);
+        let temporary = self.temporary.iter().map(|definition| definition.path);
+        let removed = temporary.filter(|path| self.ledger.live(path).is_some());
+        let batch = Batch {
+            ensured: switched.into_iter().map(server::ensured).collect(),
+            removed: removed.map(str::to_owned).collect(),
+            ..Batch::default()
+        };
+        let request = self.administration.request();
+        let order = Order::Apply(Box::new(batch));
+        self.server.inbox.push(server::administer(request, order));
         self.settle_down()
     }
 
@@ -152,15 +323,51 @@ impl World {
                 self.server.follow(change, self.now);
             }
             Output::RulesChanged(rules) => self.server.follow_rules(*rules, self.now),
-            Output::Ensured { .. } | Output::Removed { .. } | Output::RuleChanged { .. } => {
-                self.administration.waits = false;
+            Output::Administered { result, .. } => {
+                self.answered();
+                if let Ok(Answer::Namespace(namespace)) = *result {
+                    self.administration.version = Some(namespace.version);
+                }
             }
+            Output::RuleChanged { .. } => self.answered(),
             _ => {}
         }
+    }
+
+    fn answered(&mut self) {
+        let waiting = &mut self.administration.waiting;
+        *waiting = waiting.saturating_sub(1);
     }
 }
 
 /// Entities that come and go.
 pub(super) fn temporary() -> Vec<Definition> {
     queues::temporary()
+}
+
+fn path_of(definition: &Definition) -> EntityPath {
+    let path = definition.path.to_owned();
+    match definition.what {
+        What::Queue => EntityPath::Queue(path),
+        What::Topic => EntityPath::Topic(path),
+        What::Subscription { topic, name, .. } => EntityPath::Subscription {
+            topic: topic.to_owned(),
+            name: name.to_owned(),
+        },
+    }
+}
+
+fn describe(definition: &Definition) -> EntityDescription {
+    let dead_letters_failures = match definition.what {
+        What::Subscription {
+            dead_letters_failures,
+            ..
+        } => dead_letters_failures,
+        What::Queue | What::Topic => true,
+    };
+    EntityDescription {
+        settings: definition.settings.clone(),
+        dead_lettering_on_filter_evaluation_exceptions: dead_letters_failures,
+        ..EntityDescription::default()
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use broker::{Expiry, QueueSettings, Subqueue};
+use broker::{Expiry, QueueSettings, RuleDescription, Subqueue};
 
 use crate::rule::Rule;
 
@@ -47,6 +47,17 @@ impl Definition {
             (_, Subqueue::Main) => self.settings.forward_to.is_none(),
             (_, Subqueue::DeadLetter) => self.settings.forward_dead_lettered_messages_to.is_none(),
             (_, Subqueue::TransferDeadLetter) => true,
+        }
+    }
+
+    /// The rules of a subscription that has others than the one of a subscription without any.
+    #[must_use]
+    pub fn rules(&self) -> Option<Vec<RuleDescription>> {
+        match &self.what {
+            What::Subscription { rules, .. } if !rules.is_empty() => {
+                Some(rules.iter().map(Rule::describe).collect())
+            }
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! After each ending the broker starts again on what is durable, the ledger looks whether that
 //! can be, and everything is taken out.
 
-use broker::{Command, ReceiveMode, Subqueue};
+use broker::{Command, Order, ReceiveMode, Subqueue};
 
 use super::script::{Ending, Script, Stop};
 use super::{World, administration, ledger_queue};
@@ -137,8 +137,9 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
     for definition in administration::temporary() {
         let entry = ledger_queue(store::EntityId(0), &definition);
         script.world.ledger.expect(entry);
+        let order = Order::ensure(vec![server::ensured(&definition)]);
         let request = script.request();
-        script.play(vec![server::ensure(request, &definition)])?;
+        script.play(vec![server::administer(request, order)])?;
     }
     let entity = script.entity("news/Subscriptions/temporary");
     let rule = Rule::new(Selects::Remainder { by: 2, left: 0 }, true, 9);
@@ -158,8 +159,9 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
     script.send("news", &[PLAIN; 4])?;
     script.send("temporary", &[PLAIN; 2])?;
     for path in ["news/Subscriptions/temporary", "temporary"] {
-        let (request, entity) = (script.request(), script.entity(path));
-        script.play(vec![Command::RemoveEntity { request, entity }])?;
+        let path = path.to_owned();
+        let request = script.request();
+        script.play(vec![server::administer(request, Order::Remove { path })])?;
     }
     Ok(())
 }

@@ -31,6 +31,7 @@ impl World {
         self.ledger.turn_ends(Rest {
             durable,
             submitted: self.disk.submitted(),
+            has_failed: self.server.shard.store().failure().is_some(),
             nearly_full: self.server.shard.store().is_nearly_full(),
             reads: &self.server.reads,
         })

@@ -1,14 +1,15 @@
 //! What scripts say and hear of whole entities.
 
-use broker::{Command, QueueSettings, Status, Wall};
+use broker::{Order, QueueSettings, Status, Wall};
 
-use super::{START, Stage, millis, time};
+use super::{START, Stage, millis, named, time};
+use crate::world::administer;
 
 impl Stage {
     pub(super) fn remove(&mut self, args: &[&str]) {
-        let entity = self.entity(args);
+        let path = named(args, "in=").unwrap_or("q").to_owned();
         let request = self.request("remove");
-        self.turn(vec![Command::RemoveEntity { request, entity }]);
+        self.turn(vec![administer(request, Order::Remove { path })]);
     }
 
     /// What of a queue's counters is rarely of interest, and its times.

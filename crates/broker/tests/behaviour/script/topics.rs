@@ -3,25 +3,24 @@
 use amqp::message::Sections;
 use amqp::{Value, decode};
 use broker::{
-    Command, Correlation, FilterDescription, Output, QueueSettings, RuleDescription,
-    SubscriptionSettings,
+    Command, Correlation, Ensured, FilterDescription, Order, Output, QueueSettings,
+    RuleDescription, SubscriptionSettings,
 };
 use bytes::Bytes;
-use store::NamespaceId;
 
 use super::{Stage, named, queue_settings};
-
-const NAMESPACE: NamespaceId = NamespaceId(0);
+use crate::world::administer;
 
 impl Stage {
     pub(super) fn topic(&mut self, args: &[&str]) {
         let request = self.request("topic");
-        self.turn(vec![Command::EnsureTopic {
+        self.turn(vec![administer(
             request,
-            namespace: NAMESPACE,
-            path: args[0].to_owned(),
-            settings: settings(args),
-        }]);
+            Order::ensure(vec![Ensured::Topic {
+                path: args[0].to_owned(),
+                settings: settings(args),
+            }]),
+        )]);
     }
 
     /// `subscription NAME of=TOPIC`, perhaps with `no-rules` or `drop-errors`.
@@ -31,14 +30,15 @@ impl Stage {
             queue: settings(args),
             dead_lettering_on_filter_evaluation_exceptions: !args.contains(&"drop-errors"),
         };
-        self.turn(vec![Command::EnsureSubscription {
+        self.turn(vec![administer(
             request,
-            namespace: NAMESPACE,
-            topic: named(args, "of=").unwrap().to_owned(),
-            name: args[0].to_owned(),
-            settings: Box::new(settings),
-            rules: args.contains(&"no-rules").then(Vec::new),
-        }]);
+            Order::ensure(vec![Ensured::Subscription {
+                topic: named(args, "of=").unwrap().to_owned(),
+                name: args[0].to_owned(),
+                settings: Box::new(settings),
+                rules: args.contains(&"no-rules").then(Vec::new),
+            }]),
+        )]);
     }
 
     /// `rule NAME in=PATH where CONDITION do ACTION`, or `label LABEL` instead of the condition.

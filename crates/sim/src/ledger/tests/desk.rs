@@ -140,6 +140,7 @@ impl Desk {
             durable: self.durable,
             submitted: self.submitted,
             nearly_full: false,
+            has_failed: false,
             reads: &self.reads,
         })
     }

@@ -1,0 +1,38 @@
+//! Rest: how things stand when a turn of the shard is over.
+
+use broker::ReadRequest;
+use store::{CommitId, EntityId};
+
+/// How things stand when a turn is over.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct Rest<'a> {
+    pub durable: CommitId,
+    pub submitted: CommitId,
+    /// Nothing new is accepted.
+    pub nearly_full: bool,
+    /// The store has failed: nothing is written or said any more.
+    pub has_failed: bool,
+    /// Reads that the broker waits for.
+    pub reads: &'a [ReadRequest],
+}
+
+impl Rest<'_> {
+    /// Whether everything decided was said.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.durable == self.submitted
+    }
+
+    /// Whether the broker waits for something of an entity's.
+    pub(super) fn is_reading(&self, of: EntityId) -> bool {
+        use store::Query::{Bodies, Entries, EntryPoints, Groups, Points, Range};
+        self.reads.iter().any(|read| match read.query {
+            Range { entity, .. }
+            | Points { entity, .. }
+            | Bodies { entity, .. }
+            | Entries { entity, .. }
+            | EntryPoints { entity, .. }
+            | Groups { entity, .. } => entity == of,
+        })
+    }
+}
