@@ -1,4 +1,4 @@
-//! Arrows: which crate may depend on which. [ARCHITECTURE.md, Workspace]
+//! Arrows: which crate may depend on which. [ARCHITECTURE.md, Crates]
 //!
 //! The deterministic crates also name no runtime, clock or random source, neither as a dependency
 //! nor through the standard library.
