@@ -1,11 +1,10 @@
 //! Cores: what each stage of the broker costs a message, with the broker on one processor, on two, and
-//! on more if there are more; and what a model of these costs says for 4, 16 and 64.
+//! on more if there are more.
 //!
 //! The load generator has a processor to itself as long as there is one left; on two, where the broker
 //! has both, they share. Last come two queues on one broker with two processors, beside a queue on each
 //! of two brokers with a processor each: the most that two shards on two stores can bring.
 
-mod model;
 mod pinned;
 mod stages;
 
@@ -17,8 +16,7 @@ use super::receiver::Receiver;
 use super::results::{Results, Unit};
 use super::site::{self, Site};
 use super::throughput::{self, IN_FLIGHT, Run, sender};
-use super::{Scale, disk, drive};
-use model::{Build, Costs};
+use super::{Scale, drive};
 use pinned::Processors;
 use stages::Reading;
 
@@ -71,47 +69,14 @@ const LOADS: [Load; 5] = [
     },
 ];
 
-/// Messages in flight where the model looks ahead, so that it is no few connections that wait.
-const MANY_IN_FLIGHT: f64 = 10_000.0;
-
-/// What the model looks at: processors, shards, stores.
-const AHEAD: [(u32, u32, u32); 8] = [
-    (4, 1, 1),
-    (4, 2, 2),
-    (16, 1, 1),
-    (16, 4, 1),
-    (16, 4, 4),
-    (64, 1, 1),
-    (64, 16, 4),
-    (64, 16, 16),
-];
-
-/// Measures every load on as many processors as there are, doubling, and looks ahead.
+/// Measures every load on as many processors as there are, doubling.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let processors = Processors::of_this_machine()?;
-    let bandwidth = disk::bandwidth(site)?;
-    let unit = Unit::MegabytesPerSecond;
-    results.add("disk", "in groups of 4 MiB", unit, bandwidth);
     for load in LOADS {
-        let mut before: Option<Costs> = None;
         for count in processors.counts() {
             let row = on(load.name, count);
             let (run, stages) = load.run(site, scale, &processors, count)?;
-            let messages = load.messages(&run);
-            let costs = stages.record(results, &row, messages, &run);
-            let costs = costs.on_disk(load.size, bandwidth);
-            if let Some(before) = before {
-                let expected = before.waiting_as(&costs);
-                let build = Build::of_today(count, load.in_flight);
-                let most = expected.most_here(build, processors.are_shared(count));
-                let unit = Unit::PerSecond;
-                results.add(&row, "the model: at least", unit, expected.least());
-                results.add(&row, "the model: at most", unit, most);
-            }
-            before = Some(costs);
-        }
-        if let Some(costs) = before {
-            look_ahead(results, load.name, &costs);
+            stages.record(results, &row, load.messages(&run), &run);
         }
     }
     pair(site, scale, &processors, results)
@@ -162,25 +127,6 @@ fn connect(place: &Place, work: Vec<Work>) -> Result<Vec<Client>> {
     work.into_iter()
         .map(|work| Client::connect(place, work))
         .collect()
-}
-
-/// Adds what one stage of each kind can do at most, and whole brokers on a disk with bytes to spare.
-fn look_ahead(results: &mut Results, name: &str, costs: &Costs) {
-    let row = format!("{name}, by the model");
-    for (limit, rate) in costs.limits(MANY_IN_FLIGHT) {
-        results.add(&row, limit, Unit::PerSecond, rate);
-    }
-    let costs = costs.without_bytes();
-    for (processors, shards, stores) in AHEAD {
-        let build = Build {
-            processors: processors.into(),
-            shards: shards.into(),
-            stores: stores.into(),
-            in_flight: MANY_IN_FLIGHT * f64::from(stores),
-        };
-        let metric = format!("{processors} processors, {shards} shards, {stores} stores");
-        results.add(&row, &metric, Unit::PerSecond, costs.most(build));
-    }
 }
 
 /// Two queues on one broker with two processors, and one on each of two brokers with one each.

@@ -36,9 +36,6 @@ pub enum Unit {
     /// Events a minute.
     #[serde(rename = "1/min")]
     PerMinute,
-    /// Million bytes a second.
-    #[serde(rename = "MB/s")]
-    MegabytesPerSecond,
     /// A number without a unit.
     #[serde(rename = "x")]
     Times,
@@ -288,7 +285,6 @@ impl Unit {
             Self::Messages => "messages",
             Self::SecondsPerMillionCopies => "CPU s/million copies",
             Self::PerMinute => "1/min",
-            Self::MegabytesPerSecond => "MB/s",
             Self::Times => "x",
             Self::Bytes => "B",
             Self::Mebibytes => "MiB",

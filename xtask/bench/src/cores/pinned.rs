@@ -31,11 +31,6 @@ impl Processors {
             .take_while(move |some| *some <= count)
     }
 
-    /// Whether a broker on so many leaves none for the load generator.
-    pub fn are_shared(&self, count: usize) -> bool {
-        count >= self.count()
-    }
-
     /// Starts a broker on `count` of them from the place `first` on. From now on the load generator,
     /// which is this thread, runs on those that come after, or on all if there are none.
     pub fn start(&self, site: &Site, first: usize, count: usize) -> Result<Fresh> {
@@ -75,6 +70,5 @@ mod tests {
             (&[2, 3, 5, 7][..], &[2, 3, 5, 7][..])
         );
         assert_eq!(processors.counts().collect::<Vec<_>>(), [1, 2, 4]);
-        assert!(processors.are_shared(4) && !processors.are_shared(2));
     }
 }

@@ -13,7 +13,6 @@ use crate::process::as_f64;
 use crate::results::{Results, Unit};
 use crate::throughput::Run;
 
-use super::model::Costs;
 
 /// A look at a broker's counters.
 pub struct Reading {
@@ -93,8 +92,8 @@ impl Stages {
         self.broker - self.committer - self.indexer - self.tables - self.shard
     }
 
-    /// Adds everything, and returns what it is to the model.
-    pub fn record(&self, results: &mut Results, row: &str, messages: u64, run: &Run) -> Costs {
+    /// Adds everything.
+    pub fn record(&self, results: &mut Results, row: &str, messages: u64, run: &Run) {
         let generator = run.usage.generator.as_secs_f64();
         let count = as_f64(messages.max(1));
         let stages = [
@@ -128,17 +127,6 @@ impl Stages {
         results.add(row, "in a group", Unit::Messages, count / groups);
         let round = count / self.rounds.max(1.0);
         results.add(row, "in a round", Unit::Messages, round);
-        Costs {
-            broker: self.broker * 1e6 / count,
-            generator: generator * 1e6 / count,
-            shard: self.shard * 1e6 / count,
-            committer: self.committer * 1e6 / count,
-            sync: self.sync * 1e6 / groups,
-            group: count / groups,
-            indexer: self.indexer * 1e6 / count,
-            tables: self.tables * 1e6 / count,
-            ..Costs::default()
-        }
     }
 }
 
