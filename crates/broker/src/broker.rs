@@ -9,6 +9,7 @@ use crate::administration;
 use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::{Directory, change_of};
+use crate::forward::DescribeForwardError;
 use crate::id::Subqueue;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output};
@@ -52,9 +53,14 @@ impl Broker {
     ///
     /// # Errors
     /// When a definition can not be understood.
-    pub fn new(settings: BrokerSettings, recovery: Recovery, now: Now) -> Result<Self, StoreError> {
+    pub fn new(
+        settings: BrokerSettings,
+        describe_forward_error: DescribeForwardError,
+        recovery: Recovery,
+        now: Now,
+    ) -> Result<Self, StoreError> {
         let mut directory = Directory::recover(&settings, recovery)?;
-        let mut shared = Shared::new(settings);
+        let mut shared = Shared::new(settings, describe_forward_error);
         for queue in directory.iter() {
             if let Some(topic) = queue.kind.topic() {
                 let bytes = i64::try_from(queue.message_bytes()).unwrap_or(i64::MAX);

@@ -8,7 +8,10 @@
 //! duplicates. What can not go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
 
+mod error;
 mod station;
+
+pub use error::{DeadLetterReason, DescribeForwardError, ForwardError};
 
 use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 
@@ -92,10 +95,10 @@ pub(crate) struct Transfer {
 enum Trouble {
     /// It may be possible later.
     Wait,
-    /// The destination takes nothing like it now: condition and sentence.
-    Refused(&'static str, String),
+    /// The destination takes nothing like it now.
+    Refused(ForwardError),
     /// It will never be taken.
-    Unfit(&'static str, String),
+    Unfit(ForwardError),
 }
 
 impl Trouble {
@@ -104,10 +107,7 @@ impl Trouble {
         let hops = row::hops(row) >= MOST_HOPS;
         // What could not be forwarded is not forwarded on by its dead-letter queue.
         let stuck = subqueue != Subqueue::Main && row::is_stuck(row);
-        (hops || stuck).then(|| {
-            let text = format!("The message was forwarded more than {MOST_HOPS} times.");
-            Self::Unfit("MaxTransferHopCountExceeded", text)
-        })
+        (hops || stuck).then_some(Self::Unfit(ForwardError::TooManyHops { limit: MOST_HOPS }))
     }
 }
 
@@ -158,10 +158,9 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
     let verdict = match there {
         _ if let Some(trouble) = unfit => Verdict::Trouble(trouble),
         Some(destination) => destination.judge(&transfer, looked, cx),
-        None => {
-            let text = format!("The messaging entity '{path}' could not be found.");
-            Verdict::Trouble(Trouble::Refused("amqp:not-found", text))
-        }
+        None => Verdict::Trouble(Trouble::Refused(ForwardError::NotFound {
+            destination: path,
+        })),
     };
     match (verdict, destination) {
         (Verdict::Trouble(trouble), _) => directory.fail(place, &transfer, &trouble, cx),
@@ -236,8 +235,8 @@ impl Directory {
         };
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match trouble {
-            Trouble::Refused(reason, text) | Trouble::Unfit(reason, text) if main => {
-                source.set_aside_transfer(transfer, reason, text, cx);
+            Trouble::Refused(error) | Trouble::Unfit(error) if main => {
+                source.set_aside_transfer(transfer, error, cx);
                 true
             }
             Trouble::Unfit(..) => {

@@ -77,6 +77,7 @@ pub use amqp::Value;
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
 pub use command::{Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
 pub use filter::{Correlation, Selector};
+pub use forward::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
 pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;

@@ -8,6 +8,7 @@ use store::{Caller, CommitId, Query, Store, StoreError, WriteSet};
 
 use crate::broker::{Broker, Deadline, Effects};
 use crate::command::Command;
+use crate::forward::DescribeForwardError;
 use crate::id::ReadId;
 use crate::outbox::Outbox;
 use crate::output::Output;
@@ -52,12 +53,13 @@ impl Shard {
     /// When the store can not be read or understood.
     pub fn open(
         settings: BrokerSettings,
+        describe_forward_error: DescribeForwardError,
         mut store: Box<dyn Store>,
         now: Now,
     ) -> Result<Self, StoreError> {
         let recovery = store.recover()?;
         Ok(Self {
-            broker: Broker::new(settings, recovery, now)?,
+            broker: Broker::new(settings, describe_forward_error, recovery, now)?,
             submitted: store.durable(),
             released: store.durable(),
             store,

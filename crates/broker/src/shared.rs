@@ -8,6 +8,7 @@ use store::{CommitId, EntityId, Query, Write};
 use crate::bodies::Bodies;
 use crate::broker::Effects;
 use crate::clients::{Clients, Place};
+use crate::forward::DescribeForwardError;
 use crate::id::ReadId;
 use crate::output::Output;
 use crate::pace::Pace;
@@ -23,6 +24,7 @@ use crate::transaction::Transactions;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub settings: BrokerSettings,
+    pub describe_forward_error: DescribeForwardError,
     pub tokens: Tokens,
     pub bodies: Bodies,
     pub clients: Clients,
@@ -53,7 +55,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(mut settings: BrokerSettings) -> Self {
+    pub(crate) fn new(
+        mut settings: BrokerSettings,
+        describe_forward_error: DescribeForwardError,
+    ) -> Self {
         // Looking at what is due costs one unit, so one alone would never get anything done.
         settings.turn_work = settings.turn_work.max(2);
         Self {
@@ -76,6 +81,7 @@ impl Shared {
             ahead_reads: 0,
             ahead_bytes: 0,
             settings,
+            describe_forward_error,
         }
     }
 

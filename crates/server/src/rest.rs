@@ -75,7 +75,13 @@ mod tests {
                 ..BrokerSettings::default()
             };
             let store = Box::new(MemoryStore::new());
-            let shard = Shard::open(settings, store, Now::default()).expect("it is empty");
+            let shard = Shard::open(
+                settings,
+                servicebus::describe_forward_error,
+                store,
+                Now::default(),
+            )
+            .expect("it is empty");
             let (rest, now) = (Rest::default(), Instant::now());
             let mut site = Self { shard, rest, now };
             let ensured = Ensured::Queue {

@@ -81,7 +81,12 @@ impl Prepared {
     ) -> Result<Self, StartError> {
         let clock = Clock::start();
         let backups = options.backup_directory.zip(store.backup());
-        let shard = Shard::open(options.broker.clone(), store, clock.now())?;
+        let shard = Shard::open(
+            options.broker.clone(),
+            servicebus::describe_forward_error,
+            store,
+            clock.now(),
+        )?;
         let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
         let directories = directory.subscribe();
         let gate = shard.store().stager().map(Gate::new);

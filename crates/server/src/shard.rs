@@ -419,7 +419,9 @@ mod tests {
         let outcome = runtime.block_on(async {
             let clock = BrokerClock::new(Clock::start(), false);
             let store = Box::new(MemoryStore::new());
-            let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
+            let describe = servicebus::describe_forward_error;
+            let settings = BrokerSettings::default();
+            let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
             let (task, inbox) =
                 ShardTask::new(shard, clock, Arc::default(), watch::Sender::default());
             inbox.send(Message::Stop).await.unwrap();
@@ -469,7 +471,9 @@ mod tests {
         runtime.block_on(async {
             let clock = BrokerClock::new(Clock::start(), false);
             let store = Box::new(MemoryStore::new());
-            let shard = Shard::open(BrokerSettings::default(), store, clock.now()).unwrap();
+            let describe = servicebus::describe_forward_error;
+            let settings = BrokerSettings::default();
+            let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
             let directory = watch::Sender::default();
             let directories: Directories = directory.subscribe();
             let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);

@@ -56,6 +56,7 @@ pub use incoming::read as read_message;
 pub use message_id::MessageIds;
 pub use moment::Moment;
 pub use operation::Operation;
+pub use refusal::describe_forward_error;
 pub use refused::{Refusals, Refused, Subject, Weight};
 pub use rights::{AccessRule, AccessRules, Need, Rights, Secret};
 pub use settings::Settings;

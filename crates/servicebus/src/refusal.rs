@@ -12,6 +12,7 @@ use crate::rights::Need;
 
 mod of_broker;
 
+pub use of_broker::describe_forward_error;
 pub(crate) use of_broker::{request, rule, send, settle};
 
 /// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
@@ -29,10 +30,12 @@ pub(crate) fn missing_text(resource: &str) -> String {
 
 /// An entity that nobody may receive from now. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled(resource: &str) -> Error {
-    Error::new(
-        condition::ENTITY_DISABLED,
-        format!("Messaging entity '{resource}' is currently disabled."),
-    )
+    Error::new(condition::ENTITY_DISABLED, disabled_text(resource))
+}
+
+/// The words for an entity that is disabled.
+fn disabled_text(resource: &str) -> String {
+    format!("Messaging entity '{resource}' is currently disabled.")
 }
 
 /// An entity that nobody may send to now. (docs/spec/amqp.md#3.6)

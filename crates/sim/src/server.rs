@@ -75,7 +75,8 @@ impl Server {
         let reader = store::Store::reader(&store);
         let tape = Tape::default();
         let store = Box::new(TapedStore::new(store, tape.clone()));
-        let mut shard = Shard::open(settings, store, now).expect("a memory store recovers");
+        let mut shard = Shard::open(settings, servicebus::describe_forward_error, store, now)
+            .expect("a memory store recovers");
         let (mut directory, reads) = ensure_all(&mut shard, disk, queues, now);
         let rule = AccessRule {
             name: "sim".to_owned(),

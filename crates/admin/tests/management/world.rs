@@ -1,7 +1,10 @@
 //! World: a broker on a disk in memory, and requests that are carried to it at once.
 
 use admin::{Circumstances, Exchange, Response, Settings, Step};
-use broker::{BrokerSettings, Command, ConnectionId, Mono, Now, Output, RequestId, Shard, Wall};
+use broker::{
+    BrokerSettings, Command, ConnectionId, DeadLetterReason, ForwardError, Mono, Now, Output,
+    RequestId, Shard, Wall,
+};
 use bytes::Bytes;
 use http::Request;
 use store::{MemoryDisk, NamespaceId};
@@ -207,7 +210,15 @@ impl World {
 
 fn open(disk: &MemoryDisk, mono: u64) -> Shard {
     let store = Box::new(disk.crash());
-    Shard::open(BrokerSettings::default(), store, now(mono)).unwrap()
+    Shard::open(BrokerSettings::default(), describe, store, now(mono)).unwrap()
+}
+
+/// Forward errors in the broker's own words.
+fn describe(error: &ForwardError) -> DeadLetterReason {
+    DeadLetterReason {
+        reason: "ForwardError".to_owned(),
+        description: error.to_string(),
+    }
 }
 
 fn now(mono: u64) -> Now {

@@ -3,13 +3,12 @@
 
 use store::SequenceNumber;
 
-use super::{Looked, Pump, Transfer, Trouble, Verdict, path_of};
+use super::{ForwardError, Looked, Pump, Transfer, Trouble, Verdict, path_of};
 use crate::bodies::Body;
 use crate::clients::Place;
 use crate::duplicates::IdHash;
 use crate::id::{ReadId, Subqueue};
 use crate::kind::Kind;
-use crate::output::SendError;
 use crate::patch::Patch;
 use crate::properties::Properties;
 use crate::queue::{Message, Queue};
@@ -135,18 +134,14 @@ impl Queue {
             return Verdict::Trouble(Trouble::Wait);
         }
         if matches!(self.kind, Kind::Subscription(_)) {
-            let text = format!(
-                "'{}' is a subscription: only its topic writes to it.",
-                self.path
-            );
-            return Verdict::Trouble(Trouble::Refused("amqp:not-allowed", text));
+            let destination = self.path.clone();
+            let error = ForwardError::Subscription { destination };
+            return Verdict::Trouble(Trouble::Refused(error));
         }
         if !self.settings.status.allows_send() {
-            let text = format!(
-                "The messaging entity '{}' is currently disabled.",
-                self.path
-            );
-            return Verdict::Trouble(Trouble::Refused("com.microsoft:entity-disabled", text));
+            let destination = self.path.clone();
+            let error = ForwardError::Disabled { destination };
+            return Verdict::Trouble(Trouble::Refused(error));
         }
         if self.settings.requires_session && transfer.properties.session_id.is_none() {
             return Verdict::NoSession;
@@ -171,10 +166,10 @@ impl Queue {
     fn judge_size(&self, transfer: &Transfer, cx: &Context<'_>) -> Option<Verdict> {
         let size = u64::from(transfer.entry.row.size);
         let error = self.check_sizes([size].into_iter(), self.below(cx)).err()?;
-        let text = format!("'{}' does not take the message: {error}.", self.path);
+        let error = ForwardError::of_size(self.path.clone(), &error);
         Some(Verdict::Trouble(match error {
-            SendError::TooLarge { .. } => Trouble::Unfit("amqp:link:message-size-exceeded", text),
-            _ => Trouble::Refused("amqp:resource-limit-exceeded", text),
+            ForwardError::TooLarge { .. } => Trouble::Unfit(error),
+            _ => Trouble::Refused(error),
         }))
     }
 
@@ -213,8 +208,8 @@ impl Queue {
         transfer: Transfer,
         cx: &mut Context<'_>,
     ) {
-        let reason = Some("Session id is null.");
-        self.arrive_as(Subqueue::DeadLetter, from, source, transfer, reason, cx);
+        let error = Some(ForwardError::SessionRequired);
+        self.arrive_as(Subqueue::DeadLetter, from, source, transfer, error, cx);
     }
 
     fn arrive_as(
@@ -223,7 +218,7 @@ impl Queue {
         from: Subqueue,
         source: &str,
         mut transfer: Transfer,
-        reason: Option<&str>,
+        error: Option<ForwardError>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
         self.note_access(cx);
@@ -233,8 +228,10 @@ impl Queue {
         if from != Subqueue::Main {
             patch.get_or_insert_default().set_source(source);
         }
-        if let Some(reason) = reason {
-            patch = Some(Patch::with_reason(patch.as_ref(), reason, reason));
+        if let Some(error) = error {
+            let why = (cx.shared.describe_forward_error)(&error);
+            let old = patch.as_ref();
+            patch = Some(Patch::with_reason(old, &why.reason, &why.description));
         }
         let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
         row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
@@ -256,8 +253,7 @@ impl Queue {
     pub(super) fn set_aside_transfer(
         &mut self,
         transfer: &Transfer,
-        reason: &str,
-        description: &str,
+        error: &ForwardError,
         cx: &mut Context<'_>,
     ) {
         let to = match cx.shared.settings.forward_failures {
@@ -266,7 +262,9 @@ impl Queue {
         };
         self.sub_mut(Subqueue::Main).window.take(transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
-        let patch = Patch::with_reason(transfer.body.patch.as_deref(), reason, description);
+        let why = (cx.shared.describe_forward_error)(error);
+        let old = transfer.body.patch.as_deref();
+        let patch = Patch::with_reason(old, &why.reason, &why.description);
         let mut message = Message::available(
             Subqueue::Main.part(),
             transfer.number,

@@ -111,7 +111,7 @@ fn a_message_whose_destination_is_missing_goes_to_the_transfer_dead_letter_queue
         ",
         expect![[r#"
             0s sent from #1
-            0s r1 gets #1 x DeadLetterReason="amqp:not-found" DeadLetterErrorDescription="The messaging entity 'nowhere' could not be found." until 30s
+            0s r1 gets #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist" until 30s
             0s complete r1 #1 in=a: done
             0s 0 rows and 0 bodies
         "#]],
@@ -135,7 +135,7 @@ fn failures_go_to_the_ordinary_dead_letter_queue_if_set_so_and_stay_there() {
         ",
         expect![[r#"
             0s sent from #1
-            1s peek: #1 x DeadLetterReason="amqp:not-found" DeadLetterErrorDescription="The messaging entity 'nowhere' could not be found."
+            1s peek: #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist"
         "#]],
     );
 }
@@ -163,7 +163,7 @@ fn a_full_destination_refuses_and_dead_letters_wait_for_room() {
         expect![[r#"
             0s sent from #1
             0s sent from #2
-            0s peek: #2 x DeadLetterReason="amqp:resource-limit-exceeded" DeadLetterErrorDescription="'b' does not take the message: the entity holds 3 bytes of 3."
+            0s peek: #2 x DeadLetterReason="QuotaExceeded" DeadLetterErrorDescription="the destination 'b' holds 3 bytes of 3"
             1s sent from #1
             1s r1 gets #1 yz until 31s
             1s abandon r1 #1 in=d: done
@@ -188,7 +188,7 @@ fn a_circle_ends_after_four_hops() {
         ",
         expect![[r#"
             0s sent from #1
-            0s peek: #3 x DeadLetterReason="MaxTransferHopCountExceeded" DeadLetterErrorDescription="The message was forwarded more than 4 times." first #1
+            0s peek: #3 x DeadLetterReason="TooManyHops" DeadLetterErrorDescription="the message was forwarded more than 4 times" first #1
             0s peek: 
         "#]],
     );

@@ -374,7 +374,7 @@ fn what_was_to_be_forwarded_to_a_queue_that_has_gone_is_set_aside_or_waits() {
             0s q is gone
             0s removed
             0s sent from #1
-            0s peek: #1 a DeadLetterReason="amqp:not-found" DeadLetterErrorDescription="The messaging entity 'q' could not be found."
+            0s peek: #1 a DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'q' does not exist"
             0s sent from #1
             0s r1 gets #1 b until 30s
             0s reject r1 #1 in=dead: done

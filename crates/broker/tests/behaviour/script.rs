@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use broker::{
-    Broker, BrokerSettings, Browsed, Command, ConnectionId, Delivery, Ensured, Incoming, LockToken,
-    MessageState, Mono, Now, Operation, Order, Outcome, Output, ReadRequest, ReceiveMode,
-    ReceiverId, RequestId, Shard, Subqueue, TransactionId, Wall,
+    Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
+    ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Outcome, Output,
+    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -36,6 +36,16 @@ mod topics;
 use asked::asked;
 use entities::queue_settings;
 pub use sessions::audit_sessions;
+
+/// Forward errors in the broker's own words: the variant's name, and its text.
+pub fn describe(error: &ForwardError) -> DeadLetterReason {
+    let variant = format!("{error:?}");
+    let name = variant.split(' ').next();
+    DeadLetterReason {
+        reason: name.unwrap_or_default().to_owned(),
+        description: error.to_string(),
+    }
+}
 
 /// Runs a script with the default settings.
 #[allow(
@@ -105,7 +115,7 @@ impl Stage {
             wall: Wall(START),
             mono: Mono(0),
         };
-        let shard = Shard::open(settings.clone(), Box::new(disk.open()), now).unwrap();
+        let shard = Shard::open(settings.clone(), describe, Box::new(disk.open()), now).unwrap();
         Self {
             settings,
             disk,
@@ -473,7 +483,8 @@ impl Stage {
         settings.seed[0] = settings.seed[0].wrapping_add(1);
         self.settings = settings.clone();
         self.waiting.clear();
-        self.shard = Shard::open(settings, Box::new(self.disk.crash()), self.now()).unwrap();
+        let store = Box::new(self.disk.crash());
+        self.shard = Shard::open(settings, describe, store, self.now()).unwrap();
     }
 
     fn turn(&mut self, mut commands: Vec<Command>) {

@@ -266,7 +266,7 @@ fn messages_for_a_disabled_destination_go_to_the_transfer_dead_letter_queue() {
         expect![[r#"
             0s sent from #1
             0s transfer 0 dead in transfer 1 created 0s updated 0s accessed 0s
-            0s peek: #1 a DeadLetterReason="com.microsoft:entity-disabled" DeadLetterErrorDescription="The messaging entity 'q' is currently disabled."
+            0s peek: #1 a DeadLetterReason="Disabled" DeadLetterErrorDescription="the destination 'q' is disabled for sending"
             0s sent from #1
             0s r1 gets #1 b until 30s
             0s reject r1 #1 in=dead: done
@@ -295,7 +295,7 @@ fn or_to_the_ordinary_one_where_that_is_how_the_broker_is_set_up() {
         expect![[r#"
             0s sent from #1
             0s active 0 dead 1 deferred 0 bytes 1
-            0s peek: #1 a DeadLetterReason="com.microsoft:entity-disabled" DeadLetterErrorDescription="The messaging entity 'q' is currently disabled."
+            0s peek: #1 a DeadLetterReason="Disabled" DeadLetterErrorDescription="the destination 'q' is disabled for sending"
         "#]],
     );
 }

@@ -385,7 +385,7 @@ fn nothing_but_its_topic_writes_to_a_subscription() {
             0s send refused: only its topic writes to a subscription
             0s sent from #1
             0s active 0 dead 0 deferred 0 bytes 0
-            0s peek: #1 m DeadLetterReason="amqp:not-allowed" DeadLetterErrorDescription="'t/Subscriptions/a' is a subscription: only its topic writes to it."
+            0s peek: #1 m DeadLetterReason="Subscription" DeadLetterErrorDescription="only its topic writes to the subscription 't/Subscriptions/a'"
         "#]],
     );
 }

@@ -6,7 +6,7 @@ use broker::{
 };
 use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
-use crate::script::START;
+use crate::script::{START, describe};
 
 type Answer = Result<Found, StoreError>;
 
@@ -133,7 +133,8 @@ impl World {
 }
 
 fn open(settings: &BrokerSettings, disk: &MemoryDisk, now: Now) -> Shard {
-    Shard::open(settings.clone(), Box::new(disk.crash()), now).unwrap()
+    let store = Box::new(disk.crash());
+    Shard::open(settings.clone(), describe, store, now).unwrap()
 }
 
 fn now(mono: u64, jumped: i64) -> Now {

@@ -38,7 +38,12 @@ impl Shop {
         let wake = Arc::new(move || wake.send(()).unwrap_or_default());
         let store = RocksStore::open(path, Options::default(), wake)?;
         let now = START + after;
-        let shard = Shard::open(BrokerSettings::default(), Box::new(store), clock(now))?;
+        let shard = Shard::open(
+            BrokerSettings::default(),
+            servicebus::describe_forward_error,
+            Box::new(store),
+            clock(now),
+        )?;
         Ok(Self {
             shard,
             now,

@@ -1,13 +1,13 @@
 //! Of broker: what the broker refuses, as the conditions and sentences that clients know.
 
-use amqp::Error;
 use amqp::error::condition;
-use broker::{RequestError, RuleError, SendError, SettleError};
+use amqp::{Error, Symbol};
+use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError, SettleError};
 
 use super::{
-    answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing, lock_lost,
-    sender_to_subscription, session_lock_lost, session_required, sessionful_receiver, too_large,
-    transaction,
+    answer_too_large, bad_argument, disabled, disabled_for_send, disabled_text, entity_missing,
+    lock_lost, sender_to_subscription, session_lock_lost, session_required, sessionful_receiver,
+    too_large, transaction,
 };
 
 /// Why a send was refused. (docs/spec/amqp.md#5.5)
@@ -103,5 +103,56 @@ pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }
         RuleError::Name(_) | RuleError::Invalid { .. } => bad_argument(error.to_string()),
+    }
+}
+
+/// Why a message was not forwarded, as its dead letter says it. (docs/spec/entities.md#14.3, #14.4)
+#[must_use]
+pub fn describe_forward_error(error: &ForwardError) -> DeadLetterReason {
+    let (reason, description) = match error {
+        ForwardError::NotFound { destination } => (
+            condition::NOT_FOUND,
+            format!("The messaging entity '{destination}' could not be found."),
+        ),
+        ForwardError::Disabled { destination } => {
+            (condition::ENTITY_DISABLED, disabled_text(destination))
+        }
+        ForwardError::Subscription { destination } => (
+            condition::NOT_ALLOWED,
+            format!("'{destination}' is a subscription: only its topic writes to it."),
+        ),
+        ForwardError::QuotaExceeded {
+            destination,
+            size,
+            limit,
+        } => (
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!(
+                "'{destination}' does not take the message: the entity holds {size} bytes of {limit}."
+            ),
+        ),
+        ForwardError::TooLarge {
+            destination,
+            size,
+            limit,
+        } => (
+            condition::MESSAGE_SIZE_EXCEEDED,
+            format!(
+                "'{destination}' does not take the message: a message of {size} bytes is larger than \
+                 {limit}."
+            ),
+        ),
+        ForwardError::TooManyHops { limit } => (
+            Symbol::new("MaxTransferHopCountExceeded"),
+            format!("The message was forwarded more than {limit} times."),
+        ),
+        ForwardError::SessionRequired => (
+            Symbol::new("Session id is null."),
+            "Session id is null.".to_owned(),
+        ),
+    };
+    DeadLetterReason {
+        reason: reason.as_str().to_owned(),
+        description,
     }
 }

@@ -2,7 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error, Symbol, Value};
-use broker::QueueSettings;
+use broker::{ForwardError, QueueSettings};
 
 use crate::world::{World, message, receiver};
 
@@ -77,4 +77,85 @@ fn a_receiver_at_a_source_is_refused() {
     }
     world.receiver("start/$Transfer/$DeadLetterQueue", UNSETTLED, 1);
     world.receiver("mortal", UNSETTLED, 1);
+}
+
+#[test]
+fn a_failed_forward_has_the_condition_as_reason_and_names_the_destination() {
+    let destination = || "end".to_owned();
+    let check = |error: ForwardError, reason: &str, description: &str| {
+        let said = servicebus::describe_forward_error(&error);
+        assert_eq!((&*said.reason, &*said.description), (reason, description));
+    };
+    check(
+        ForwardError::NotFound {
+            destination: destination(),
+        },
+        "amqp:not-found",
+        "The messaging entity 'end' could not be found.",
+    );
+    check(
+        ForwardError::Disabled {
+            destination: destination(),
+        },
+        "com.microsoft:entity-disabled",
+        "Messaging entity 'end' is currently disabled.",
+    );
+    check(
+        ForwardError::Subscription {
+            destination: destination(),
+        },
+        "amqp:not-allowed",
+        "'end' is a subscription: only its topic writes to it.",
+    );
+    check(
+        ForwardError::QuotaExceeded {
+            destination: destination(),
+            size: 3,
+            limit: 4,
+        },
+        "amqp:resource-limit-exceeded",
+        "'end' does not take the message: the entity holds 3 bytes of 4.",
+    );
+    check(
+        ForwardError::TooLarge {
+            destination: destination(),
+            size: 5,
+            limit: 4,
+        },
+        "amqp:link:message-size-exceeded",
+        "'end' does not take the message: a message of 5 bytes is larger than 4.",
+    );
+    check(
+        ForwardError::TooManyHops { limit: 4 },
+        "MaxTransferHopCountExceeded",
+        "The message was forwarded more than 4 times.",
+    );
+    check(
+        ForwardError::SessionRequired,
+        "Session id is null.",
+        "Session id is null.",
+    );
+}
+
+#[test]
+fn a_message_for_a_missing_destination_says_so_in_the_transfer_dead_letter_queue() {
+    let mut world = world();
+    world.create(
+        "lost",
+        QueueSettings {
+            forward_to: Some("nowhere".to_owned()),
+            ..QueueSettings::default()
+        },
+    );
+    world.enqueue("lost", &message("hello"));
+    let receiver = world.receiver("lost/$Transfer/$DeadLetterQueue", UNSETTLED, 1);
+    let received = world.received(receiver).pop().expect("a message");
+    let text = |text: &str| Some(Value::String(text.into()));
+    let reason = received.application_property("DeadLetterReason");
+    let description = received.application_property("DeadLetterErrorDescription");
+    assert_eq!(reason, text("amqp:not-found"));
+    assert_eq!(
+        description,
+        text("The messaging entity 'nowhere' could not be found.")
+    );
 }

@@ -88,8 +88,13 @@ impl World {
             wall: Wall(BROKER_START),
             mono: broker::Mono(0),
         };
-        let shard = Shard::open(BrokerSettings::default(), Box::new(MemoryStore::new()), now)
-            .expect("a new store");
+        let shard = Shard::open(
+            BrokerSettings::default(),
+            servicebus::describe_forward_error,
+            Box::new(MemoryStore::new()),
+            now,
+        )
+        .expect("a new store");
         let mut world = Self {
             client: Connection::new(Side::Client, client_config(login), Mono(0)),
             server: Client::new(
