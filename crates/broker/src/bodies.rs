@@ -31,6 +31,8 @@ const LARGE_PART: usize = 2;
 /// How often another lot is drawn for a body that is about to go on, unless most of them are.
 const CHANCES: usize = 8;
 const NIL: u32 = u32::MAX;
+/// Why a slot has a body.
+const OCCUPIED: &str = "only occupied slots are listed";
 
 /// Names a body that is, or was, in memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -112,8 +114,8 @@ impl Bodies {
         let fresh = body.memory == Memory::Received;
         let body = self.put(entity, body);
         let older = self.newest.insert(entity, body.slot).unwrap_or(NIL);
-        if let Some(before) = self.arrival_mut(older) {
-            before.newer = body.slot;
+        if older != NIL {
+            self.arrival_mut(older).newer = body.slot;
         }
         let newer = NIL;
         let slot = &mut self.slots[body.slot as usize];
@@ -177,10 +179,10 @@ impl Bodies {
             drop(self.vacate(newest.unwrap_or(drawn)));
         }
         for index in 0..self.fresh.len() {
-            if let Some(slot) = self.slot_of(self.fresh[index])
-                && let Some(body) = &mut self.slots[slot as usize].body
-            {
-                body.own();
+            // A body may have been handed out within the step.
+            if let Some(slot) = self.slot_of(self.fresh[index]) {
+                let body = self.slots[slot as usize].body.as_mut();
+                body.expect(OCCUPIED).own();
             }
         }
         self.fresh.clear();
@@ -227,7 +229,7 @@ impl Bodies {
     /// Empties an occupied slot.
     fn vacate(&mut self, slot: u32) -> Body {
         let emptied = &mut self.slots[slot as usize];
-        let body = emptied.body.take().expect("only occupied slots are listed");
+        let body = emptied.body.take().expect(OCCUPIED);
         emptied.generation = emptied.generation.wrapping_add(1);
         self.passing -= usize::from(std::mem::take(&mut emptied.passing));
         let (place, entity, arrival) = (emptied.place, emptied.entity, emptied.arrival.take());
@@ -246,11 +248,11 @@ impl Bodies {
     /// Joins what is older and what is newer than something that goes.
     fn unlink(&mut self, entity: EntityId, arrival: Arrival) {
         let Arrival { older, newer } = arrival;
-        if let Some(before) = self.arrival_mut(older) {
-            before.newer = newer;
+        if older != NIL {
+            self.arrival_mut(older).newer = newer;
         }
-        if let Some(behind) = self.arrival_mut(newer) {
-            behind.older = older;
+        if newer != NIL {
+            self.arrival_mut(newer).older = older;
         } else if older == NIL {
             self.newest.remove(&entity);
         } else {
@@ -258,8 +260,9 @@ impl Bodies {
         }
     }
 
-    fn arrival_mut(&mut self, slot: u32) -> Option<&mut Arrival> {
-        self.slots.get_mut(slot as usize)?.arrival.as_mut()
+    fn arrival_mut(&mut self, slot: u32) -> &mut Arrival {
+        let arrival = self.slots[slot as usize].arrival.as_mut();
+        arrival.expect("an arrival that goes is unlinked from those beside it")
     }
 }
 

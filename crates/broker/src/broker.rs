@@ -123,6 +123,7 @@ impl Broker {
             effects,
         };
         for entity in touched {
+            // An entity may have gone in the same turn.
             if let Some(queue) = self.directory.get_mut(entity) {
                 queue.write_head(cx);
             }

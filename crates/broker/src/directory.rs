@@ -18,6 +18,11 @@ use crate::shared::Context;
 use crate::topic::RuleSnapshot;
 use crate::{eviction, forward, token};
 
+/// Why there is the entity of a path.
+const HAS_ENTITY: &str = "an entity that goes takes its path along";
+/// Why there is an entity that has changed.
+const CHANGED: &str = "an entity does not go while it is changed";
+
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
@@ -105,7 +110,9 @@ impl Directory {
     /// Takes an entity out: from now on there is none of its id, and its path is free.
     pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
         let queue = self.queues.remove(&id)?;
-        self.by_path.remove(&key_of(queue.namespace, &queue.path));
+        let path = key_of(queue.namespace, &queue.path);
+        let named = self.by_path.remove(&path);
+        debug_assert_eq!(named, Some(id), "a path is that of one entity");
         self.note_change();
         Some(queue)
     }
@@ -118,7 +125,7 @@ impl Directory {
     ) -> impl Iterator<Item = (&'a str, &'a Queue)> {
         let found = self.by_path.range(key_of(namespace, from)..);
         let found = found.take_while(move |((of, _), _)| *of == namespace);
-        found.filter_map(|((_, path), id)| Some((path.as_str(), self.get(*id)?)))
+        found.map(|((_, path), id)| (path.as_str(), self.get(*id).expect(HAS_ENTITY)))
     }
 
     /// Every entity, in the order of their creation.
@@ -141,12 +148,11 @@ impl Directory {
         let Some(id) = self.find(namespace, path) else {
             return Ok(None);
         };
-        match self.get(id).map(|queue| queue.kind.seen()) {
-            Some(found) if found == kind => Ok(Some(id)),
-            _ => {
-                let text = format!("'{path}' is something else already");
-                Err(RequestError::Invalid(text))
-            }
+        if self.get(id).expect(HAS_ENTITY).kind.seen() == kind {
+            Ok(Some(id))
+        } else {
+            let text = format!("'{path}' is something else already");
+            Err(RequestError::Invalid(text))
         }
     }
 
@@ -198,9 +204,7 @@ impl Directory {
         dead_lettering: Option<bool>,
         cx: &mut Context<'_>,
     ) {
-        let Some(queue) = self.get_mut(id) else {
-            return;
-        };
+        let queue = self.get_mut(id).expect(CHANGED);
         let mut differs = queue.settings != settings;
         queue.settings = settings;
         if let (Kind::Subscription(subscription), Some(wanted)) = (&mut queue.kind, dead_lettering)
@@ -218,22 +222,20 @@ impl Directory {
     /// in any more go.
     pub(crate) fn changed(&mut self, id: EntityId, cx: &mut Context<'_>) {
         self.note_change();
-        let Some(queue) = self.get_mut(id) else {
-            return;
-        };
+        let queue = self.get_mut(id).expect(CHANGED);
         queue.times.updated = cx.now.wall;
         queue.note_access(cx);
         publish(queue, cx);
         eviction::enforce(self, id, cx);
-        if let Some(queue) = self.get_mut(id) {
-            queue.wake_pumps();
-            queue.run(cx);
-        }
+        let queue = self.get_mut(id).expect(CHANGED);
+        queue.wake_pumps();
+        queue.run(cx);
     }
 
     /// A subscription is not its topic's any more.
     pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
         self.rules_may_change(topic);
+        // A damaged store may have kept a subscription without its topic.
         if let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind) {
             topic.remove_subscription(subscription);
         }
@@ -270,25 +272,20 @@ impl Directory {
         dig: impl FnOnce(&mut Grave, &mut Context<'_>) -> bool,
         cx: &mut Context<'_>,
     ) {
+        // A grave ends with its topic, and its read may come back later.
         let Some(grave) = self.graves.get_mut(&id) else {
             return;
         };
-        if dig(grave, cx)
-            && let Some(grave) = self.graves.remove(&id)
-        {
-            grave.end(cx);
+        if dig(grave, cx) {
+            let grave = self.graves.remove(&id);
+            grave.expect("it was dug on just now").end(cx);
         }
     }
 
     /// The graves of a topic that goes have nothing left to release.
     pub(crate) fn end_graves(&mut self, topic: EntityId, cx: &mut Context<'_>) {
-        let graves = self.graves.values().filter(|grave| grave.topic == topic);
-        let ids: Vec<_> = graves.map(|grave| grave.id).collect();
-        for id in ids {
-            if let Some(grave) = self.graves.remove(&id) {
-                grave.end(cx);
-            }
-        }
+        let ended = self.graves.extract_if(.., |_, grave| grave.topic == topic);
+        ended.for_each(|(_, grave)| grave.end(cx));
     }
 
     /// Every grave is to be dug on with after a restart.
@@ -301,6 +298,7 @@ impl Directory {
     fn insert(&mut self, queue: Queue) {
         let key = key_of(queue.namespace, &queue.path);
         self.last = self.last.max(queue.id.0);
+        // A damaged store may have kept a subscription without its topic.
         if let Some(topic) = queue.kind.topic()
             && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
         {

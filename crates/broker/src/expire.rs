@@ -35,9 +35,9 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
         if let Some(topic) = topic {
             idle::note_uses_below(directory, topic);
         }
-        let Some(queue) = directory.get_mut(entity) else {
-            continue;
-        };
+        let queue = directory
+            .get_mut(entity)
+            .expect("it was found in this step");
         if queue.is_idle_for_too_long(cx) {
             remove::end(directory, entity, cx);
         } else {
@@ -107,6 +107,8 @@ impl Queue {
         entry: &Entry,
         cx: &mut Context<'_>,
     ) {
+        debug_assert!(self.can_expire_at_once(entry, cx), "its patch is known");
+        // The window knows neither messages of sessions nor those that are on disk only.
         self.sub_mut(Subqueue::Main).window.take(number);
         let body = cx.shared.bodies.take(entry.body);
         let patch = body.and_then(|body| body.patch);

@@ -12,6 +12,9 @@ use store::{EntityId, Part, SequenceNumber, Write};
 
 const NEVER: u64 = u64::MAX;
 
+/// Why there is a block that was taken up.
+const LOOKED_THROUGH: &str = "a block stays while it is looked through";
+
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// When to look; `NEVER` while it is being looked through.
@@ -93,9 +96,8 @@ impl ExpiryIndex {
             return None;
         }
         self.order.pop_first();
-        if let Some(block) = self.blocks.get_mut(&id) {
-            block.due = NEVER;
-        }
+        let block = self.blocks.get_mut(&id);
+        block.expect("each due time is that of a block").due = NEVER;
         Some(id)
     }
 
@@ -113,9 +115,8 @@ impl ExpiryIndex {
 
     /// A block could not be looked through; it will be tried again at `due`.
     pub(crate) fn postpone(&mut self, id: u64, due: u64) {
-        if let Some(block) = self.blocks.get_mut(&id)
-            && due < block.due
-        {
+        let block = self.blocks.get_mut(&id).expect(LOOKED_THROUGH);
+        if due < block.due {
             self.order.remove(&(block.due, id));
             self.order.insert((due, id));
             block.due = due;
@@ -130,7 +131,7 @@ impl ExpiryIndex {
             // The store keeps the old deadline: it is that of a message which is still there.
             return None;
         }
-        let block = self.blocks.get_mut(&id)?;
+        let block = self.blocks.get_mut(&id).expect(LOOKED_THROUGH);
         if block.due == NEVER {
             self.blocks.remove(&id);
             return Some(Write::RemoveExpiry {

@@ -53,7 +53,8 @@ impl Fetch {
     /// The answer is here. Returns what it does not know well.
     pub(crate) fn finish(&mut self, read: ReadId) -> BTreeSet<SequenceNumber> {
         let at = self.0.iter().position(|under_way| under_way.read == read);
-        at.map_or_else(BTreeSet::new, |at| self.0.swap_remove(at).returned)
+        let at = at.expect("a read is under way until it is answered");
+        self.0.swap_remove(at).returned
     }
 }
 

@@ -130,9 +130,8 @@ impl Grave {
     /// Rows came back, and go. Returns whether there are none left.
     pub(crate) fn loaded(&mut self, rows: Rows, cx: &mut Context<'_>) -> bool {
         self.is_reading = false;
-        let Some(&part) = Part::ALL.get(self.part) else {
-            return true;
-        };
+        let part = Part::ALL.get(self.part);
+        let part = *part.expect("a part is emptied before the next one is read");
         let Ok(rows) = rows else {
             self.set_alarm(RETRY_MS, cx);
             return false;

@@ -137,14 +137,20 @@ impl<T> NumberMap<T> {
 
     pub(crate) fn pop_first(&mut self) -> Option<(SequenceNumber, T)> {
         let (number, _) = self.first()?;
-        Some((number, self.remove(number)?))
+        Some((
+            number,
+            self.remove(number).expect("the first number is taken"),
+        ))
     }
 
     pub(crate) fn pop_last(&mut self) -> Option<(SequenceNumber, T)> {
         let of_run = self.end().checked_sub(1).filter(|_| self.taken > 0);
         let of_rest = self.rest.last_key_value().map(|(number, _)| *number);
         let number = SequenceNumber(of_run.max(of_rest)?);
-        Some((number, self.remove(number)?))
+        Some((
+            number,
+            self.remove(number).expect("the last number is taken"),
+        ))
     }
 
     /// The number behind the run.

@@ -104,11 +104,11 @@ impl Outbox {
     }
 
     fn forget(&mut self, matter: Matter) {
-        if let Some(left) = self.firm.get_mut(&matter) {
-            *left -= 1;
-            if *left == 0 {
-                self.firm.remove(&matter);
-            }
+        let left = self.firm.get_mut(&matter);
+        let left = left.expect("it was counted when its batch was held");
+        *left -= 1;
+        if *left == 0 {
+            self.firm.remove(&matter);
         }
     }
 }

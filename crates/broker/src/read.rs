@@ -156,11 +156,12 @@ pub(crate) fn loaded(
         Purpose::SweepPatches(_, numbers) => {
             queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
         }
-        Purpose::TransferLookup(..) => {}
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
-        Purpose::Transaction(..) | Purpose::Grave(_) => {}
+        Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Grave(_) => {
+            unreachable!("it has been dealt with above");
+        }
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
         Purpose::Delete(_) => queue.deletion_loaded(read, found, cx),

@@ -90,10 +90,10 @@ impl Queue {
             if !self.is_something_due(cx) || !cx.take_work() {
                 break;
             }
-            if let Some((due, planned)) = self.schedule.timetable.take_first() {
-                self.activate_one(due, &planned, cx);
-                self.schedule.resume_at = Some(cx.now.wall);
-            }
+            let first = self.schedule.timetable.take_first();
+            let (due, planned) = first.expect("a due message is known");
+            self.activate_one(due, &planned, cx);
+            self.schedule.resume_at = Some(cx.now.wall);
         }
         if !self.is_something_due(cx) {
             self.schedule.resume_at = None;

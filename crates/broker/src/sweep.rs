@@ -207,10 +207,7 @@ impl Queue {
     /// A piece of the block was read.
     pub(crate) fn sweep_loaded(&mut self, read: ReadId, rows: Rows, cx: &mut Context<'_>) {
         let touched = self.journal.finish(read);
-        let Some(mut sweep) = self.sweep.take() else {
-            return;
-        };
-        sweep.waiting = None;
+        let mut sweep = self.waiting_sweep(read);
         match rows {
             Ok(rows) if self.may_expire(cx) => {
                 self.sweep_rows(&mut sweep, &rows, &touched, cx);
@@ -219,6 +216,14 @@ impl Queue {
             Ok(_) => self.expiry.postpone(sweep.block, cx.now.wall.0),
             Err(_) => self.retry_sweep(&sweep, cx),
         }
+    }
+
+    /// The sweep that has waited for a read.
+    fn waiting_sweep(&mut self, read: ReadId) -> Sweep {
+        let mut sweep = self.sweep.take().expect("a sweep stays while it waits");
+        let waited = sweep.waiting.take();
+        assert_eq!(waited, Some(read), "a sweep waits for one read at a time");
+        sweep
     }
 
     fn sweep_rows(
@@ -271,10 +276,8 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let touched = self.journal.finish(read);
-        let Some(mut sweep) = self.sweep.take() else {
-            return;
-        };
-        sweep.waiting = None;
+        let mut sweep = self.waiting_sweep(read);
+        // Messages whose patches cannot be read are looked at again.
         let rows = rows.unwrap_or_default();
         for stored in &rows {
             let entry = self.still_available(stored, &touched, cx.effects.submitted);

@@ -192,10 +192,9 @@ impl Timetable {
         if refill.from <= due && due < refill.until {
             refill.changed.insert(due, planned);
         }
-        if refill.changed.len() > self.limit
-            && let Some((last, _)) = refill.changed.pop_last()
-        {
-            refill.until = last;
+        if refill.changed.len() > self.limit {
+            let last = refill.changed.pop_last();
+            refill.until = last.expect("they are more than the limit").0;
         }
     }
 
@@ -209,10 +208,9 @@ impl Timetable {
 
     /// What is beyond the limit is known no more: it is on disk like all behind it.
     fn spill(&mut self) {
-        while self.known.len() > self.limit
-            && let Some((last, _)) = self.known.pop_last()
-        {
-            self.set_end(last);
+        while self.known.len() > self.limit {
+            let last = self.known.pop_last();
+            self.set_end(last.expect("they are more than the limit").0);
         }
     }
 }

@@ -201,7 +201,8 @@ impl Window {
             }
             return Some(entry);
         }
-        self.available.insert(number, entry);
+        let before = self.available.insert(number, entry);
+        assert!(before.is_none(), "message {number} is available already");
         (self.available.len() > self.limit).then(|| self.spill_last())
     }
 
@@ -266,6 +267,7 @@ impl Window {
         rows: Vec<(SequenceNumber, Entry)>,
         is_locked: impl Fn(SequenceNumber) -> bool,
     ) -> Vec<Entry> {
+        // The end may have moved since, so that it is of no use any more.
         let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
             return rows.into_iter().map(|(_, entry)| entry).collect();
         };
@@ -291,6 +293,7 @@ impl Window {
         covered: SequenceNumber,
         is_locked: impl Fn(SequenceNumber) -> bool,
     ) -> Vec<Entry> {
+        // The end may have moved since, so that it is of no use any more.
         let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
             return rows.into_iter().map(|(_, entry)| entry).collect();
         };

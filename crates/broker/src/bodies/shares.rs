@@ -32,8 +32,7 @@ impl Shares {
             return cost;
         };
         let Entry::Occupied(mut count) = self.0.entry(place) else {
-            debug_assert!(false, "what goes has come before");
-            return cost;
+            unreachable!("a body that goes has been counted");
         };
         if *count.get() > 1 {
             *count.get_mut() -= 1;

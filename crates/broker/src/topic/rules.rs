@@ -96,12 +96,12 @@ impl Topic {
 
     fn describe(&self, subscription: EntityId, rule: &Rule) -> RuleDescription {
         let facts = self.facts.get(&(subscription, rule.name.to_lowercase()));
-        let facts = facts.cloned().unwrap_or_default();
+        let facts = facts.expect("facts of a rule are kept as long as it is");
         RuleDescription {
             created: facts.created,
             place: facts.place,
-            filter_parameters: facts.filter_parameters,
-            action_parameters: facts.action_parameters,
+            filter_parameters: facts.filter_parameters.clone(),
+            action_parameters: facts.action_parameters.clone(),
             ..RuleDescription::of(rule)
         }
     }
@@ -142,9 +142,8 @@ impl Directory {
         cx: &mut Context<'_>,
     ) {
         let CheckedRule { rule, description } = checked;
-        let Ok(topic) = self.topic_of(subscription) else {
-            return;
-        };
+        let topic = self.topic_of(subscription);
+        let topic = topic.expect("a subscription is there as long as its topic");
         let there = topic.rules.get(subscription, &rule.name);
         let old = there.map(|there| topic.describe(subscription, there));
         let (name, created) = match old {
@@ -317,7 +316,8 @@ impl Directory {
         let names = topic.facts.range(from..).map(|(key, _)| key);
         let names = names.take_while(|(of, _)| *of == subscription);
         let rules = names.skip(skip).take(top);
-        let rules = rules.filter_map(|(_, name)| topic.rules.get(subscription, name));
+        let rule = |name: &str| topic.rules.get(subscription, name);
+        let rules = rules.map(|(_, name)| rule(name).expect("facts go with their rule"));
         Ok(rules
             .map(|rule| topic.describe(subscription, rule))
             .collect())
