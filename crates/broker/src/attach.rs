@@ -59,31 +59,35 @@ pub(crate) fn admit<'a>(
 
 /// A receiver has gone.
 pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
+    // The receiver may have been evicted before its link was closed.
     let Some(slot) = cx.shared.clients.find(receiver) else {
         return;
     };
-    let Some(receiver) = cx.shared.clients.detach(slot) else {
-        return;
-    };
-    if let Some(queue) = directory.get_mut(receiver.place.entity) {
-        if receiver.waits() {
-            // It has waited until now.
-            queue.note_access(cx);
-        }
-        if receiver.seat != Seat::None {
-            queue.leave_session(&receiver, cx);
-            return queue.run(cx);
-        }
-        let sub = queue.sub_mut(receiver.place.subqueue);
-        sub.attached -= 1;
-        match receiver.choice {
-            Choice::Next => sub.takers.retain(|other| *other != slot),
-            Choice::Selected(id) => sub.selections.leave(id, slot),
-            Choice::Shown => sub.browsers.leave(slot),
-        }
-        sub.draining.retain(|other| *other != slot);
-        queue.run(cx);
+    let receiver = cx.shared.clients.detach(slot);
+    let queue = queue_of(directory, &receiver);
+    if receiver.waits() {
+        // It has waited until now.
+        queue.note_access(cx);
     }
+    if receiver.seat != Seat::None {
+        queue.leave_session(&receiver, cx);
+        return queue.run(cx);
+    }
+    let sub = queue.sub_mut(receiver.place.subqueue);
+    sub.attached -= 1;
+    match receiver.choice {
+        Choice::Next => sub.takers.retain(|other| *other != slot),
+        Choice::Selected(id) => sub.selections.leave(id, slot),
+        Choice::Shown => sub.browsers.leave(slot),
+    }
+    sub.draining.retain(|other| *other != slot);
+    queue.run(cx);
+}
+
+/// Where a receiver is, or was until now.
+fn queue_of<'a>(directory: &'a mut Directory, receiver: &Receiver) -> &'a mut Queue {
+    let queue = directory.get_mut(receiver.place.entity);
+    queue.expect("an entity that goes detaches its receivers")
 }
 
 /// A receiver names its limit.
@@ -94,30 +98,28 @@ pub(crate) fn credit(
     drain: bool,
     cx: &mut Context<'_>,
 ) {
+    // The receiver may have been evicted before its credit came.
     let Some(slot) = cx.shared.clients.find(receiver) else {
         return;
     };
-    let Some(receiver) = cx.shared.clients.get_mut(slot) else {
-        return;
-    };
+    let receiver = cx.shared.clients.get_mut(slot);
     let waited = receiver.waits();
     receiver.set_limit(limit);
     receiver.draining = drain;
     let waits = waited || receiver.waits();
     let has_seat = receiver.seat != Seat::None;
     let place = receiver.place;
-    if let Some(queue) = directory.get_mut(place.entity) {
-        if waits {
-            queue.note_access(cx);
-        }
-        let sub = queue.sub_mut(place.subqueue);
-        sub.draining.retain(|other| *other != slot);
-        if drain && !has_seat {
-            sub.draining.push(slot);
-        }
-        queue.invite(slot, cx);
-        queue.run(cx);
+    let queue = queue_of(directory, receiver);
+    if waits {
+        queue.note_access(cx);
     }
+    let sub = queue.sub_mut(place.subqueue);
+    sub.draining.retain(|other| *other != slot);
+    if drain && !has_seat {
+        sub.draining.push(slot);
+    }
+    queue.invite(slot, cx);
+    queue.run(cx);
 }
 
 /// A connection has written deliveries of so many bytes.
@@ -131,22 +133,17 @@ pub(crate) fn written(
     let freed = cx.shared.clients.written(connection, bytes, outlet_bytes);
     let mut entities: Vec<EntityId> = Vec::new();
     for slot in freed {
-        let Some(receiver) = cx.shared.clients.get_mut(slot) else {
-            continue;
-        };
+        let receiver = cx.shared.clients.get_mut(slot);
         receiver.standing = Standing::Idle;
-        let entity = receiver.place.entity;
-        if let Some(queue) = directory.get_mut(entity) {
-            queue.invite(slot, cx);
-            entities.push(entity);
-        }
+        let queue = queue_of(directory, receiver);
+        queue.invite(slot, cx);
+        entities.push(queue.id);
     }
     // All of them are in their rings again before the first takes anything.
     entities.dedup();
     for entity in entities {
-        if let Some(queue) = directory.get_mut(entity) {
-            queue.run(cx);
-        }
+        let queue = directory.get_mut(entity);
+        queue.expect("no entity goes in this step").run(cx);
     }
 }
 
@@ -159,6 +156,7 @@ pub(crate) fn disconnect(
     let places = leave(directory, connection, cx);
     if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
         for place in places {
+            // An entity may have gone since its receivers were attached.
             if let Some(queue) = directory.get_mut(place.entity) {
                 queue.drop_locks(place.subqueue, connection, cx);
                 queue.run(cx);
@@ -175,9 +173,8 @@ pub(crate) fn leave(
 ) -> BTreeSet<Place> {
     transaction::end(directory, connection, None, cx);
     for slot in cx.shared.clients.receivers_of(connection) {
-        if let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) {
-            detach(directory, receiver, cx);
-        }
+        let receiver = cx.shared.clients.get(slot).id;
+        detach(directory, receiver, cx);
     }
     cx.shared.clients.disconnect(connection)
 }
@@ -185,9 +182,7 @@ pub(crate) fn leave(
 impl Queue {
     /// Puts a receiver into its ring if it has credit and is nowhere yet.
     pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
-        let Some(receiver) = cx.shared.clients.get_mut(slot) else {
-            return;
-        };
+        let receiver = cx.shared.clients.get_mut(slot);
         match receiver.seat {
             Seat::None => {}
             Seat::Waiting(_) => return,
@@ -225,12 +220,11 @@ impl Queue {
 
     /// A delivery did not reach its receiver, which gets the credit back.
     pub(crate) fn give_credit_back(&mut self, receiver: ReceiverId, cx: &mut Context<'_>) {
+        // A receiver that has gone needs no credit.
         let Some(slot) = cx.shared.clients.find(receiver) else {
             return;
         };
-        if let Some(receiver) = cx.shared.clients.get_mut(slot) {
-            Receiver::give_credit_back(receiver);
-        }
+        cx.shared.clients.get_mut(slot).give_credit_back();
         self.invite(slot, cx);
     }
 }

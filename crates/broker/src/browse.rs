@@ -39,6 +39,9 @@ const LEAST_JUDGED: usize = 64;
 /// Most numbers that are kept of those that arrived behind a cursor; more are not shown.
 const MOST_LATE: usize = 4_096;
 
+/// Why there is a browser.
+const ATTACHED: &str = "a browser is here until it is detached";
+
 /// How a browser reads on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Stride {
@@ -94,9 +97,7 @@ pub(crate) fn attach(
     };
     let clients = &mut cx.shared.clients;
     let slot = clients.attach(receiver, place, ReceiveMode::ReceiveAndDelete);
-    if let Some(receiver) = clients.get_mut(slot) {
-        receiver.choice = Choice::Shown;
-    }
+    clients.get_mut(slot).choice = Choice::Shown;
     let browser = Browser {
         selector,
         cursor: SequenceNumber(0),
@@ -137,7 +138,12 @@ impl Browsers {
     /// Whether a browser has been shown everything below `end`.
     pub(crate) fn is_exhausted(&self, slot: ReceiverSlot, end: SequenceNumber) -> bool {
         let is_done = |b: &Browser| b.asked.is_none() && b.late.is_empty() && b.cursor >= end;
-        self.all.get(&slot).is_none_or(is_done)
+        is_done(self.all.get(&slot).expect(ATTACHED))
+    }
+
+    /// A browser that has not left.
+    fn get_mut(&mut self, slot: ReceiverSlot) -> &mut Browser {
+        self.all.get_mut(&slot).expect(ATTACHED)
     }
 }
 
@@ -202,11 +208,7 @@ impl Queue {
         match clients.readiness(slot, outlet_bytes) {
             Readiness::Ready => return true,
             Readiness::OutletFull => clients.block(slot),
-            Readiness::NoCredit => {
-                if let Some(receiver) = clients.get_mut(slot) {
-                    receiver.standing = Standing::Idle;
-                }
-            }
+            Readiness::NoCredit => clients.get_mut(slot).standing = Standing::Idle,
         }
         self.sub_mut(subqueue).browsers.hungry.remove(&slot);
         false
@@ -217,14 +219,12 @@ impl Queue {
         let first = self.place_of_first(subqueue);
         let (end, place) = (self.head.next_number, self.place(subqueue));
         let empty = self.head.part(subqueue.part()).count == 0;
-        let credit = cx.shared.clients.get(slot).map_or(0, |r| r.credit());
+        let credit = cx.shared.clients.get(slot).credit();
         let sub = self.sub_mut(subqueue);
         if sub.retry_at.is_some() {
             return;
         }
-        let Some(browser) = sub.browsers.all.get_mut(&slot) else {
-            return;
-        };
+        let browser = sub.browsers.get_mut(slot);
         if empty && browser.asked.is_none() {
             browser.late.clear();
             browser.cursor = end;
@@ -262,6 +262,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let sub = self.sub_mut(subqueue);
+        // The browser may have gone since, and another may have its slot.
         let Some(browser) = sub.browsers.all.get_mut(&slot) else {
             return;
         };
@@ -289,12 +290,11 @@ impl Queue {
         rows: &[StoredMessage],
         cx: &mut Context<'_>,
     ) {
-        if let Some(browser) = self.sub_mut(subqueue).browsers.all.get_mut(&slot) {
-            browser.stride = Stride::Many;
-            browser.reach = browser.reach.saturating_mul(2).min(MOST);
-            if let Some(points) = &asked.points {
-                browser.note_missing(points, rows);
-            }
+        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
+        browser.stride = Stride::Many;
+        browser.reach = browser.reach.saturating_mul(2).min(MOST);
+        if let Some(points) = &asked.points {
+            browser.note_missing(points, rows);
         }
         let mut grace = LEAST_JUDGED;
         for stored in rows {
@@ -312,8 +312,8 @@ impl Queue {
                 }
             }
         }
-        let browser = self.sub_mut(subqueue).browsers.all.get_mut(&slot);
-        if let Some(browser) = browser.filter(|_| asked.points.is_none()) {
+        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
+        if asked.points.is_none() {
             let bytes: usize = rows.iter().map(size_of_body).sum();
             let is_cut_off = rows.len() >= asked.limit || bytes >= BYTES;
             if !is_cut_off || rows.is_empty() {
@@ -333,7 +333,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> Option<bool> {
         let now = cx.now.wall;
-        let browser = self.sub_mut(subqueue).browsers.all.get_mut(&slot)?;
+        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
         if browser.selector.is_some() && !cx.take_judging() {
             *grace = grace.checked_sub(1)?;
         }
@@ -354,9 +354,7 @@ impl Queue {
     }
 
     fn show_one(&mut self, slot: ReceiverSlot, stored: &StoredMessage, cx: &mut Context<'_>) {
-        let Some(receiver) = cx.shared.clients.get(slot).map(|receiver| receiver.id) else {
-            return;
-        };
+        let receiver = cx.shared.clients.get(slot).id;
         // What can not be read can not be shown.
         let Some(message) = shown_of(stored, MessageState::Active) else {
             return;

@@ -13,6 +13,9 @@ use crate::id::{ConnectionId, ReceiverId, Subqueue};
 use crate::selections::SelectionId;
 use crate::sessions::Seat;
 
+/// Why a slot has a receiver.
+const ATTACHED: &str = "a slot is kept as long as its receiver is attached";
+
 /// A receiver's place in memory; used again after it has gone.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct ReceiverSlot(usize);
@@ -133,12 +136,16 @@ impl Clients {
         self.by_receiver.get(&id).copied()
     }
 
-    pub(crate) fn get(&self, slot: ReceiverSlot) -> Option<&Receiver> {
-        self.receivers.get(slot.0)?.as_ref()
+    /// A receiver that is attached: nothing keeps its slot when it goes.
+    pub(crate) fn get(&self, slot: ReceiverSlot) -> &Receiver {
+        let receiver = self.receivers[slot.0].as_ref();
+        receiver.expect(ATTACHED)
     }
 
-    pub(crate) fn get_mut(&mut self, slot: ReceiverSlot) -> Option<&mut Receiver> {
-        self.receivers.get_mut(slot.0)?.as_mut()
+    /// The same, to change.
+    pub(crate) fn get_mut(&mut self, slot: ReceiverSlot) -> &mut Receiver {
+        let receiver = self.receivers[slot.0].as_mut();
+        receiver.expect(ATTACHED)
     }
 
     /// Adds a receiver without credit, and its connection if that is new.
@@ -171,7 +178,11 @@ impl Clients {
                 ReceiverSlot(self.receivers.len() - 1)
             }
         };
-        self.by_receiver.insert(id, slot);
+        let before = self.by_receiver.insert(id, slot);
+        assert!(
+            before.is_none(),
+            "a link that attaches again is detached first"
+        );
         self.by_entity.insert((place.entity, slot));
         let connection = &mut self.connections[connection];
         connection.receivers.push(slot);
@@ -180,15 +191,15 @@ impl Clients {
     }
 
     /// Removes a receiver, also from its connection.
-    pub(crate) fn detach(&mut self, slot: ReceiverSlot) -> Option<Receiver> {
-        let receiver = self.receivers.get_mut(slot.0)?.take()?;
+    pub(crate) fn detach(&mut self, slot: ReceiverSlot) -> Receiver {
+        let receiver = self.receivers[slot.0].take().expect(ATTACHED);
         self.by_receiver.remove(&receiver.id);
         self.by_entity.remove(&(receiver.place.entity, slot));
         self.vacant_receivers.push(slot);
         let connection = &mut self.connections[receiver.connection];
         connection.receivers.retain(|other| *other != slot);
         connection.blocked.retain(|other| *other != slot);
-        Some(receiver)
+        receiver
     }
 
     /// The receivers of an entity, with those that wait for one of its sessions.
@@ -205,11 +216,17 @@ impl Clients {
 
     /// Removes a connection whose receivers are detached. Returns where it may hold locks.
     pub(crate) fn disconnect(&mut self, id: ConnectionId) -> BTreeSet<Place> {
+        // A connection that never had a receiver is not known.
         let Some(index) = self.by_connection.remove(&id) else {
             return BTreeSet::new();
         };
         self.vacant_connections.push(index);
-        std::mem::take(&mut self.connections[index]).places
+        let connection = std::mem::take(&mut self.connections[index]);
+        assert!(
+            connection.receivers.is_empty(),
+            "receivers are detached before their connection goes"
+        );
+        connection.places
     }
 
     /// Whether a connection is known: it has a receiver, or asked for a message by number.
@@ -225,33 +242,35 @@ impl Clients {
 
     /// Whether a receiver can be given a message now.
     pub(crate) fn readiness(&self, slot: ReceiverSlot, outlet_bytes: usize) -> Readiness {
-        match self.get(slot) {
-            Some(receiver) if receiver.credit() > 0 => {
-                if self.connections[receiver.connection].outlet < outlet_bytes {
-                    Readiness::Ready
-                } else {
-                    Readiness::OutletFull
-                }
-            }
-            _ => Readiness::NoCredit,
+        let receiver = self.get(slot);
+        if receiver.credit() == 0 {
+            Readiness::NoCredit
+        } else if self.connections[receiver.connection].outlet < outlet_bytes {
+            Readiness::Ready
+        } else {
+            Readiness::OutletFull
         }
     }
 
     /// Puts a receiver aside until its connection has written something.
     pub(crate) fn block(&mut self, slot: ReceiverSlot) {
-        if let Some(receiver) = self.receivers[slot.0].as_mut() {
-            receiver.standing = Standing::Blocked;
-            self.connections[receiver.connection].blocked.push(slot);
-        }
+        let receiver = self.get_mut(slot);
+        receiver.standing = Standing::Blocked;
+        let connection = receiver.connection;
+        self.connections[connection].blocked.push(slot);
     }
 
     /// Counts one delivery of so many bytes.
     pub(crate) fn count_delivery(&mut self, slot: ReceiverSlot, bytes: usize) {
-        if let Some(receiver) = self.receivers[slot.0].as_mut() {
-            receiver.delivered = receiver.delivered.wrapping_add(1);
-            let connection = &mut self.connections[receiver.connection];
-            connection.outlet = connection.outlet.saturating_add(bytes);
-        }
+        let receiver = self.get_mut(slot);
+        assert!(
+            receiver.credit() > 0,
+            "a receiver is given no more than its credit"
+        );
+        receiver.delivered = receiver.delivered.wrapping_add(1);
+        let connection = receiver.connection;
+        let connection = &mut self.connections[connection];
+        connection.outlet = connection.outlet.saturating_add(bytes);
     }
 
     /// A connection has written so much. Returns the receivers that are blocked no more.
@@ -261,6 +280,7 @@ impl Clients {
         bytes: usize,
         outlet_bytes: usize,
     ) -> Vec<ReceiverSlot> {
+        // A connection may have gone before it is known how much it wrote.
         let Some(&index) = self.by_connection.get(&id) else {
             return Vec::new();
         };

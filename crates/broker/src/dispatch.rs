@@ -39,15 +39,14 @@ pub(crate) fn next_taker(
     let clients = &mut cx.shared.clients;
     loop {
         let slot = *takers.front()?;
-        let readiness = clients.readiness(slot, outlet_bytes);
-        match clients.get_mut(slot) {
-            Some(receiver) if readiness == Readiness::Ready => {
+        match clients.readiness(slot, outlet_bytes) {
+            Readiness::Ready => {
+                let receiver = clients.get(slot);
                 let (id, mode) = (receiver.id, receiver.mode);
                 return Some(Taker { slot, id, mode });
             }
-            Some(_) if readiness == Readiness::OutletFull => clients.block(slot),
-            Some(receiver) => receiver.standing = Standing::Idle,
-            None => {}
+            Readiness::OutletFull => clients.block(slot),
+            Readiness::NoCredit => clients.get_mut(slot).standing = Standing::Idle,
         }
         takers.pop_front();
     }
@@ -101,7 +100,12 @@ impl Queue {
             return false;
         };
         let sub = self.sub_mut(subqueue);
-        sub.window.take_first();
+        let taken = sub.window.take_first().map(|(number, _)| number);
+        assert_eq!(
+            taken,
+            Some(number),
+            "the window has the same first message as before"
+        );
         sub.takers.rotate_left(1);
         let message = Message::available(subqueue.part(), number, &entry, body.patch);
         self.hand_out(subqueue, taker, message, body.payload, entry.rests_on, cx);
@@ -214,9 +218,7 @@ impl Queue {
             ..
         } = self.sub_mut(subqueue);
         draining.retain(|slot| {
-            let Some(receiver) = shared.clients.get_mut(*slot) else {
-                return false;
-            };
+            let receiver = shared.clients.get_mut(*slot);
             let done = match receiver.choice {
                 _ if receiver.credit() == 0 => true,
                 Choice::Next => exhausted,

@@ -46,13 +46,10 @@ impl Directory {
 
 /// The settings of an entity have changed: receivers that would not be let in now have to go.
 pub(crate) fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
-    let Some(queue) = directory.get(entity) else {
-        return;
-    };
+    let queue = directory.get(entity);
+    let queue = queue.expect("its settings have just been changed");
     let clients = &cx.shared.clients;
-    let receivers = clients
-        .receivers_at(entity)
-        .filter_map(|slot| clients.get(slot));
+    let receivers = clients.receivers_at(entity).map(|slot| clients.get(slot));
     let evicted = receivers.filter_map(|receiver| {
         let reason = queue.objection(receiver.place.subqueue)?;
         Some((receiver, reason))

@@ -93,7 +93,7 @@ impl Queue {
 
     fn is_in_use(&self, cx: &Context<'_>) -> bool {
         let clients = &cx.shared.clients;
-        let waits = |slot| clients.get(slot).is_some_and(|receiver| receiver.waits());
+        let waits = |slot| clients.get(slot).waits();
         self.head.part(Part::Scheduled).count > 0 || clients.receivers_at(self.id).any(waits)
     }
 
@@ -134,18 +134,21 @@ pub(crate) fn note_command(directory: &mut Directory, command: &Command, cx: &mu
 /// Whoever uses a subscription uses its topic. (docs/spec/entities.md#15)
 pub(crate) fn note_uses_below(directory: &mut Directory, topic: EntityId) {
     let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
-        return;
+        unreachable!("it was found to be a topic in this step");
     };
     let below = of_topic.subscriptions.iter();
-    let used = below
-        .filter_map(|id| directory.get(*id))
-        .map(|queue| queue.idle.since);
-    let Some(used) = used.max() else {
+    let below = below.map(|id| {
+        directory
+            .get(*id)
+            .expect("a subscription that goes is taken out")
+    });
+    let Some(used) = below.map(|queue| queue.idle.since).max() else {
         return;
     };
-    if let Some(queue) = directory.get_mut(topic)
-        && used > queue.idle.since
-    {
+    let queue = directory
+        .get_mut(topic)
+        .expect("it was found to be a topic in this step");
+    if used > queue.idle.since {
         queue.idle.since = used;
         queue.idle.before_ms = 0;
     }

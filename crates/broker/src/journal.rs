@@ -34,9 +34,8 @@ impl Journal {
 
     /// What was touched since `read` began.
     pub(crate) fn finish(&mut self, read: ReadId) -> BTreeSet<SequenceNumber> {
-        let Some(seen) = self.readers.remove(&read) else {
-            return BTreeSet::new();
-        };
+        let seen = self.readers.remove(&read);
+        let seen = seen.expect("a read is finished once, after it has begun");
         let skip = usize::try_from(seen - self.dropped).unwrap_or(usize::MAX);
         let touched = self.touched.iter().skip(skip).copied().collect();
         self.drop_unneeded();
@@ -72,6 +71,11 @@ mod tests {
         journal.note(SequenceNumber(4));
         assert_eq!(journal.finish(ReadId(2)), numbers(&[3, 4]));
         assert!(journal.touched.is_empty());
-        assert_eq!(journal.finish(ReadId(2)), numbers(&[]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a read is finished once")]
+    fn a_read_that_has_not_begun_is_not_finished() {
+        Journal::default().finish(ReadId(2));
     }
 }

@@ -17,6 +17,9 @@ use crate::patch::Patch;
 use crate::sessions::HoldId;
 use crate::time::Mono;
 
+/// Why there is a lock on a message.
+const FOUND: &str = "a lock is looked for in the step that changes it";
+
 /// Where a locked message came from, and goes back to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
@@ -135,15 +138,16 @@ impl Locks {
     pub(crate) fn insert_lasting(&mut self, number: SequenceNumber, lock: Lock) {
         self.deferred += usize::from(lock.origin == Origin::Deferred);
         self.patch_bytes += lock.patch_bytes();
-        self.held.insert(number, lock);
+        let before = self.held.insert(number, lock);
+        assert!(before.is_none(), "message {number} is locked already");
     }
 
-    /// Sets a new end to a lock.
+    /// Sets a new end to a lock that was found.
     pub(crate) fn extend(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
-        if let Some(lock) = self.held.get_mut(number) {
-            lock.until = until;
-            self.queue(number, until, duration);
-        }
+        let lock = self.held.get_mut(number).expect(FOUND);
+        assert!(lock.session.is_none(), "it ends with its session");
+        lock.until = until;
+        self.queue(number, until, duration);
     }
 
     /// Whether a lock's end is part of a transaction.
@@ -151,22 +155,22 @@ impl Locks {
         self.held.get(number).is_some_and(|lock| lock.enlisted)
     }
 
-    /// Makes a lock's end part of a transaction, or no longer.
+    /// Makes the end of a lock that was found part of a transaction, or no longer.
     pub(crate) fn enlist(&mut self, number: SequenceNumber, enlisted: bool) {
-        if let Some(lock) = self.held.get_mut(number) {
-            lock.enlisted = enlisted;
-        }
+        let lock = self.held.get_mut(number).expect(FOUND);
+        assert_ne!(lock.enlisted, enlisted, "a lock is part of one transaction");
+        lock.enlisted = enlisted;
     }
 
-    /// Ends a lock.
-    pub(crate) fn take(&mut self, number: SequenceNumber) -> Option<Lock> {
-        let lock = self.held.remove(number)?;
+    /// Ends a lock that was found.
+    pub(crate) fn take(&mut self, number: SequenceNumber) -> Lock {
+        let lock = self.held.remove(number).expect(FOUND);
         self.deferred -= usize::from(lock.origin == Origin::Deferred);
         self.patch_bytes -= lock.patch_bytes();
         if self.held.is_empty() {
             self.lanes.iter_mut().for_each(|lane| lane.order.clear());
         }
-        Some(lock)
+        lock
     }
 
     /// No lock ends before this moment.

@@ -221,7 +221,11 @@ impl Queue {
         rows: Rows,
         cx: &mut Context<'_>,
     ) {
-        let touched = self.journal.finish(read);
+        // The journal follows the read of scheduled messages only.
+        let touched = match peek.stage {
+            Stage::Scheduled => self.journal.finish(read),
+            Stage::Known | Stage::Disk | Stage::Deferred => BTreeSet::new(),
+        };
         let rows = match rows {
             Ok(rows) => rows,
             Err(error) => return peek.refuse(RequestError::Invalid(error.to_string()), cx),
@@ -379,7 +383,7 @@ impl Queue {
         lock.holder?;
         match lock.session {
             Some(session) => {
-                let hold = self.sessions.as_ref()?.hold(session)?;
+                let hold = self.require_sessions().existing_hold(session);
                 let live = hold.is_live(now);
                 live.then(|| LockTime::WithSession(hold.left_ms(now)))
             }

@@ -61,9 +61,7 @@ impl Queue {
             return Err(SettleError::NoSession);
         }
         self.note_access(cx);
-        let Some(lock) = self.take_lock(subqueue, number, cx) else {
-            return Err(SettleError::LockLost);
-        };
+        let lock = self.take_lock(subqueue, number, cx);
         let message = lock.into_message(subqueue, number);
         self.erase(&message, message.patch.is_some(), cx);
         let arriving = self.take_number();

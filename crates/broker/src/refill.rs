@@ -202,7 +202,7 @@ impl Queue {
         }
         let mut wanted = 0_usize;
         for slot in &self.sub(subqueue).takers {
-            let credit = cx.shared.clients.get(*slot).map_or(0, |r| r.credit());
+            let credit = cx.shared.clients.get(*slot).credit();
             wanted = wanted.saturating_add(credit as usize);
             if wanted >= FETCH_MESSAGES {
                 return FETCH_MESSAGES;
@@ -282,6 +282,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         for &number in numbers {
+            // The message may have gone, or been lent, while it was being read.
             let Some(entry) = self.sub_mut(subqueue).window.take(number) else {
                 continue;
             };

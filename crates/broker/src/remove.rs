@@ -77,12 +77,9 @@ impl Queue {
     fn evict_all(&self, cx: &mut Context<'_>) {
         let slots: Vec<_> = cx.shared.clients.receivers_at(self.id).collect();
         for slot in slots {
-            if let Some(receiver) = cx.shared.clients.detach(slot) {
-                cx.say(Output::Evicted {
-                    receiver: receiver.id,
-                    reason: Eviction::NotFound,
-                });
-            }
+            let receiver = cx.shared.clients.detach(slot).id;
+            let reason = Eviction::NotFound;
+            cx.say(Output::Evicted { receiver, reason });
         }
     }
 

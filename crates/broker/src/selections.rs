@@ -33,6 +33,9 @@ use page::Page;
 /// Most numbers that a selection keeps to judge them again; beyond it goes back to the first one.
 const MOST_AGAIN: usize = 4_096;
 
+/// Why there is a selection.
+const HAS_RECEIVERS: &str = "a selection is named by its receivers, and goes with the last of them";
+
 /// Names a selection of a subqueue.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct SelectionId(u64);
@@ -115,9 +118,7 @@ impl Selections {
 
     /// A receiver is gone, and with the last one its selection.
     pub(crate) fn leave(&mut self, id: SelectionId, slot: ReceiverSlot) {
-        let Some(selection) = self.all.get_mut(&id) else {
-            return;
-        };
+        let selection = self.all.get_mut(&id).expect(HAS_RECEIVERS);
         selection.receivers -= 1;
         selection.takers.retain(|other| *other != slot);
         if selection.takers.is_empty() {
@@ -136,10 +137,8 @@ impl Selections {
 
     /// A receiver has credit.
     pub(crate) fn invite(&mut self, id: SelectionId, slot: ReceiverSlot) {
-        if let Some(selection) = self.all.get_mut(&id) {
-            selection.takers.push_back(slot);
-            self.hungry.insert(id);
-        }
+        self.get_mut(id).takers.push_back(slot);
+        self.hungry.insert(id);
     }
 
     /// A message has become available: it arrived, or its lock ended.
@@ -183,8 +182,18 @@ impl Selections {
 
     /// Whether everything has been judged that is available below `end`.
     pub(crate) fn is_exhausted(&self, id: SelectionId, end: SequenceNumber) -> bool {
-        let selection = self.all.get(&id);
-        selection.is_none_or(|selection| selection.again.is_empty() && selection.cursor >= end)
+        let selection = self.get(id);
+        selection.again.is_empty() && selection.cursor >= end
+    }
+
+    /// A selection that has receivers.
+    fn get(&self, id: SelectionId) -> &Selection {
+        self.all.get(&id).expect(HAS_RECEIVERS)
+    }
+
+    /// The same, to change.
+    fn get_mut(&mut self, id: SelectionId) -> &mut Selection {
+        self.all.get_mut(&id).expect(HAS_RECEIVERS)
     }
 
     /// The selection with takers whose turn it is after the last one.

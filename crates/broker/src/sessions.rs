@@ -15,6 +15,7 @@ use bytes::Bytes;
 use store::SequenceNumber;
 
 use crate::clients::ReceiverSlot;
+use crate::queue::Queue;
 use crate::time::{Mono, Wall};
 use crate::window::Entry;
 
@@ -72,6 +73,12 @@ pub(crate) enum Seat {
     Waiting(WaiterId),
     Holding(HoldId),
 }
+
+/// Why a queue has sessions.
+const HAS_SESSIONS: &str = "holds, reads and commands of sessions are of queues that require them";
+
+/// Why there is a hold of an id.
+const EXISTS: &str = "a hold that ends takes its key, deadlines, seat and locks along";
 
 /// Where a listing stopped: which one it was, and behind which session it goes on.
 pub(crate) type Bookmark = ((Option<Wall>, usize), SessionKey);
@@ -160,12 +167,24 @@ impl Sessions {
         idle.into_iter().chain(held).min()
     }
 
+    /// A hold, unless it has ended: reads and transactions keep ids for longer.
     pub(crate) fn hold(&self, id: HoldId) -> Option<&Hold> {
         self.held.get(&id)
     }
 
+    /// The same, to change.
     pub(crate) fn hold_mut(&mut self, id: HoldId) -> Option<&mut Hold> {
         self.held.get_mut(&id)
+    }
+
+    /// A hold whose id comes from a key, a deadline, a seat, a lock or the stirred ones.
+    pub(crate) fn existing_hold(&self, id: HoldId) -> &Hold {
+        self.hold(id).expect(EXISTS)
+    }
+
+    /// The same, to change.
+    pub(crate) fn existing_hold_mut(&mut self, id: HoldId) -> &mut Hold {
+        self.hold_mut(id).expect(EXISTS)
     }
 
     /// Who holds a session, noticed or not that its time is up.
@@ -199,7 +218,7 @@ impl Sessions {
     ) -> Option<Entry> {
         if let Some(id) = self.by_key.get(key).copied() {
             self.stir(id);
-            return self.held.get_mut(&id)?.arrived(number, entry);
+            return self.existing_hold_mut(id).arrived(number, entry);
         }
         match self.idle.get_mut(key) {
             Some(record) => record.last = record.last.max(number),
@@ -221,10 +240,9 @@ impl Sessions {
         self.note_change(hash);
         let mut found = None;
         for id in self.holders(hash).collect::<Vec<_>>() {
-            if let Some(hold) = self.held.get_mut(&id) {
-                found = found.or(hold.window.take(number));
-                hold.window.forget(number);
-            }
+            let hold = self.existing_hold_mut(id);
+            found = found.or(hold.window.take(number));
+            hold.window.forget(number);
         }
         let same = self.records_of(hash);
         for (key, record) in same.into_iter().filter(|(_, r)| r.first == number) {
@@ -254,10 +272,12 @@ impl Sessions {
     fn oldest(&self) -> Option<(SessionKey, Record)> {
         let (first, hash) = self.order.first()?;
         let mut same = self.records_of(*hash).into_iter();
-        same.find(|(_, record)| record.first == *first)
+        let oldest = same.find(|(_, record)| record.first == *first);
+        Some(oldest.expect("a place in the order is an idle session's"))
     }
 
     fn put_idle(&mut self, key: SessionKey, record: Record) {
+        debug_assert!(!self.by_key.contains_key(&key), "a session is idle or held");
         self.take_idle(&key);
         self.order.insert((record.first, key.hash));
         self.idle.insert(key, record);
@@ -281,6 +301,18 @@ impl Sessions {
             self.bookmarks.remove(0);
         }
         self.bookmarks.push(bookmark);
+    }
+}
+
+impl Queue {
+    /// The sessions of a queue that was found to have some.
+    pub(crate) fn require_sessions(&self) -> &Sessions {
+        self.sessions.as_deref().expect(HAS_SESSIONS)
+    }
+
+    /// The same, to change.
+    pub(crate) fn require_sessions_mut(&mut self) -> &mut Sessions {
+        self.sessions.as_deref_mut().expect(HAS_SESSIONS)
     }
 }
 

@@ -93,9 +93,8 @@ impl Queue {
         let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
         check_allowed(subqueue, &outcome)?;
         self.note_access(cx);
-        if let Some(lock) = self.take_lock(subqueue, number, cx) {
-            self.end_lock(subqueue, number, lock, outcome, cx);
-        }
+        let lock = self.take_lock(subqueue, number, cx);
+        self.end_lock(subqueue, number, lock, outcome, cx);
         Ok(())
     }
 
@@ -113,9 +112,8 @@ impl Queue {
         self.note_access(cx);
         for &token in tokens {
             // A token that was named twice finds nothing the second time.
-            if let Some((subqueue, number)) = self.find_lock(token, cx)
-                && let Some(lock) = self.take_lock(subqueue, number, cx)
-            {
+            if let Some((subqueue, number)) = self.find_lock(token, cx) {
+                let lock = self.take_lock(subqueue, number, cx);
                 self.end_lock(subqueue, number, lock, outcome.clone(), cx);
             }
         }
@@ -167,17 +165,18 @@ impl Queue {
         Ok((subqueue, number))
     }
 
+    /// Takes a lock that was found, whose end is about to be decided.
     pub(crate) fn take_lock(
         &mut self,
         subqueue: Subqueue,
         number: SequenceNumber,
         cx: &Context<'_>,
-    ) -> Option<Lock> {
+    ) -> Lock {
         let sub = self.sub_mut(subqueue);
         // Whoever waited for room among the locks may go on.
         let was_full = sub.is_full_of_locks(&cx.shared.settings);
         sub.stirred |= was_full;
-        let lock = sub.locks.take(number)?;
+        let lock = sub.locks.take(number);
         self.journal.note(number);
         if let Some(sessions) = self.sessions.as_mut().filter(|_| was_full) {
             sessions.stir_all();
@@ -185,7 +184,7 @@ impl Queue {
         if let Some(session) = lock.session {
             self.unlocked_of(session, number);
         }
-        Some(lock)
+        lock
     }
 
     pub(crate) fn end_lock(
@@ -226,9 +225,7 @@ impl Queue {
         number: SequenceNumber,
         cx: &mut Context<'_>,
     ) {
-        let Some(lock) = self.take_lock(subqueue, number, cx) else {
-            return;
-        };
+        let lock = self.take_lock(subqueue, number, cx);
         if lock.origin == Origin::Unreadable {
             self.give_back(subqueue, number, lock, cx);
         } else {

@@ -26,8 +26,7 @@ pub(crate) fn attach(
     let slot = cx.shared.clients.attach(receiver, place, mode);
     let sub = queue.sub_mut(place.subqueue);
     sub.attached += 1;
-    if let Some(receiver) = cx.shared.clients.get_mut(slot) {
-        receiver.choice = Choice::Selected(sub.selections.join(selector));
-    }
+    let selection = sub.selections.join(selector);
+    cx.shared.clients.get_mut(slot).choice = Choice::Selected(selection);
     queue.run(cx);
 }

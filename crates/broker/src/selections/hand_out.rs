@@ -21,13 +21,9 @@ impl Queue {
         }
         for _ in 0..sub.selections.hungry.len() {
             let selections = &mut self.sub_mut(subqueue).selections;
-            let Some(id) = selections.next_turn() else {
-                return false;
-            };
-            let Some(selection) = selections.all.get_mut(&id) else {
-                selections.hungry.remove(&id);
-                continue;
-            };
+            let next = selections.next_turn();
+            let id = next.expect("each round removes at most one of the hungry ones");
+            let selection = selections.get_mut(id);
             let Some(taker) = dispatch::next_taker(&mut selection.takers, cx) else {
                 selections.hungry.remove(&id);
                 continue;
@@ -35,9 +31,7 @@ impl Queue {
             match self.search(subqueue, id, cx) {
                 Found::Match(number, entry) => {
                     let selections = &mut self.sub_mut(subqueue).selections;
-                    if let Some(selection) = selections.all.get_mut(&id) {
-                        selection.takers.rotate_left(1);
-                    }
+                    selections.get_mut(id).takers.rotate_left(1);
                     self.hand_out_match(subqueue, taker, number, &entry, cx);
                     return true;
                 }
@@ -60,9 +54,9 @@ impl Queue {
         entry: &Entry,
         cx: &mut Context<'_>,
     ) {
-        let Some(body) = cx.shared.bodies.take(entry.body) else {
-            return;
-        };
+        let body = cx.shared.bodies.take(entry.body);
+        let body = body.expect("it was judged in this step, during which bodies stay");
+        // Behind its end the window does not know it, but the page does.
         if let Some(known) = self.sub_mut(subqueue).window.take(number) {
             drop(cx.shared.bodies.take(known.body));
         }

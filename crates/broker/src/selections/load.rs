@@ -105,6 +105,7 @@ impl Queue {
     ) {
         let sub = self.sub_mut(subqueue);
         let reading = &mut sub.selections.reading;
+        // All receivers may have gone since.
         let Some(reading) = reading.take_if(|reading| reading.read == read) else {
             return;
         };

@@ -53,9 +53,7 @@ impl Queue {
     ) -> Found {
         loop {
             let next = self.next_of_search(subqueue, id, cx);
-            let Some(selection) = self.sub_mut(subqueue).selections.all.get_mut(&id) else {
-                return Found::Nothing;
-            };
+            let selection = self.sub_mut(subqueue).selections.get_mut(id);
             match next {
                 Next::PassOver(number) => selection.pass(number),
                 Next::Advance(number) => selection.cursor = number,
@@ -97,8 +95,9 @@ impl Queue {
         if !cx.take_judging() {
             selections.grace = selections.grace.checked_sub(1)?;
         }
-        let selection = selections.all.get_mut(&id)?;
-        let body = cx.shared.bodies.get(entry.body)?;
+        let selection = selections.get_mut(id);
+        let body = cx.shared.bodies.get(entry.body);
+        let body = body.expect("it was found in memory in this step, during which bodies stay");
         selection.pass(number);
         // What is past its deadline is the sweep's to take away.
         if Self::is_expired(subqueue, &entry.row, cx.now.wall) {
@@ -116,9 +115,7 @@ impl Queue {
         if sub.window.has_stragglers() {
             return Next::Wait;
         }
-        let Some(selection) = selections.all.get(&id) else {
-            return Next::End;
-        };
+        let selection = selections.get(id);
         if let Some(number) = selection.again.first() {
             return self.look_at_again(subqueue, *number, selection, cx);
         }

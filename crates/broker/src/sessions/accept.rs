@@ -80,12 +80,8 @@ impl Queue {
         let place = self.place(Subqueue::Main);
         let slot = cx.shared.clients.attach(receiver, place, mode);
         let until = Mono(cx.now.mono.0.saturating_add(timeout_ms));
-        if let Some(sessions) = &mut self.sessions {
-            let waiter = sessions.wait(slot, until);
-            if let Some(receiver) = cx.shared.clients.get_mut(slot) {
-                receiver.seat = Seat::Waiting(waiter);
-            }
-        }
+        let waiter = self.require_sessions_mut().wait(slot, until);
+        cx.shared.clients.get_mut(slot).seat = Seat::Waiting(waiter);
         self.sub_mut(Subqueue::Main).stirred = true;
     }
 
@@ -99,9 +95,8 @@ impl Queue {
             if !record.certain {
                 return self.check_session(key, cx);
             }
-            if let Some(slot) = sessions.next_waiter() {
-                self.hold_session(key, slot, cx);
-            }
+            let slot = sessions.next_waiter();
+            self.hold_session(key, slot, cx);
         }
     }
 
@@ -113,10 +108,12 @@ impl Queue {
         let until = Mono(cx.now.mono.0.saturating_add(duration));
         let settings = &cx.shared.settings;
         let limit = settings.window.min(settings.session_window);
-        let (Some(sessions), Some(client)) = (&mut self.sessions, cx.shared.clients.get_mut(slot))
-        else {
-            return;
-        };
+        let client = cx.shared.clients.get_mut(slot);
+        let sessions = self.require_sessions_mut();
+        assert!(
+            sessions.holder(&key).is_none(),
+            "a session has one holder at a time"
+        );
         let known = sessions.take_idle(&key);
         let Record { first, last, .. } = if sessions.survey.is_complete() {
             known.unwrap_or(Record {
@@ -177,8 +174,8 @@ impl Queue {
 
     /// Whether others may hold a session; its end may not have been noticed.
     fn session_has_ended(&self, id: HoldId, cx: &Context<'_>) -> bool {
-        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
-        hold.is_none_or(|hold| hold.ends() <= cx.now.mono)
+        let hold = self.require_sessions().existing_hold(id);
+        hold.ends() <= cx.now.mono
     }
 
     /// Whoever waited too long is told so.
@@ -187,9 +184,8 @@ impl Queue {
             && let Some(waiter) = sessions.late_waiter(cx.now.mono)
         {
             cx.take_work();
-            if let Some(receiver) = cx.shared.clients.detach(waiter.slot) {
-                refuse(receiver.id, SessionError::Timeout, cx);
-            }
+            let receiver = cx.shared.clients.detach(waiter.slot);
+            refuse(receiver.id, SessionError::Timeout, cx);
         }
     }
 }
@@ -203,20 +199,24 @@ impl Sessions {
     }
 
     /// A waiter has given up, or got what it wanted.
-    pub(super) fn remove_waiter(&mut self, id: WaiterId) -> Option<Waiter> {
-        let waiter = self.waiters.remove(&id)?;
+    pub(super) fn remove_waiter(&mut self, id: WaiterId) -> Waiter {
+        let waiter = self.waiters.remove(&id);
+        let waiter =
+            waiter.expect("a waiter is removed once: with its seat, or when it gets another");
         self.timeouts.remove(&(waiter.until, id));
-        Some(waiter)
+        waiter
     }
 
-    fn next_waiter(&mut self) -> Option<ReceiverSlot> {
-        let id = *self.waiters.first_key_value()?.0;
-        Some(self.remove_waiter(id)?.slot)
+    /// The receiver that has waited longest, of which there is one.
+    fn next_waiter(&mut self) -> ReceiverSlot {
+        let first = self.waiters.first_key_value();
+        let (id, _) = first.expect("the caller has seen that there are waiters");
+        self.remove_waiter(*id).slot
     }
 
     fn late_waiter(&mut self, now: Mono) -> Option<Waiter> {
         let (until, id) = *self.timeouts.first()?;
-        (until <= now).then(|| self.remove_waiter(id))?
+        (until <= now).then(|| self.remove_waiter(id))
     }
 
     fn add_hold(&mut self, hold: impl FnOnce() -> Hold) -> HoldId {
@@ -225,6 +225,10 @@ impl Sessions {
         self.doubts.remove(&hold.key);
         self.deadlines.insert((hold.due, id));
         self.floors.insert((hold.floor, id));
+        debug_assert!(
+            !self.idle.contains_key(&hold.key),
+            "a session is idle or held"
+        );
         self.by_key.insert(hold.key.clone(), id);
         self.held.insert(id, hold);
         self.stir(id);
@@ -232,8 +236,9 @@ impl Sessions {
     }
 
     /// The session is held by nobody any more.
-    pub(super) fn remove_hold(&mut self, id: HoldId) -> Option<Hold> {
-        let hold = self.held.remove(&id)?;
+    pub(super) fn remove_hold(&mut self, id: HoldId) -> Hold {
+        let hold = self.held.remove(&id).expect("a hold ends once");
+        assert!(hold.locked.is_empty(), "its locks end before it");
         self.extra -= hold.extra;
         self.note_change(hold.key.hash);
         self.deadlines.remove(&(hold.due, id));
@@ -241,33 +246,29 @@ impl Sessions {
         self.by_key.remove(&hold.key);
         self.stirred.remove(&id);
         self.resting.remove(&id);
-        Some(hold)
+        hold
     }
 
     /// Sets a new end to a hold.
     pub(super) fn extend(&mut self, id: HoldId, until: Mono) {
-        if let Some(hold) = self.held.get_mut(&id) {
-            hold.until = until;
-            self.look_at(id, until);
-        }
+        self.existing_hold_mut(id).until = until;
+        self.look_at(id, until);
     }
 
     /// A hold's time is to be looked at then.
     pub(super) fn look_at(&mut self, id: HoldId, due: Mono) {
-        if let Some(hold) = self.held.get_mut(&id) {
-            self.deadlines.remove(&(hold.due, id));
-            self.deadlines.insert((due, id));
-            hold.due = due;
-        }
+        let before = std::mem::replace(&mut self.existing_hold_mut(id).due, due);
+        self.deadlines.remove(&(before, id));
+        self.deadlines.insert((due, id));
     }
 
     /// The session's messages begin later than they did.
     pub(super) fn raise_floor(&mut self, id: HoldId, next_number: SequenceNumber) {
-        if let Some(hold) = self.held.get_mut(&id) {
-            self.floors.remove(&(hold.floor, id));
-            hold.floor = hold.least().min(next_number);
-            self.floors.insert((hold.floor, id));
-        }
+        let hold = self.existing_hold_mut(id);
+        let floor = hold.least().min(next_number);
+        let before = std::mem::replace(&mut hold.floor, floor);
+        self.floors.remove(&(before, id));
+        self.floors.insert((floor, id));
     }
 
     /// A hold whose time is to be looked at.

@@ -62,9 +62,7 @@ impl Queue {
     /// Asks for the row of the first message of the oldest session, unless its time is known.
     pub(super) fn learn_age(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
         let Some((key, number)) = sessions.unknown_oldest() else {
             return;
         };
@@ -86,14 +84,13 @@ impl Queue {
     /// The row came back. If there is none the message has left, so its session is looked at.
     pub(super) fn age_loaded(&mut self, key: SessionKey, number: SequenceNumber, found: Rows) {
         self.sub_mut(Subqueue::Main).stirred = true;
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
         sessions.asked.is_under_way = false;
         // One that can not be read is not asked for again; all that is missing then is an age.
         let Ok(rows) = found else {
             return;
         };
+        // The session may be held by now, or have lost that message.
         let record = sessions.idle.get_mut(&key);
         let Some(record) = record.filter(|record| record.first == number) else {
             return;

@@ -51,6 +51,6 @@ pub(crate) fn dispatch(directory: &mut Directory, command: Command, cx: &mut Con
         } => peek::peek(
             directory, request, entity, &session, from, count, max_bytes, cx,
         ),
-        _ => {}
+        other => unreachable!("the broker handles it elsewhere: {other:?}"),
     }
 }

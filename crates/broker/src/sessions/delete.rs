@@ -100,9 +100,7 @@ impl Queue {
     fn place_deletion(&mut self, deletion: &mut Deletion) {
         let resume = SequenceNumber(self.head.part(Part::Active).resume);
         let session = deletion.session.as_ref();
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
         let least = match session {
             Some(key) => sessions.least_of(key, deletion.until),
             None => sessions.least_idle(deletion.until),
@@ -114,7 +112,7 @@ impl Queue {
 
     /// Whether the session is held by somebody else.
     fn is_held_from(&self, deletion: &Deletion, cx: &Context<'_>) -> bool {
-        let holder = |key| self.sessions.as_ref()?.holder(key);
+        let holder = |key| self.require_sessions().holder(key);
         let holder = deletion.session.as_ref().and_then(holder);
         holder.is_some_and(|id| !self.is_held_by(id, deletion.request.connection, cx))
     }
@@ -166,13 +164,13 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let touched = self.journal.finish(read);
-        let is_asked = |deletion: &Deletion| deletion.asked.is_some_and(|a| a.read == read);
-        let Some(mut deletion) = self.deletions.pop_front_if(|next| is_asked(next)) else {
-            return;
-        };
-        let Some(asked) = deletion.asked.take() else {
-            return;
-        };
+        let deletion = self.deletions.pop_front();
+        let mut deletion = deletion.expect("a deletion stays first while it waits for a read");
+        let asked = deletion
+            .asked
+            .take()
+            .expect("it waits because it has asked");
+        assert_eq!(asked.read, read, "a deletion waits for one read at a time");
         match found {
             Ok(Found::Entries(entries)) => self.delete_by_order(&mut deletion, asked, &entries, cx),
             Ok(Found::Messages(rows)) => {
@@ -253,10 +251,9 @@ impl Queue {
     ) {
         let reached = std::mem::replace(&mut deletion.cursor, covered);
         let session = deletion.session.as_ref();
-        if let Some(sessions) = &mut self.sessions
-            // Otherwise it was lowered meanwhile, or an earlier piece left something.
-            && sessions.marks.of(session) == Some(reached)
-        {
+        let sessions = self.require_sessions_mut();
+        // Otherwise it was lowered meanwhile, or an earlier piece left something.
+        if sessions.marks.of(session) == Some(reached) {
             sessions.marks.set(session, left.unwrap_or(covered));
         }
     }
@@ -264,9 +261,12 @@ impl Queue {
     /// Whether nobody holds the message, or only who deletes it.
     fn is_free(&self, deletion: &Deletion, stored: &StoredMessage, cx: &Context<'_>) -> bool {
         let locked = self.sub(Subqueue::Main).locks.contains(stored.number);
-        let held = match (&deletion.session, &self.sessions) {
-            (None, Some(sessions)) => sessions.holders(stored.row.session_hash).next().is_some(),
-            _ => self.is_held_from(deletion, cx),
+        let held = match &deletion.session {
+            None => {
+                let mut holders = self.require_sessions().holders(stored.row.session_hash);
+                holders.next().is_some()
+            }
+            Some(_) => self.is_held_from(deletion, cx),
         };
         !locked && !held
     }

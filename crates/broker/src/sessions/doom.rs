@@ -101,6 +101,7 @@ impl Queue {
         let active = message.part == Subqueue::Main.part();
         let until = self.head.next_number;
         let hash = message.row.session_hash;
+        // Messages of any queue expire, in whatever mode.
         let Some(sessions) = self.sessions.as_mut().filter(|_| cloud && active) else {
             return;
         };
@@ -116,10 +117,12 @@ impl Queue {
     /// The turn ends: what it has left of sessions that expire is stored with it.
     pub(crate) fn write_dooms(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
+        // Every entity's head is written, whether or not it has sessions.
         let Some(sessions) = &mut self.sessions else {
             return;
         };
         for hash in std::mem::take(&mut sessions.dooms.fresh) {
+            // A session may come up and be dealt with in the same turn.
             let Some(until) = sessions.dooms.reach(hash) else {
                 continue;
             };
@@ -252,21 +255,19 @@ impl Queue {
 
     /// Nothing could be read: the session waits for its next turn.
     fn rest_doom(&mut self, doom: Doom, cx: &Context<'_>) {
-        if let Some(sessions) = &mut self.sessions {
-            sessions.dooms.running = None;
-            sessions.dooms.add(doom.hash, doom.until);
-            sessions.rest(cx.now.mono);
-        }
+        let sessions = self.require_sessions_mut();
+        sessions.dooms.running = None;
+        sessions.dooms.add(doom.hash, doom.until);
+        sessions.rest(cx.now.mono);
     }
 
     /// A session has expired, unless it is to once more.
     fn finish_doom(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
-        if let Some(dooms) = self.sessions.as_mut().map(|s| &mut s.dooms)
-            && let Some((hash, _)) = dooms.running.take()
-            && !dooms.waiting.contains_key(&hash)
-            && dooms.stored.remove(&hash)
-        {
+        let dooms = &mut self.require_sessions_mut().dooms;
+        let running = dooms.running.take();
+        let (hash, _) = running.expect("one session expires at a time, and ends once");
+        if !dooms.waiting.contains_key(&hash) && dooms.stored.remove(&hash) {
             cx.write(Write::RemoveEntry {
                 entity,
                 index: Index::Doom,
@@ -279,9 +280,10 @@ impl Queue {
     /// Asks for what was left when the process before this one ended.
     fn recall_dooms(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
-        let Some(sessions) = self.sessions.as_mut().filter(|s| s.retry_at.is_none()) else {
+        let sessions = self.require_sessions_mut();
+        if sessions.retry_at.is_some() {
             return;
-        };
+        }
         let Recall::Due(from) = sessions.dooms.recall else {
             return;
         };
@@ -304,11 +306,9 @@ impl Queue {
         found: Result<Vec<Entry>, StoreError>,
         cx: &Context<'_>,
     ) {
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.sessions.as_mut().expect("it has asked for them");
         let Recall::Reading(from) = sessions.dooms.recall else {
-            return;
+            unreachable!("one piece is read at a time");
         };
         let Ok(entries) = found else {
             sessions.dooms.recall = Recall::Due(from);
@@ -334,7 +334,7 @@ impl Queue {
 impl Sessions {
     /// Whether a message of this hash may be available or locked, as far as is known now.
     fn may_have_messages(&self, hash: u64) -> bool {
-        let mut held = self.holders(hash).filter_map(|id| self.hold(id));
+        let mut held = self.holders(hash).map(|id| self.existing_hold(id));
         !self.survey.is_complete()
             || !self.records_of(hash).is_empty()
             || held.any(super::Hold::has_messages)

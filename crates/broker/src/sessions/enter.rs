@@ -47,9 +47,8 @@ impl Queue {
             key: key::active(key.hash, number),
             value: id.clone(),
         });
-        if let Some(sessions) = &mut self.sessions
-            && let Some(spilled) = sessions.arrived(&key, number, entry)
-        {
+        let sessions = self.require_sessions_mut();
+        if let Some(spilled) = sessions.arrived(&key, number, entry) {
             drop(cx.shared.bodies.take(spilled.body));
         }
         self.sub_mut(Subqueue::Main).stirred = true;
@@ -81,13 +80,12 @@ impl Queue {
     ) {
         self.journal.note(number);
         self.note_deadline(number, entry.row.expires_ms, cx);
-        if let Some(sessions) = &mut self.sessions {
-            sessions.stir(id);
-            sessions.marks.lower(number);
-            let hold = sessions.hold_mut(id);
-            if let Some(spilled) = hold.and_then(|hold| hold.returned(number, entry)) {
-                drop(cx.shared.bodies.take(spilled.body));
-            }
+        let sessions = self.require_sessions_mut();
+        sessions.stir(id);
+        sessions.marks.lower(number);
+        let hold = sessions.existing_hold_mut(id);
+        if let Some(spilled) = hold.returned(number, entry) {
+            drop(cx.shared.bodies.take(spilled.body));
         }
         self.sub_mut(Subqueue::Main).stirred = true;
     }
@@ -125,6 +123,7 @@ impl Queue {
         hash: u64,
         cx: &mut Context<'_>,
     ) {
+        // Rows of any queue are removed, whether or not it has sessions.
         let Some(sessions) = &mut self.sessions else {
             return;
         };
@@ -146,8 +145,8 @@ impl Queue {
 
     /// Whether the next message of a session will stay in memory, so that its body is worth keeping.
     pub(crate) fn keeps_next_of(&self, session: &Bytes) -> bool {
-        let sessions = self.sessions.as_ref();
-        let hold = sessions.and_then(|s| s.hold(s.holder(&SessionKey::new(session))?));
-        hold.is_some_and(|hold| hold.beyond() == 0)
+        let sessions = self.require_sessions();
+        let holder = sessions.holder(&SessionKey::new(session));
+        holder.is_some_and(|id| sessions.existing_hold(id).beyond() == 0)
     }
 }

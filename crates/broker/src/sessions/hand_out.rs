@@ -38,9 +38,7 @@ impl Queue {
             let progress = self.hand_out_session(id, cx);
             self.answer_session_drain(id, cx);
             if progress == Progress::Interrupted {
-                if let Some(sessions) = &mut self.sessions {
-                    sessions.stir(id);
-                }
+                self.require_sessions_mut().stir(id);
                 self.sub_mut(Subqueue::Main).stirred = true;
                 return;
             }
@@ -62,7 +60,7 @@ impl Queue {
         let settings = &cx.shared.settings;
         let full = self.sub(Subqueue::Main).is_full_of_locks(settings);
         let outlet_bytes = settings.outlet_bytes;
-        let hold = self.sessions.as_ref()?.hold(id)?;
+        let hold = self.require_sessions().existing_hold(id);
         if full || !hold.has_room() || !hold.is_live(cx.now.mono) {
             return None;
         }
@@ -91,7 +89,13 @@ impl Queue {
             self.fetch_bodies(id, cx);
             return None;
         };
-        self.sessions.as_mut()?.hold_mut(id)?.window.take_first();
+        let window = &mut self.require_sessions_mut().existing_hold_mut(id).window;
+        let taken = window.take_first().map(|(number, _)| number);
+        assert_eq!(
+            taken,
+            Some(number),
+            "the window has the same first message as before"
+        );
         let message = Message::available(Subqueue::Main.part(), number, &entry, body.patch);
         self.hand_over_of(id, message, body.payload, entry.rests_on, cx);
         self.load_session(id, cx);
@@ -106,9 +110,7 @@ impl Queue {
         mut rests_on: CommitId,
         cx: &mut Context<'_>,
     ) {
-        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
-            return;
-        };
+        let hold = self.require_sessions().existing_hold(id);
         let (receiver, slot, mode) = (hold.receiver, hold.slot, hold.mode);
         self.note_access(cx);
         let token = cx.shared.tokens.next(message.number);
@@ -164,22 +166,15 @@ impl Queue {
         self.sub_mut(Subqueue::Main)
             .locks
             .insert_lasting(message.number, lock);
-        let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
-        let left = hold.map_or(0, |hold| {
-            hold.locked.insert(message.number);
-            hold.left_ms(cx.now.mono)
-        });
-        LockTime::WithSession(left)
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        hold.locked.insert(message.number);
+        LockTime::WithSession(hold.left_ms(cx.now.mono))
     }
 
     /// A lock within a session has ended.
     pub(crate) fn unlocked_of(&mut self, id: HoldId, number: store::SequenceNumber) {
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
-        let Some(hold) = sessions.hold_mut(id) else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
+        let hold = sessions.existing_hold_mut(id);
         let was_full = !hold.has_room();
         hold.locked.remove(&number);
         if was_full {
@@ -192,14 +187,10 @@ impl Queue {
         let full = self
             .sub(Subqueue::Main)
             .is_full_of_locks(&cx.shared.settings);
-        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
-            return;
-        };
+        let hold = self.require_sessions().existing_hold(id);
         let is_over = !hold.is_live(cx.now.mono);
         let exhausted = hold.is_exhausted() || full || !hold.has_room() || is_over;
-        let Some(receiver) = cx.shared.clients.get_mut(hold.slot) else {
-            return;
-        };
+        let receiver = cx.shared.clients.get_mut(hold.slot);
         if receiver.draining && (exhausted || receiver.credit() == 0) {
             receiver.finish_drain();
             let receiver = receiver.id;

@@ -170,9 +170,7 @@ impl Sessions {
     /// than to begin with.
     pub(crate) fn widen(&mut self, id: HoldId, most: usize) {
         let left = most.saturating_sub(self.extra);
-        let Some(hold) = self.held.get_mut(&id) else {
-            return;
-        };
+        let hold = self.existing_hold_mut(id);
         let limit = hold.window.limit();
         let widest = most.min(WIDEST).saturating_sub(limit);
         let more = limit.min(widest).min(left);

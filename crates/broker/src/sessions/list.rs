@@ -109,9 +109,7 @@ impl Listing {
 impl Queue {
     /// The survey is complete, so listings can begin.
     pub(super) fn list_at_last(&mut self, cx: &mut Context<'_>) {
-        let sessions = self.sessions.as_mut();
-        let waiting = sessions.map(|s| std::mem::take(&mut s.listings));
-        for listing in waiting.unwrap_or_default() {
+        for listing in std::mem::take(&mut self.require_sessions_mut().listings) {
             self.list_on(listing, cx);
         }
     }
@@ -136,9 +134,7 @@ impl Queue {
         found: Result<Vec<Entry>, StoreError>,
         cx: &mut Context<'_>,
     ) {
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
         let entries = match found {
             Ok(entries) => entries,
             Err(error) => return listing.refuse(RequestError::Invalid(error.to_string()), cx),
@@ -189,7 +185,7 @@ impl Sessions {
             let held = self
                 .by_key
                 .range(&start..)
-                .filter(|(_, id)| self.hold(**id).is_some_and(super::Hold::has_messages));
+                .filter(|(_, id)| self.existing_hold(**id).has_messages());
             keys.extend(idle.filter(behind).take_while(within).take(room));
             let held = held.map(|(key, _)| key);
             keys.extend(held.filter(behind).take_while(within).take(room));

@@ -28,13 +28,10 @@ impl Queue {
     /// Asks for more messages if the hold's window runs low.
     pub(super) fn load_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
         let (entity, until) = (self.id, self.head.next_number);
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
-        let Some(hold) = sessions.hold_mut(id).filter(|hold| !hold.resting) else {
-            return;
-        };
-        if hold.window.wants(hold.beyond(), until).is_none()
+        let sessions = self.require_sessions_mut();
+        let hold = sessions.existing_hold_mut(id);
+        if hold.resting
+            || hold.window.wants(hold.beyond(), until).is_none()
             || hold.knows_enough(&cx.shared.settings)
         {
             return;
@@ -42,11 +39,9 @@ impl Queue {
         if hold.was_full {
             sessions.widen(id, cx.shared.settings.window);
         }
-        let Some(hold) = sessions.hold(id) else {
-            return;
-        };
+        let hold = sessions.existing_hold(id);
         let Some(Ask::From(from, limit)) = hold.window.wants(hold.beyond(), until) else {
-            return;
+            unreachable!("a wider window wants no less, and a hold's has no stragglers");
         };
         let limit = limit.min(FETCH_MESSAGES);
         let query = Query::Entries {
@@ -64,9 +59,8 @@ impl Queue {
             until,
         };
         let read = self.ask_of(query, read, cx);
-        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.window.asked(read, Ask::From(from, limit), until);
-        }
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        hold.window.asked(read, Ask::From(from, limit), until);
     }
 
     /// The numbers of a hold's next messages came back.
@@ -79,9 +73,8 @@ impl Queue {
         found: Result<Vec<Entry>, StoreError>,
         cx: &mut Context<'_>,
     ) {
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
+        // The hold may have ended since.
         let Some(key) = sessions.hold(id).map(|hold| hold.key.clone()) else {
             return;
         };
@@ -139,6 +132,10 @@ impl Queue {
         found: Rows,
         cx: &mut Context<'_>,
     ) {
+        if self.require_sessions().hold(id).is_none() {
+            // The hold has ended since.
+            return;
+        }
         let rows = match found {
             Ok(rows) => rows,
             Err(StoreError::Corrupt { .. }) if bodies => {
@@ -165,10 +162,8 @@ impl Queue {
     ) {
         let entity = self.id;
         let locks = &self.subs[Subqueue::Main as usize].locks;
-        let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
-        let Some(hold) = hold else {
-            return;
-        };
+        let sessions = self.sessions.as_mut().expect("it has the hold");
+        let hold = sessions.existing_hold_mut(id);
         let submitted = cx.effects.submitted;
         let bodies = &mut cx.shared.bodies;
         let rows = rows.into_iter().map(|mut row| {
@@ -189,39 +184,31 @@ impl Queue {
     }
 
     fn loading_failed(&mut self, id: HoldId, read: ReadId, cx: &Context<'_>) {
-        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.window.failed(read);
-        }
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        hold.window.failed(read);
         self.rest_session(id, cx);
     }
 
     fn rest_session(&mut self, id: HoldId, cx: &Context<'_>) {
-        if let Some(sessions) = &mut self.sessions {
-            sessions.rest(cx.now.mono);
-            sessions.resting.insert(id);
-            if let Some(hold) = sessions.hold_mut(id) {
-                hold.resting = true;
-            }
-        }
+        let sessions = self.require_sessions_mut();
+        sessions.rest(cx.now.mono);
+        sessions.resting.insert(id);
+        sessions.existing_hold_mut(id).resting = true;
         self.stir_session(id);
     }
 
     pub(crate) fn stir_session(&mut self, id: HoldId) {
-        if let Some(sessions) = &mut self.sessions {
-            sessions.stir(id);
-        }
+        self.require_sessions_mut().stir(id);
         self.sub_mut(Subqueue::Main).stirred = true;
     }
 
     /// Asks for the bodies of the first messages that are wanted and not in memory.
     pub(super) fn fetch_bodies(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let Some(hold) = self.sessions.as_ref().and_then(|s| s.hold(id)) else {
-            return;
-        };
+        let hold = self.require_sessions().existing_hold(id);
         if hold.fetch.count() > 0 || hold.resting {
             return;
         }
-        let credit = cx.shared.clients.get(hold.slot).map_or(1, |r| r.credit());
+        let credit = cx.shared.clients.get(hold.slot).credit();
         let most = if hold.cautious { 1 } else { credit.max(1) };
         let mut bytes = 0_usize;
         let mut known = Vec::new();
@@ -247,9 +234,8 @@ impl Queue {
         let asked = numbers.clone();
         let read = SessionRead::Bodies { hold: id, numbers };
         let read = cx.ask_after(after, query, Purpose::Session(self.id, Box::new(read)));
-        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
-            hold.fetch.begin(read, asked);
-        }
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        hold.fetch.begin(read, asked);
     }
 
     /// Bodies came back.
@@ -261,6 +247,7 @@ impl Queue {
         found: Rows,
         cx: &mut Context<'_>,
     ) {
+        // The hold may have ended since.
         let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
             return;
         };
@@ -292,8 +279,9 @@ impl Queue {
     /// Locks messages that can not be read, for nobody, until the session is held by another.
     fn set_aside_of(&mut self, id: HoldId, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
         for &number in numbers {
-            let hold = self.sessions.as_mut().and_then(|s| s.hold_mut(id));
-            let Some(entry) = hold.and_then(|hold| hold.window.take(number)) else {
+            let hold = self.require_sessions_mut().existing_hold_mut(id);
+            // The message may have gone, or been lent, while it was being read.
+            let Some(entry) = hold.window.take(number) else {
                 continue;
             };
             let message = Message::available(Subqueue::Main.part(), number, &entry, None);

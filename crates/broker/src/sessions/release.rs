@@ -44,9 +44,7 @@ impl Queue {
         let id = self.held_session(connection, session, cx)?;
         let duration = self.settings.lock_duration;
         let until = Mono(cx.now.mono.0.saturating_add(duration));
-        if let Some(sessions) = &mut self.sessions {
-            sessions.extend(id, until);
-        }
+        self.require_sessions_mut().extend(id, until);
         Ok(duration)
     }
 
@@ -93,9 +91,7 @@ impl Queue {
         match receiver.seat {
             Seat::None => {}
             Seat::Waiting(waiter) => {
-                if let Some(sessions) = &mut self.sessions {
-                    sessions.remove_waiter(waiter);
-                }
+                self.require_sessions_mut().remove_waiter(waiter);
             }
             Seat::Holding(id) => {
                 // Its time may be up, although nobody has noticed.
@@ -113,12 +109,15 @@ impl Queue {
             && let Some(id) = sessions.due_hold(cx.now.mono)
         {
             cx.take_work();
-            match sessions.hold(id).map(Hold::ends) {
-                Some(end) if end > cx.now.mono => sessions.look_at(id, end),
-                _ => self.expire_session(id, cx),
+            let end = sessions.existing_hold(id).ends();
+            if end > cx.now.mono {
+                sessions.look_at(id, end);
+            } else {
+                self.expire_session(id, cx);
             }
         }
         self.refuse_late_waiters(cx);
+        // Every entity ticks, whether or not it has sessions.
         let Some(sessions) = &mut self.sessions else {
             return;
         };
@@ -132,30 +131,24 @@ impl Queue {
 
     /// A session's time is up: its holder is told.
     pub(super) fn expire_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let Some(slot) = self.end_hold(id, true, cx) else {
-            return;
-        };
-        if let Some(receiver) = cx.shared.clients.detach(slot) {
-            let receiver = receiver.id;
-            cx.say(Output::SessionLost { receiver });
-        }
+        let slot = self.end_hold(id, true, cx);
+        let receiver = cx.shared.clients.detach(slot).id;
+        cx.say(Output::SessionLost { receiver });
     }
 
     /// Ends a hold: its messages return, and the session can be held again.
-    fn end_hold(&mut self, id: HoldId, late: bool, cx: &mut Context<'_>) -> Option<ReceiverSlot> {
-        let hold = self.sessions.as_mut()?.hold_mut(id)?;
+    fn end_hold(&mut self, id: HoldId, late: bool, cx: &mut Context<'_>) -> ReceiverSlot {
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
         for number in std::mem::take(&mut hold.locked) {
-            let Some(lock) = self.take_lock(Subqueue::Main, number, cx) else {
-                continue;
-            };
+            let lock = self.take_lock(Subqueue::Main, number, cx);
             if late && lock.origin != Origin::Unreadable {
                 self.abandon(Subqueue::Main, number, lock, Vec::new(), cx);
             } else {
                 self.give_back(Subqueue::Main, number, lock, cx);
             }
         }
-        let sessions = self.sessions.as_mut()?;
-        let hold = sessions.remove_hold(id)?;
+        let sessions = self.require_sessions_mut();
+        let hold = sessions.remove_hold(id);
         if let Some(record) = record_of(&hold) {
             sessions.marks.lower(record.first);
             if !record.certain {
@@ -168,7 +161,7 @@ impl Queue {
         sub.stirred = true;
         let slot = hold.slot;
         hold.end(&RequestError::SessionLockLost, cx);
-        Some(slot)
+        slot
     }
 }
 
@@ -213,10 +206,8 @@ impl super::Sessions {
     /// Whoever rested after a read that failed goes on.
     fn wake(&mut self) {
         for id in std::mem::take(&mut self.resting) {
-            if let Some(hold) = self.held.get_mut(&id) {
-                hold.resting = false;
-                self.stirred.insert(id);
-            }
+            self.existing_hold_mut(id).resting = false;
+            self.stirred.insert(id);
         }
     }
 }

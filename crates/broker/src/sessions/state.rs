@@ -99,17 +99,16 @@ impl Queue {
     }
 
     fn ask_state(&mut self, id: HoldId, wanted: StateRequest, cx: &mut Context<'_>) {
-        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
-            return;
-        };
+        let entity = self.id;
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
         hold.states.push_back(wanted);
         if hold.states.len() > 1 {
             // The first one's read serves them all.
             return;
         }
-        let query = query(self.id, &hold.key);
+        let query = query(entity, &hold.key);
         let read = Box::new(SessionRead::State(id));
-        cx.ask(query, Purpose::Session(self.id, read));
+        cx.ask(query, Purpose::Session(entity, read));
     }
 
     /// The state came back: what is wanted of it is done in order.
@@ -119,6 +118,7 @@ impl Queue {
         found: Result<Vec<Entry>, StoreError>,
         cx: &mut Context<'_>,
     ) {
+        // The hold may have ended since; its requests were refused then.
         let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
             return;
         };
@@ -143,9 +143,8 @@ impl Queue {
                 }
             }
         }
-        if let (Ok(state), Some(sessions)) = (&state, &mut self.sessions)
-            && let Some(hold) = sessions.hold_mut(id)
-        {
+        if let Ok(state) = &state {
+            let hold = self.require_sessions_mut().existing_hold_mut(id);
             hold.state_cost = Some(cost(state.as_ref()));
         }
     }
@@ -202,16 +201,15 @@ impl Queue {
 
     /// Sets a state whose session is held and which has room.
     pub(crate) fn commit_state(&mut self, id: HoldId, state: Option<Bytes>, cx: &mut Context<'_>) {
-        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
-            return;
-        };
+        let hold = self.require_sessions_mut().existing_hold_mut(id);
         let before = hold.state_cost.replace(cost(state.as_ref()));
+        let before = before.expect("the check has looked up what the old state takes");
         if !hold.states.is_empty() {
             // What is being read for them is the state before.
             hold.state_meanwhile = Some(state.clone());
         }
         let key = hold.key.clone();
-        self.put_state(&key, before.unwrap_or_default(), state, cx);
+        self.put_state(&key, before, state, cx);
     }
 
     fn put_state(
@@ -223,10 +221,9 @@ impl Queue {
     ) {
         let after = cost(new.as_ref());
         self.write_state(key, new, cx);
-        if let Some(sessions) = &mut self.sessions {
-            let left = sessions.state_bytes.saturating_sub(before);
-            sessions.state_bytes = left.saturating_add(after);
-        }
+        let sessions = self.require_sessions_mut();
+        let left = sessions.state_bytes.saturating_sub(before);
+        sessions.state_bytes = left.saturating_add(after);
         self.touch(cx);
     }
 

@@ -114,9 +114,10 @@ impl Queue {
     /// Asks for what is to be learnt next.
     pub(super) fn survey_sessions(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
-        let Some(sessions) = self.sessions.as_mut().filter(|s| s.retry_at.is_none()) else {
+        let sessions = self.require_sessions_mut();
+        if sessions.retry_at.is_some() {
             return;
-        };
+        }
         if let Survey::Due(after) = &mut sessions.survey {
             let after = after.take();
             let query = Query::Groups {
@@ -144,9 +145,8 @@ impl Queue {
     pub(super) fn check_session(&mut self, key: SessionKey, cx: &mut Context<'_>) {
         let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
         let (entity, until) = (self.id, self.head.next_number);
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
+        // A session in doubt may be held by now, or have lost its last message.
         let Some(record) = sessions.idle.get(&key).filter(|_| sessions.check.is_none()) else {
             return;
         };
@@ -178,11 +178,9 @@ impl Queue {
     /// A piece of the survey came back.
     pub(super) fn surveyed(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
         let until = self.head.next_number;
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
         let Survey::Reading { after, changed } = std::mem::take(&mut sessions.survey) else {
-            return;
+            unreachable!("one piece is read at a time");
         };
         let Ok(entries) = found else {
             sessions.survey = Survey::Due(after);
@@ -210,17 +208,15 @@ impl Queue {
     /// A session was looked at.
     pub(super) fn checked(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
         self.sub_mut(Subqueue::Main).stirred = true;
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
-        let Some(check) = sessions.check.take() else {
-            return;
-        };
+        let sessions = self.require_sessions_mut();
+        let check = sessions.check.take();
+        let check = check.expect("one session is looked at at a time");
         let Ok(entries) = found else {
             sessions.doubts.insert(check.key);
             return sessions.rest(cx.now.mono);
         };
         sessions.note_strangers(&check.key, &entries, check.until);
+        // The session may be held by now, or have lost its last message.
         let Some(record) = sessions.idle.get(&check.key).copied() else {
             return;
         };

@@ -43,7 +43,7 @@ pub(crate) fn dispatch(directory: &mut Directory, command: Command, cx: &mut Con
             let result = directory.rules_of(entity, skip, top);
             cx.say(Output::Rules { request, result });
         }
-        _ => {}
+        other => unreachable!("the broker handles it elsewhere: {other:?}"),
     }
 }
 

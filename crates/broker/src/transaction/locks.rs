@@ -56,11 +56,11 @@ impl Queue {
     ) {
         self.note_access(cx);
         for &token in tokens {
-            if let Some((subqueue, number)) = self.find_lock(token, cx)
-                && let Some(lock) = self.take_lock(subqueue, number, cx)
-            {
-                self.end_lock(subqueue, number, lock, outcome.clone(), cx);
-            }
+            let found = self.find_lock(token, cx);
+            let (subqueue, number) = found.expect("the commit has seen that all locks hold");
+            let lock = self.take_lock(subqueue, number, cx);
+            assert!(lock.enlisted, "it was marked for this transaction");
+            self.end_lock(subqueue, number, lock, outcome.clone(), cx);
         }
     }
 }
