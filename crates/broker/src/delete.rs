@@ -94,6 +94,7 @@ pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
     while cx.shared.work_left > 0
         && let Some(entity) = cx.shared.pace.next()
     {
+        // An entity may have gone while it stood in line.
         if let Some(queue) = directory.get_mut(entity) {
             queue.is_in_line = false;
             queue.delete_share(cx);
@@ -273,7 +274,7 @@ impl Queue {
             }
             return;
         }
-        self.sub_mut(subqueue).window.take(number);
+        self.take_available(subqueue, number);
         drop(cx.shared.bodies.take(entry.body));
         let message = Message::available(subqueue.part(), number, entry, None);
         // A dead letter tells why it is one, whether or not it was ever delivered.

@@ -196,9 +196,8 @@ impl Queue {
         let waiting = &mut self.duplicates.waiting;
         let asked =
             |waiting: &&mut Waiting| matches!(waiting.lookup, Lookup::Asked(id) if id == read);
-        if let Some(waiting) = waiting.iter_mut().find(asked) {
-            waiting.lookup = answered;
-        }
+        let waiting = waiting.iter_mut().find(asked);
+        waiting.expect("a send waits for its lookup").lookup = answered;
         let ready = |waiting: &mut Waiting| matches!(waiting.lookup, Lookup::Answered(_));
         while let Some(next) = self.duplicates.waiting.pop_front_if(ready) {
             match next.lookup {
@@ -206,11 +205,12 @@ impl Queue {
                     answers.extend(next.known);
                     self.admit(next.request, next.messages, next.ids, answers, cx);
                 }
-                _ => cx.say(Output::Sent {
+                Lookup::Answered(Err(_)) => cx.say(Output::Sent {
                     request: next.request,
                     result: Err(SendError::Unreadable),
                     duplicates: Vec::new(),
                 }),
+                Lookup::Asked(_) => unreachable!("only answered lookups are taken out"),
             }
         }
     }
@@ -279,8 +279,9 @@ impl Queue {
 
     /// A lookup was answered. Returns how many ids had been accepted when it was asked for: its
     /// answer holds while all since are [remembered](Duplicates::is_remembered_since).
-    pub(crate) fn release_lookup(&mut self, read: ReadId) -> Option<u64> {
-        self.duplicates.lookups.remove(&read)
+    pub(crate) fn release_lookup(&mut self, read: ReadId) -> u64 {
+        let seen = self.duplicates.lookups.remove(&read);
+        seen.expect("it was asked for here, and is answered once")
     }
 
     /// The number under which a message with this id was accepted, if that still counts.

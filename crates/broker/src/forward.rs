@@ -32,6 +32,11 @@ use crate::window::Entry;
 /// More often than this a message does not go on. (docs/spec/entities.md#14.3)
 const MOST_HOPS: u32 = 4;
 
+/// Why there is the entity of a pump.
+const HAS_PUMP: &str = "an entity that goes takes its pumps along";
+/// Why there is the destination of a path.
+const THERE: &str = "its path was found in this step";
+
 /// What a forwarding subqueue waits for.
 #[derive(Debug, Default)]
 pub(crate) enum Pump {
@@ -126,9 +131,8 @@ enum Verdict {
 pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
     while let Some(place) = cx.shared.next_pump() {
         if !cx.take_pump_work() {
-            if let Some(queue) = directory.get_mut(place.entity) {
-                queue.pump_later(place.subqueue, cx);
-            }
+            let queue = directory.get_mut(place.entity).expect(HAS_PUMP);
+            queue.pump_later(place.subqueue, cx);
         } else if pump_one(directory, place, cx) {
             cx.shared.pumps.insert(place);
         }
@@ -137,12 +141,11 @@ pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
 
 /// Moves the next message. Returns whether it is worth going on.
 fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bool {
-    let Some(source) = directory.get_mut(place.entity) else {
-        return false;
-    };
+    let source = directory.get_mut(place.entity).expect(HAS_PUMP);
     if matches!(source.kind, Kind::Topic(_)) {
         return fan_out::publish_one(directory, place.entity, cx);
     }
+    // The settings may have changed since the pump was told.
     let Some(path) = source.destination(place.subqueue) else {
         return false;
     };
@@ -154,10 +157,12 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
     let looked = source.take_looked(place.subqueue, transfer.number);
     let unfit = Trouble::of_row(place.subqueue, &transfer.entry.row);
     let destination = directory.find(namespace, &path);
-    let there = destination.and_then(|id| directory.get_mut(id));
-    let verdict = match there {
+    let verdict = match destination {
         _ if let Some(trouble) = unfit => Verdict::Trouble(trouble),
-        Some(destination) => destination.judge(&transfer, looked, cx),
+        Some(id) => {
+            let destination = directory.get_mut(id).expect(THERE);
+            destination.judge(&transfer, looked, cx)
+        }
         None => Verdict::Trouble(Trouble::Refused(ForwardError::NotFound {
             destination: path,
         })),
@@ -170,7 +175,7 @@ fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bo
         (verdict, Some(destination)) => {
             directory.hand_on(place, destination, transfer, &verdict, cx)
         }
-        (_, None) => false,
+        (_, None) => unreachable!("a missing destination is a trouble"),
     }
 }
 
@@ -184,24 +189,19 @@ impl Directory {
         verdict: &Verdict,
         cx: &mut Context<'_>,
     ) -> bool {
-        let Some(source) = self.get_mut(place.entity) else {
-            return false;
-        };
+        let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let from = source.path.clone();
         source.leave(place.subqueue, &transfer, cx);
         source.run(cx);
-        if let Some(destination) = self.get_mut(destination) {
-            match verdict {
-                Verdict::Take => {
-                    destination.arrive(place.subqueue, &from, transfer, cx);
-                }
-                Verdict::NoSession => {
-                    destination.arrive_dead(place.subqueue, &from, transfer, cx);
-                }
-                Verdict::Duplicate | Verdict::Ask(_) | Verdict::Trouble(_) => {}
-            }
-            destination.run(cx);
+        let destination = self.get_mut(destination).expect(THERE);
+        match verdict {
+            Verdict::Take => destination.arrive(place.subqueue, &from, transfer, cx),
+            Verdict::NoSession => destination.arrive_dead(place.subqueue, &from, transfer, cx),
+            // The destination has it already.
+            Verdict::Duplicate => {}
+            Verdict::Ask(_) | Verdict::Trouble(_) => unreachable!("its message stays"),
         }
+        destination.run(cx);
         true
     }
 
@@ -213,12 +213,10 @@ impl Directory {
         number: SequenceNumber,
         cx: &mut Context<'_>,
     ) -> bool {
-        if let Some(destination) = self.get_mut(destination) {
-            let read = destination.look_up_transfer(id, place, cx);
-            if let Some(source) = self.get_mut(place.entity) {
-                source.sub_mut(place.subqueue).pump = Pump::Lookup(read, number);
-            }
-        }
+        let destination = self.get_mut(destination).expect(THERE);
+        let read = destination.look_up_transfer(id, place, cx);
+        let source = self.get_mut(place.entity).expect(HAS_PUMP);
+        source.sub_mut(place.subqueue).pump = Pump::Lookup(read, number);
         false
     }
 
@@ -230,9 +228,7 @@ impl Directory {
         trouble: &Trouble,
         cx: &mut Context<'_>,
     ) -> bool {
-        let Some(source) = self.get_mut(place.entity) else {
-            return false;
-        };
+        let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match trouble {
             Trouble::Refused(error) | Trouble::Unfit(error) if main => {
@@ -262,17 +258,16 @@ pub(crate) fn looked_up(
     known: Result<Known, StoreError>,
     cx: &mut Context<'_>,
 ) {
+    // Destination and source may have been deleted since.
     let queue = directory.get_mut(destination);
-    let seen = queue.and_then(|queue| queue.release_lookup(read));
+    let seen = queue.map(|queue| queue.release_lookup(read));
     let Some(source) = directory.get_mut(place.entity) else {
         return;
     };
     let Pump::Lookup(asked, number) = source.sub(place.subqueue).pump else {
-        return;
+        unreachable!("a pump waits until its lookup is answered");
     };
-    if asked != read {
-        return;
-    }
+    assert_eq!(asked, read, "a pump waits for one lookup at a time");
     source.sub_mut(place.subqueue).pump = match (known, seen) {
         (Ok(known), Some(seen)) => Pump::Looked(Looked {
             number,

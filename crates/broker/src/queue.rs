@@ -247,6 +247,12 @@ impl Queue {
         }
     }
 
+    /// An available message leaves its place in the window, which knows it.
+    pub(crate) fn take_available(&mut self, subqueue: Subqueue, number: SequenceNumber) {
+        let taken = self.sub_mut(subqueue).window.take(number);
+        assert!(taken.is_some(), "message {number} is not available");
+    }
+
     /// Writes a row into a part.
     pub(crate) fn put_row(
         &mut self,

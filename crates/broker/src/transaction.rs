@@ -35,6 +35,9 @@ pub(crate) use enlist::{doom, enlist};
 /// How many of a connection's transactions that took too long are told apart from unknown ones.
 const MAX_TIMED_OUT: usize = 64;
 
+/// Why there is a transaction of an id.
+const NOT_OVER: &str = "a transaction stays until it is committed or rolled back";
+
 /// One that is not over.
 #[derive(Debug)]
 struct Transaction {
@@ -54,6 +57,14 @@ struct Transaction {
     doomed: Option<String>,
     /// It is discharged, but what has to be read to decide is not there yet.
     decision: Option<Decision>,
+}
+
+impl Transaction {
+    /// The session whose state is set at this place.
+    fn session_at(&self, place: usize) -> HoldId {
+        let session = self.sessions.get(&place);
+        *session.expect("it is noted when the setting of a state is enlisted")
+    }
 }
 
 /// What a connection has declared.
@@ -123,15 +134,15 @@ impl Transactions {
         open.ok_or(TransactionError::Unknown)
     }
 
-    /// Takes a transaction out; its operations go with it.
-    fn take(&mut self, id: TransactionId) -> Option<Transaction> {
-        let transaction = self.all.remove(&id)?;
+    /// Takes a transaction out that is not over; its operations go with it.
+    fn take(&mut self, id: TransactionId) -> Transaction {
+        let transaction = self.all.remove(&id).expect(NOT_OVER);
         self.bytes -= transaction.bytes;
         self.stop_clock(id, transaction.until);
         self.edit_controller(transaction.connection, |controller| {
             controller.open.remove(&id);
         });
-        Some(transaction)
+        transaction
     }
 
     fn stop_clock(&mut self, id: TransactionId, until: Option<Mono>) {
@@ -188,14 +199,14 @@ pub(crate) fn end(
     cx: &mut Context<'_>,
 ) {
     let transactions = &mut cx.shared.transactions;
+    // Most connections have no transactions.
     let Some(controller) = transactions.controllers.get(&connection) else {
         return;
     };
     let ends = |id: &TransactionId| {
-        transactions.all.get(id).is_some_and(|transaction| {
-            let its_own = coordinator.is_none_or(|link| link == transaction.coordinator);
-            its_own && transaction.decision.is_none()
-        })
+        let transaction = transactions.all.get(id).expect(NOT_OVER);
+        let its_own = coordinator.is_none_or(|link| link == transaction.coordinator);
+        its_own && transaction.decision.is_none()
     };
     let ended: Vec<_> = controller.open.iter().copied().filter(ends).collect();
     if coordinator.is_none() {
@@ -225,31 +236,26 @@ fn time_out_if_due(directory: &mut Directory, id: TransactionId, cx: &mut Contex
 }
 
 fn time_out(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
-    if let Some(transaction) = roll_back(directory, id, cx) {
-        let connection = transaction.connection;
-        cx.shared.transactions.note_timed_out(id, connection);
-        cx.say(Output::TimedOut {
-            connection,
-            transaction: id,
-        });
-    }
+    let connection = roll_back(directory, id, cx).connection;
+    cx.shared.transactions.note_timed_out(id, connection);
+    cx.say(Output::TimedOut {
+        connection,
+        transaction: id,
+    });
 }
 
 /// Sends are dropped; locks are their holder's again.
-fn roll_back(
-    directory: &mut Directory,
-    id: TransactionId,
-    cx: &mut Context<'_>,
-) -> Option<Transaction> {
-    let transaction = cx.shared.transactions.take(id)?;
+fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) -> Transaction {
+    let transaction = cx.shared.transactions.take(id);
     for operation in &transaction.held {
+        // An entity of it may have gone, with its locks.
         if let Operation::Settle { entity, tokens, .. } = operation
             && let Some(queue) = directory.get_mut(*entity)
         {
             queue.release_locks(tokens, cx);
         }
     }
-    Some(transaction)
+    transaction
 }
 
 impl Operation {

@@ -88,6 +88,7 @@ impl Queue {
     ) {
         let duplicates = &mut self.duplicates;
         if !matches!(duplicates.load, Load::Waiting(id) if id == read) {
+            // The filter was given up since.
             return;
         }
         match found.and_then(|entries| add(&mut duplicates.filter, &entries)) {

@@ -81,9 +81,9 @@ impl Queue {
         number: SequenceNumber,
         cx: &mut Context<'_>,
     ) {
-        if let Some(entry) = self.sub(subqueue).window.get(number) {
-            drop(cx.shared.bodies.take(entry.body));
-        }
+        let entry = self.sub(subqueue).window.get(number);
+        let entry = entry.expect("the message that could not go on is still here");
+        drop(cx.shared.bodies.take(entry.body));
         self.set_aside(subqueue, &[number], cx);
     }
 
@@ -175,7 +175,7 @@ impl Queue {
 
     /// A message goes on: it leaves this queue for good.
     pub(super) fn leave(&mut self, subqueue: Subqueue, transfer: &Transfer, cx: &mut Context<'_>) {
-        self.sub_mut(subqueue).window.take(transfer.number);
+        self.take_available(subqueue, transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let patch = transfer.body.patch.clone();
         let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
@@ -260,7 +260,7 @@ impl Queue {
             ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
             ForwardFailures::DeadLetter => Subqueue::DeadLetter,
         };
-        self.sub_mut(Subqueue::Main).window.take(transfer.number);
+        self.take_available(Subqueue::Main, transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let why = (cx.shared.describe_forward_error)(error);
         let old = transfer.body.patch.as_deref();

@@ -34,15 +34,16 @@ const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
 /// Steps of an evaluation that take about as long as it takes to move a message.
 const STEPS_PER_WORK: u64 = 256;
 
+/// Why there are the topic and the subscriptions that want a copy.
+const THERE: &str = "they were found in this step";
+
 /// Lets a topic's next message go on. Returns whether it is worth going on.
 pub(crate) fn publish_one(
     directory: &mut Directory,
     topic: EntityId,
     cx: &mut Context<'_>,
 ) -> bool {
-    let Some(source) = directory.get_mut(topic) else {
-        return false;
-    };
+    let source = directory.get_mut(topic).expect(THERE);
     let Some(mut transfer) = source.next_transfer(Subqueue::Main, cx) else {
         source.run(cx);
         return false;
@@ -57,15 +58,13 @@ pub(crate) fn publish_one(
     if sharing > 1 {
         transfer.body.share();
     }
-    if let Some(source) = directory.get_mut(topic) {
-        source.pass_on(&transfer, sharing, cx);
-        source.run(cx);
-    }
+    let source = directory.get_mut(topic).expect(THERE);
+    source.pass_on(&transfer, sharing, cx);
+    source.run(cx);
     for (subscription, content) in copies {
-        if let Some(queue) = directory.get_mut(subscription) {
-            queue.take_copy(&transfer, content, sharing > 1, cx);
-            queue.run(cx);
-        }
+        let queue = directory.get_mut(subscription).expect(THERE);
+        queue.take_copy(&transfer, content, sharing > 1, cx);
+        queue.run(cx);
     }
     true
 }
@@ -78,6 +77,7 @@ impl Directory {
                 it.dead_lettering_on_filter_evaluation_exceptions
                     || !matches!(content, Content::Failed(..))
             }
+            // It has gone since the message was sent.
             _ => false,
         }
     }
@@ -92,7 +92,7 @@ fn distribution_of(
     cx: &mut Context<'_>,
 ) -> Arc<Distribution> {
     let Some(Kind::Topic(topic)) = directory.get(topic).map(|queue| &queue.kind) else {
-        return Arc::default();
+        unreachable!("only topics publish");
     };
     let rules = &topic.rules;
     let known = transfer.body.distribution.as_ref();
@@ -149,7 +149,7 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
 impl Queue {
     /// A message leaves its topic; its body stays for those that share it.
     fn pass_on(&mut self, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
-        self.sub_mut(Subqueue::Main).window.take(transfer.number);
+        self.take_available(Subqueue::Main, transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let patch = transfer.body.patch.clone();
         let part = Subqueue::Main.part();

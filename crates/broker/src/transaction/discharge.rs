@@ -9,7 +9,7 @@ use store::{EntityId, Found, StoreError};
 
 use super::lookups::{Cancelled, Lookups};
 use super::states::Costs;
-use super::{roll_back, time_out_if_due};
+use super::{NOT_OVER, roll_back, time_out_if_due};
 use crate::command::{Incoming, Operation};
 use crate::directory::Directory;
 use crate::id::{ReadId, RequestId, TransactionId};
@@ -57,9 +57,8 @@ pub(crate) fn discharge(
 }
 
 fn look_up(directory: &mut Directory, request: RequestId, id: TransactionId, cx: &mut Context<'_>) {
-    let Some(mut transaction) = cx.shared.transactions.all.remove(&id) else {
-        return;
-    };
+    let transaction = cx.shared.transactions.all.remove(&id);
+    let mut transaction = transaction.expect(NOT_OVER);
     let lookups = Lookups::ask(directory, id, &transaction, cx);
     transaction.decision = Some(Decision { request, lookups });
     cx.shared.transactions.all.insert(id, transaction);
@@ -73,17 +72,15 @@ pub(crate) fn loaded(
     found: Result<Found, StoreError>,
     cx: &mut Context<'_>,
 ) {
-    let transaction = cx.shared.transactions.all.get_mut(&id);
-    if let Some(decision) = transaction.and_then(|transaction| transaction.decision.as_mut()) {
-        decision.lookups.answered(read, found);
-        decide_if_ready(directory, id, cx);
-    }
+    let transaction = cx.shared.transactions.all.get_mut(&id).expect(NOT_OVER);
+    let decision = transaction.decision.as_mut();
+    let decision = decision.expect("it waits for all that it has asked for");
+    decision.lookups.answered(read, found);
+    decide_if_ready(directory, id, cx);
 }
 
 fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
-    let Some(transaction) = cx.shared.transactions.all.get_mut(&id) else {
-        return;
-    };
+    let transaction = cx.shared.transactions.all.get_mut(&id).expect(NOT_OVER);
     let is_ready = |decision: &mut Decision| decision.lookups.are_answered();
     let Some(decision) = transaction.decision.take_if(is_ready) else {
         return;
@@ -103,9 +100,7 @@ fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Contex
 
 /// Whether everything is still possible.
 fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(), Reason> {
-    let Some(transaction) = cx.shared.transactions.all.get(&id) else {
-        return Ok(());
-    };
+    let transaction = cx.shared.transactions.all.get(&id).expect(NOT_OVER);
     let mut held: BTreeMap<EntityId, u64> = BTreeMap::new();
     let mut states = Costs::default();
     for (place, operation) in transaction.held.iter().enumerate() {
@@ -123,10 +118,9 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
                 return Err("a lock was lost before the commit".to_owned());
             }
             Operation::SetSessionState { state, .. } => {
-                if let Some(&session) = transaction.sessions.get(&place) {
-                    let held = held.entry(entity).or_default();
-                    states.add(queue, session, state.as_ref(), held, cx)?;
-                }
+                let session = transaction.session_at(place);
+                let held = held.entry(entity).or_default();
+                states.add(queue, session, state.as_ref(), held, cx)?;
             }
             Operation::Settle { .. } | Operation::Cancel { .. } => {}
         }
@@ -143,16 +137,14 @@ fn commit(
     mut cancelled: Cancelled,
     cx: &mut Context<'_>,
 ) {
-    let Some(transaction) = cx.shared.transactions.take(id) else {
-        return;
-    };
+    let mut transaction = cx.shared.transactions.take(id);
     answer(request, Ok(()), cx);
     let mut touched = BTreeSet::new();
-    for (place, operation) in transaction.held.into_iter().enumerate() {
+    let held = std::mem::take(&mut transaction.held);
+    for (place, operation) in held.into_iter().enumerate() {
         let entity = operation.entity();
-        let Some(queue) = directory.get_mut(entity) else {
-            continue;
-        };
+        let queue = directory.get_mut(entity);
+        let queue = queue.expect("the check has found all entities");
         touched.insert(entity);
         match operation {
             Operation::Send { messages, .. } => {
@@ -164,12 +156,11 @@ fn commit(
                 tokens, outcome, ..
             } => queue.end_locks(&tokens, &outcome, cx),
             Operation::SetSessionState { state, .. } => {
-                if let Some(&session) = transaction.sessions.get(&place) {
-                    queue.commit_state(session, state, cx);
-                }
+                queue.commit_state(transaction.session_at(place), state, cx);
             }
             Operation::Cancel { .. } => {
-                for (number, row) in cancelled.remove(&place).unwrap_or_default() {
+                let rows = cancelled.remove(&place);
+                for (number, row) in rows.expect("the lookups have found all rows") {
                     queue.erase_scheduled(number, row, cx);
                 }
             }
@@ -177,9 +168,8 @@ fn commit(
     }
     // Only now, so that nobody takes anything of a transaction that is half done.
     for entity in touched {
-        if let Some(queue) = directory.get_mut(entity) {
-            queue.run(cx);
-        }
+        let queue = directory.get_mut(entity);
+        queue.expect("a commit removes no entity").run(cx);
     }
 }
 

@@ -93,7 +93,7 @@ fn enlist_send(
     let transaction = cx.shared.transactions.open(id, request.connection)?;
     let held = transaction.held_for(entity);
     let Operation::Send { messages, .. } = &operation else {
-        return Ok(SequenceNumber(0));
+        unreachable!("the operation was made above");
     };
     queue.check_room(messages, held, cx)?;
     if messages.is_empty() {
@@ -105,10 +105,8 @@ fn enlist_send(
     let promised = messages.iter().any(is_later);
     let promised = promised.then(|| queue.promise_numbers(messages.len(), cx));
     let place = hold(request, id, operation.unpinned(), cx);
-    if let (Ok(transaction), Some(first)) = (
-        cx.shared.transactions.open(id, request.connection),
-        promised,
-    ) {
+    if let Some(first) = promised {
+        let transaction = cx.shared.transactions.open(id, request.connection)?;
         transaction.promised.insert(place, first);
     }
     Ok(promised.unwrap_or(SequenceNumber(0)))
@@ -154,7 +152,7 @@ fn enlist_settle(
         outcome,
     } = &mut operation
     else {
-        return Ok(());
+        unreachable!("only settlements come here");
     };
     let mut seen = BTreeSet::new();
     tokens.retain(|token| seen.insert(*token));
@@ -192,7 +190,7 @@ pub(super) fn check_bounds(
     Ok(())
 }
 
-/// Holds what was checked, and returns its place. The first operation starts the clock.
+/// Holds what was checked in this step, and returns its place. The first operation starts the clock.
 pub(super) fn hold(
     request: RequestId,
     id: TransactionId,
@@ -201,9 +199,8 @@ pub(super) fn hold(
 ) -> usize {
     let life = cx.shared.settings.transactions.life;
     let transactions = &mut cx.shared.transactions;
-    let Ok(transaction) = transactions.open(id, request.connection) else {
-        return 0;
-    };
+    let transaction = transactions.open(id, request.connection);
+    let transaction = transaction.expect("its bounds were checked in this step");
     let (bytes, begins) = (operation.bytes(), transaction.until.is_none());
     let until = Mono(cx.now.mono.0.saturating_add(life));
     let until = *transaction.until.get_or_insert(until);

@@ -50,6 +50,7 @@ impl Lookups {
         let mut ids: BTreeMap<EntityId, Vec<_>> = BTreeMap::new();
         for (place, operation) in transaction.held.iter().enumerate() {
             let entity = operation.entity();
+            // The check will say that it does not exist any more.
             let Some(queue) = directory.get_mut(entity) else {
                 continue;
             };
@@ -73,19 +74,18 @@ impl Lookups {
                     });
                 }
                 Operation::SetSessionState { .. } => {
-                    let session = transaction.sessions.get(&place);
-                    let asked =
-                        session.and_then(|&session| states::Asked::ask(queue, session, id, cx));
+                    let session = transaction.session_at(place);
+                    let asked = states::Asked::ask(queue, session, id, cx);
                     lookups.states.extend(asked);
                 }
                 Operation::Send { .. } | Operation::Settle { .. } => {}
             }
         }
         for (entity, ids) in ids {
-            if let Some(queue) = directory.get_mut(entity) {
-                let inquiry = queue.inquire(id, &ids, cx);
-                lookups.inquiries.insert(entity, inquiry);
-            }
+            let queue = directory.get_mut(entity);
+            let queue = queue.expect("it was there when its ids were taken down");
+            let inquiry = queue.inquire(id, &ids, cx);
+            lookups.inquiries.insert(entity, inquiry);
         }
         lookups
     }
@@ -105,9 +105,8 @@ impl Lookups {
             .inquiries
             .values_mut()
             .find(|inquiry| inquiry.waits_for(read));
-        if let Some(inquiry) = asked {
-            inquiry.answered(found.and_then(Found::into_entries));
-        }
+        let inquiry = asked.expect("an answer is to one of the lookups");
+        inquiry.answered(found.and_then(Found::into_entries));
     }
 
     pub(super) fn are_answered(&self) -> bool {
@@ -120,12 +119,15 @@ impl Lookups {
     pub(super) fn conclude(&mut self, directory: &mut Directory) -> Result<Cancelled, String> {
         let mut result = Ok(Cancelled::new());
         for asked in self.scheduled.drain(..) {
+            // Without its entity the transaction is refused.
             let Some(queue) = directory.get_mut(asked.entity) else {
                 continue;
             };
             // Also when it is refused already: nobody may be left that reads the journal.
             let touched = queue.journal.finish(asked.read);
-            let rows = asked.rows.unwrap_or_else(|| Ok(Vec::new()));
+            let rows = asked
+                .rows
+                .expect("a transaction is decided when all lookups are answered");
             let rows = cancel::check(&asked.numbers, rows, &touched);
             match (&mut result, rows) {
                 (Ok(cancelled), Ok(rows)) => drop(cancelled.insert(asked.place, rows)),

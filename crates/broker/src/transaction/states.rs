@@ -35,7 +35,7 @@ pub(super) fn enlist(
         state,
     } = &operation
     else {
-        return Ok(());
+        unreachable!("only states of sessions come here");
     };
     let queue = directory.get(*entity).ok_or(RequestError::NotFound)?;
     let session = queue.held_session(request.connection, session, cx)?;
@@ -76,8 +76,10 @@ impl Asked {
     /// The holder learns what its state takes.
     pub(super) fn conclude(self, directory: &mut Directory) -> Result<(), String> {
         let unreadable = |_| "the state of a session can not be read".to_owned();
-        let found = self.found.map(|found| found.and_then(Found::into_entries));
-        let entries = found.transpose().map_err(unreadable)?.unwrap_or_default();
+        let found = self
+            .found
+            .expect("a transaction is decided when all lookups are answered");
+        let entries = found.and_then(Found::into_entries).map_err(unreadable)?;
         if let Some(queue) = directory.get_mut(self.entity) {
             let state = entries.first().map(|entry| &entry.value);
             queue.learn_state(self.session, cost(state));
