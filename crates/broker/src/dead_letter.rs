@@ -3,7 +3,7 @@
 //! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
 //! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)
 
-use store::{SequenceNumber, Write};
+use store::{Part, SequenceNumber, Write};
 
 use crate::id::Subqueue;
 use crate::lock::Lock;
@@ -26,6 +26,10 @@ impl Queue {
         patch: &Patch,
         cx: &mut Context<'_>,
     ) {
+        assert!(
+            to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
+            "only messages of the main queue are dead-lettered"
+        );
         self.remove_row(message.part, message.number, &message.row, cx);
         self.put_patch(message.number, patch, cx);
         let entry = Entry::written(message.row, message.delivery_count, cx.commit());

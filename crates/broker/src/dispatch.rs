@@ -183,6 +183,14 @@ impl Queue {
         origin: Origin,
         cx: &Context<'_>,
     ) -> u64 {
+        assert!(
+            subqueue != Subqueue::Main || self.sessions.is_none(),
+            "messages of a session are locked with it"
+        );
+        debug_assert!(
+            self.is_apart(message.number),
+            "a message leaves its place before it is locked"
+        );
         let duration = self.settings.lock_duration;
         let lock = Lock {
             token,

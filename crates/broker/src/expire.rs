@@ -119,6 +119,11 @@ impl Queue {
     /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch
     /// besides the one it comes with.
     pub(crate) fn expire(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+        assert_eq!(
+            message.part,
+            Subqueue::Main.part(),
+            "only available messages of the main queue expire"
+        );
         self.traffic.expire();
         self.doom_session(message, cx);
         if self.settings.dead_lettering_on_message_expiration {

@@ -21,6 +21,12 @@ impl Queue {
         self.access_is_written();
         self.write_dooms(cx);
         for subqueue in Subqueue::ALL {
+            let sub = self.sub(subqueue);
+            debug_assert!(
+                (sub.window.len() + sub.locks.on_available()) as u64
+                    <= self.head.part(subqueue.part()).count,
+                "a part counts all that memory knows of it"
+            );
             let (resume, stragglers) = self.place_of_first(subqueue);
             let part = self.head.part_mut(subqueue.part());
             part.resume = resume.0;

@@ -195,6 +195,7 @@ impl Queue {
         entry: Entry,
         cx: &mut Context<'_>,
     ) {
+        debug_assert!(self.is_apart(number), "message {number} is here already");
         let beyond = self.beyond(subqueue);
         self.sub_mut(subqueue).browsers.entered(number);
         self.put_row(subqueue.part(), number, entry.row, cx);
@@ -209,6 +210,7 @@ impl Queue {
         entry: Entry,
         cx: &mut Context<'_>,
     ) {
+        debug_assert!(self.is_apart(number), "message {number} is here already");
         self.journal.note(number);
         self.sub_mut(subqueue).fetch.note(number);
         if subqueue == Subqueue::Main {
@@ -247,6 +249,12 @@ impl Queue {
         }
     }
 
+    /// Whether a message is neither available nor locked, as far as memory knows.
+    pub(crate) fn is_apart(&self, number: SequenceNumber) -> bool {
+        let is_here = |sub: &Sub| sub.window.get(number).is_some() || sub.locks.contains(number);
+        !self.subs.iter().any(is_here)
+    }
+
     /// An available message leaves its place in the window, which knows it.
     pub(crate) fn take_available(&mut self, subqueue: Subqueue, number: SequenceNumber) {
         let taken = self.sub_mut(subqueue).window.take(number);
@@ -261,6 +269,10 @@ impl Queue {
         row: MessageRow,
         cx: &mut Context<'_>,
     ) {
+        debug_assert!(
+            number < self.head.next_number,
+            "a number is taken before its row is written"
+        );
         self.touch(cx);
         self.traffic.arrive(part);
         let head = self.head.part_mut(part);
@@ -281,7 +293,7 @@ impl Queue {
         self.session_row_put(part, number, row.session_hash, cx);
     }
 
-    /// Removes a row from a part. The message is not in the window any more.
+    /// Removes a row from a part. The message is neither in the window nor locked any more.
     pub(crate) fn remove_row(
         &mut self,
         part: Part,
@@ -289,6 +301,10 @@ impl Queue {
         row: &MessageRow,
         cx: &mut Context<'_>,
     ) {
+        debug_assert!(
+            self.is_apart(number),
+            "message {number} leaves its place before its row goes"
+        );
         self.touch(cx);
         self.traffic.depart(part);
         let head = self.head.part_mut(part);

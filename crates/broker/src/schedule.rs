@@ -107,6 +107,7 @@ impl Queue {
     }
 
     fn activate_one(&mut self, due: Due, planned: &Planned, cx: &mut Context<'_>) {
+        assert!(due.at <= cx.now.wall.0, "its time has come");
         self.note_access(cx);
         let row = planned.row(due.at, self.pointer(due.number));
         self.remove_row(Part::Scheduled, due.number, &row, cx);

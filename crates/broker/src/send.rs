@@ -92,6 +92,10 @@ impl Queue {
         promised: Option<SequenceNumber>,
         cx: &mut Context<'_>,
     ) -> (SequenceNumber, Vec<(usize, SequenceNumber)>) {
+        assert!(
+            !matches!(self.kind, Kind::Subscription(_)) && self.settings.status.allows_send(),
+            "the caller has seen that there is room"
+        );
         self.note_access(cx);
         let first = self.head.next_number;
         let enqueued = self.take_enqueued_time(cx);
@@ -173,6 +177,10 @@ impl Queue {
         promised: Option<SequenceNumber>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
+        debug_assert!(
+            self.sessions.is_none() || message.session_id.is_some(),
+            "a message without a session is refused before"
+        );
         if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
             let number = promised.unwrap_or_else(|| self.take_number());
             self.schedule(message, number, due, cx);

@@ -94,6 +94,7 @@ impl Queue {
         check_allowed(subqueue, &outcome)?;
         self.note_access(cx);
         let lock = self.take_lock(subqueue, number, cx);
+        assert!(!lock.enlisted, "its transaction alone ends such a lock");
         self.end_lock(subqueue, number, lock, outcome, cx);
         Ok(())
     }
@@ -114,6 +115,7 @@ impl Queue {
             // A token that was named twice finds nothing the second time.
             if let Some((subqueue, number)) = self.find_lock(token, cx) {
                 let lock = self.take_lock(subqueue, number, cx);
+                assert!(!lock.enlisted, "its transaction alone ends such a lock");
                 self.end_lock(subqueue, number, lock, outcome.clone(), cx);
             }
         }

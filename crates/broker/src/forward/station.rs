@@ -221,6 +221,10 @@ impl Queue {
         error: Option<ForwardError>,
         cx: &mut Context<'_>,
     ) -> SequenceNumber {
+        assert!(
+            !matches!(self.kind, Kind::Subscription(_)),
+            "only its topic writes to a subscription"
+        );
         self.note_access(cx);
         let number = self.take_number();
         let enqueued = self.take_enqueued_time(cx);

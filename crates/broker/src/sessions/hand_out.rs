@@ -152,6 +152,10 @@ impl Queue {
         origin: Origin,
         cx: &Context<'_>,
     ) -> LockTime {
+        debug_assert!(
+            self.is_apart(message.number),
+            "a message leaves its place before it is locked"
+        );
         let lock = Lock {
             token,
             until: Mono(u64::MAX),
@@ -167,6 +171,10 @@ impl Queue {
             .locks
             .insert_lasting(message.number, lock);
         let hold = self.require_sessions_mut().existing_hold_mut(id);
+        debug_assert!(
+            hold.window.get(message.number).is_none(),
+            "a message leaves its place before it is locked"
+        );
         hold.locked.insert(message.number);
         LockTime::WithSession(hold.left_ms(cx.now.mono))
     }

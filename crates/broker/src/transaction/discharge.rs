@@ -138,6 +138,10 @@ fn commit(
     cx: &mut Context<'_>,
 ) {
     let mut transaction = cx.shared.transactions.take(id);
+    assert!(
+        transaction.doomed.is_none() && transaction.until.is_none(),
+        "a doomed transaction is refused, and the clock of a discharged one has stopped"
+    );
     answer(request, Ok(()), cx);
     let mut touched = BTreeSet::new();
     let held = std::mem::take(&mut transaction.held);
