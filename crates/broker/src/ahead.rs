@@ -12,6 +12,9 @@ const REST: usize = 64;
 /// So many reads' messages lie ahead.
 const DISTANCE: u64 = 2;
 
+/// Why there are numbers.
+const NOT_EMPTY: &str = "a read asks for at least one body";
+
 /// What has been read of a subqueue's bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
@@ -37,14 +40,13 @@ impl Ahead {
 
     /// Bodies were asked for because somebody waits for the first of them.
     pub fn waited_for(&mut self, numbers: &[SequenceNumber]) {
-        if let Some(first) = numbers.first() {
-            self.count = if first.0 > self.until {
-                self.count.max(numbers.len())
-            } else {
-                self.count / 2
-            };
-            self.asked(numbers);
-        }
+        let first = numbers.first().expect(NOT_EMPTY);
+        self.count = if first.0 > self.until {
+            self.count.max(numbers.len())
+        } else {
+            self.count / 2
+        };
+        self.asked(numbers);
     }
 
     /// Bodies were asked for ahead of their turn.
@@ -60,9 +62,8 @@ impl Ahead {
     }
 
     fn asked(&mut self, numbers: &[SequenceNumber]) {
-        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
-            return;
-        };
+        let first = numbers.first().expect(NOT_EMPTY);
+        let last = numbers.last().expect(NOT_EMPTY);
         self.until = self.until.max(last.0);
         let distance = last.0.saturating_sub(first.0).saturating_mul(DISTANCE);
         self.due_at = Some(self.until.saturating_sub(distance));

@@ -114,9 +114,7 @@ pub(crate) fn loaded(
     found: Result<Found, StoreError>,
     cx: &mut Context<'_>,
 ) {
-    let Some(purpose) = cx.shared.take_read(read) else {
-        return;
-    };
+    let purpose = cx.shared.take_read(read);
     if let Purpose::Fetch(_, _, Some(bytes)) = purpose {
         cx.shared.ahead_reads -= 1;
         cx.shared.ahead_bytes -= bytes;

@@ -102,9 +102,10 @@ impl Shared {
         self.judging_left = self.settings.turn_work;
     }
 
-    /// What a read that came back was for; nothing if nobody asked.
-    pub(crate) fn take_read(&mut self, read: ReadId) -> Option<Purpose> {
-        self.reads.remove(&read)
+    /// What a read that came back was for.
+    pub(crate) fn take_read(&mut self, read: ReadId) -> Purpose {
+        let purpose = self.reads.remove(&read);
+        purpose.expect("each read is answered once, to the broker that asked for it")
     }
 }
 

@@ -225,6 +225,10 @@ impl Queue {
             known.push(known_of(number, entry));
             after = after.max(entry.rests_on);
         }
+        assert!(
+            !known.is_empty(),
+            "the first message's body is not in memory"
+        );
         let numbers: Vec<_> = known.iter().map(|known| known.number).collect();
         let query = Query::Bodies {
             entity: self.id,
