@@ -15,6 +15,7 @@ mod length;
 mod secrets;
 mod shown;
 mod text;
+mod words;
 
 /// A tracked file that is text.
 struct Source {
@@ -41,6 +42,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     citations::check(&sources, &mut findings);
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);
+    words::check(&sources, &mut findings);
     findings.sort();
     Ok(findings)
 }
