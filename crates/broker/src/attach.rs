@@ -1,14 +1,16 @@
 //! Attach: receivers and connections come, get credit, write, and go.
 //!
 //! A receiver that goes leaves its locks running; only a lost connection may end them, if the
-//! broker is set up so. (`spec/README.md`, lock on a lost connection)
+//! broker is set up so. (docs/spec/README.md#settled)
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use filter::Selector;
 use store::EntityId;
 
 use crate::clients::{Choice, Place, Receiver, ReceiverSlot, Standing};
-use crate::command::ReceiveMode;
+use crate::command::{Access, ReceiveMode};
 use crate::directory::Directory;
 use crate::id::{ConnectionId, ReceiverId, Subqueue};
 use crate::output::{Eviction, Output};
@@ -23,21 +25,37 @@ pub(crate) fn attach(
     directory: &mut Directory,
     receiver: ReceiverId,
     place: Place,
-    mode: ReceiveMode,
+    access: Access,
+    selector: Option<Arc<Selector>>,
     cx: &mut Context<'_>,
 ) {
-    let Some(queue) = admit(directory, receiver, place, false, cx) else {
+    let browses = access == Access::Browse;
+    let Some(queue) = admit(directory, receiver, place, browses, cx) else {
         return;
     };
-    cx.shared.clients.attach(receiver, place, mode);
-    queue.sub_mut(place.subqueue).attached += 1;
-    // Expiry may depend on somebody being there.
+    let mode = match access {
+        Access::Consume(mode) => mode,
+        Access::Browse => ReceiveMode::ReceiveAndDelete,
+    };
+    let clients = &mut cx.shared.clients;
+    let slot = clients.attach(receiver, place, mode);
+    let sub = queue.sub_mut(place.subqueue);
+    sub.attached += 1;
+    clients.get_mut(slot).choice = match (access, selector) {
+        (Access::Browse, selector) => {
+            sub.browsers.join(slot, selector);
+            Choice::Shown
+        }
+        (Access::Consume(_), Some(selector)) => Choice::Selected(sub.selections.join(selector)),
+        (Access::Consume(_), None) => Choice::Next,
+    };
+    // Expiry may depend on a receiver being there.
     queue.run(cx);
 }
 
-/// The queue that a receiver is let in to, or it is told why not. Only who `browses` is let in to
-/// a queue with sessions without one.
-pub(crate) fn admit<'a>(
+/// The queue that a receiver is let in to, or it is told why not. Only a receiver that `browses` is
+/// let in to a queue with sessions without one.
+fn admit<'a>(
     directory: &'a mut Directory,
     receiver: ReceiverId,
     place: Place,

@@ -1,12 +1,10 @@
-//! Broker: all entities of a shard. Dispatches commands; each kind's logic has a file of its own.
+//! Broker: all entities of a shard, one step for each command.
 //!
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
 use store::{CommitId, EntityId, NamespaceId, Part, Recovery, StoreError, WriteSet};
 
-use crate::administration;
-use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::{Directory, change_of};
 use crate::forward::DescribeForwardError;
@@ -15,16 +13,12 @@ use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output};
 use crate::queue::Queue;
 use crate::settings::{BrokerSettings, QueueSettings};
-use crate::settle::Asker;
 use crate::shard::ReadRequest;
 use crate::shared::{Context, Shared};
 use crate::time::{Now, Wall};
 use crate::topic::RuleSnapshot;
 use crate::traffic::Traffic;
-use crate::{
-    attach, browse, cancel, deferred, delete, expire, forward, idle, peek, read, redrive, renew,
-    selections, send, sessions, settle, topic, transaction,
-};
+use crate::{forward, step};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -93,7 +87,9 @@ impl Broker {
     pub fn step(&mut self, now: Now, command: Command, effects: &mut Effects) {
         let went_back = now.wall < self.now.wall;
         self.now = now;
-        self.shared.pace.note(&command);
+        if command.is_asked_for() {
+            self.shared.pace.note_others();
+        }
         let directory = &mut self.directory;
         let shared = &mut self.shared;
         let cx = &mut Context {
@@ -106,8 +102,7 @@ impl Broker {
                 .iter_mut()
                 .for_each(|queue| queue.clock_went_back(cx));
         }
-        idle::note_command(directory, &command, cx);
-        dispatch(directory, command, cx);
+        step::apply(directory, command, cx);
         forward::pump(directory, cx);
         cx.shared.bodies.trim();
     }
@@ -194,183 +189,6 @@ impl Broker {
     #[must_use]
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
         self.directory.get(id).map(|queue| info(queue, self.now))
-    }
-}
-
-fn dispatch(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
-    match command {
-        Command::AddRule { .. } | Command::RemoveRule { .. } | Command::ListRules { .. } => {
-            topic::command::dispatch(directory, command, cx);
-        }
-        Command::Administer {
-            request,
-            namespace,
-            order,
-        } => administration::administer(directory, request, namespace, *order, cx),
-        Command::Send {
-            request,
-            entity,
-            messages,
-        } => send::send(directory, request, entity, messages, cx),
-        Command::Attach {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-        } => attach::attach(directory, receiver, Place { entity, subqueue }, mode, cx),
-        Command::AttachSelective {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-            selector,
-        } => {
-            let place = Place { entity, subqueue };
-            selections::attach(directory, receiver, place, mode, selector, cx);
-        }
-        Command::AttachBrowser {
-            receiver,
-            entity,
-            subqueue,
-            selector,
-        } => {
-            let place = Place { entity, subqueue };
-            browse::attach(directory, receiver, place, selector, cx);
-        }
-        Command::Credit {
-            receiver,
-            limit,
-            drain,
-        } => attach::credit(directory, receiver, limit, drain, cx),
-        Command::Detach { receiver } => attach::detach(directory, receiver, cx),
-        Command::Settle {
-            request,
-            entity,
-            subqueue,
-            session,
-            token,
-            outcome,
-        } => {
-            let asker = Asker::new(subqueue, request, session);
-            settle::settle(directory, request, entity, &asker, token, outcome, cx);
-        }
-        Command::SettleMany {
-            request,
-            entity,
-            subqueue,
-            session,
-            tokens,
-            outcome,
-        } => {
-            let asker = Asker::new(subqueue, Some(request), session);
-            settle::settle_many(directory, request, entity, &asker, &tokens, &outcome, cx);
-        }
-        Command::Redrive {
-            request,
-            entity,
-            subqueue,
-            token,
-            payload,
-        } => {
-            let place = Place { entity, subqueue };
-            redrive::redrive(directory, request, place, token, payload, cx);
-        }
-        Command::Renew {
-            request,
-            entity,
-            subqueue: _,
-            tokens,
-        } => renew::renew(directory, request, entity, &tokens, cx),
-        Command::Peek {
-            request,
-            entity,
-            subqueue,
-            state,
-            from,
-            count,
-            max_bytes,
-        } => {
-            let wanted = peek::Wanted {
-                place: Place { entity, subqueue },
-                state,
-                from,
-                count,
-                max_bytes,
-            };
-            peek::peek(directory, request, wanted, cx);
-        }
-        Command::ReceiveDeferred {
-            request,
-            entity,
-            subqueue,
-            numbers,
-            mode,
-            max_bytes,
-        } => {
-            let place = Place { entity, subqueue };
-            deferred::receive(directory, request, place, numbers, mode, max_bytes, cx);
-        }
-        Command::CancelScheduled {
-            request,
-            entity,
-            numbers,
-        } => cancel::cancel(directory, request, entity, numbers, cx),
-        Command::DeleteMessages {
-            request,
-            entity,
-            subqueue,
-            session,
-            enqueued_before,
-            count,
-        } => {
-            let wanted = delete::Wanted {
-                place: Place { entity, subqueue },
-                session,
-                before: enqueued_before,
-                count,
-            };
-            delete::delete(directory, request, &wanted, cx);
-        }
-        Command::AcceptSession { .. }
-        | Command::RenewSession { .. }
-        | Command::GetSessionState { .. }
-        | Command::SetSessionState { .. }
-        | Command::ListSessions { .. }
-        | Command::PeekSession { .. } => sessions::command::dispatch(directory, command, cx),
-        Command::Declare {
-            request,
-            coordinator,
-        } => transaction::declare(request, coordinator, cx),
-        Command::Enlist {
-            request,
-            transaction,
-            operation,
-            heard,
-        } => transaction::enlist(directory, request, transaction, operation, heard, cx),
-        Command::Doom {
-            connection,
-            transaction,
-            reason,
-        } => transaction::doom(connection, transaction, reason, cx),
-        Command::Discharge {
-            request,
-            transaction,
-            fail,
-        } => transaction::discharge(directory, request, transaction, fail, cx),
-        Command::EndTransactions {
-            connection,
-            coordinator,
-        } => transaction::end(directory, connection, Some(coordinator), cx),
-        Command::Written { connection, bytes } => {
-            attach::written(directory, connection, bytes, cx);
-        }
-        Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
-        Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
-        Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
-        Command::Durable => cx.shared.pace.go_on(),
-        Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
-        Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
-        Command::Tick => expire::tick(directory, cx),
     }
 }
 

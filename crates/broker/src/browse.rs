@@ -12,11 +12,8 @@ use std::sync::Arc;
 use filter::Selector;
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::attach::admit;
-use crate::clients::{Choice, Place, Readiness, ReceiverSlot, Standing};
-use crate::command::ReceiveMode;
-use crate::directory::Directory;
-use crate::id::{ReadId, ReceiverId, Subqueue};
+use crate::clients::{Place, Readiness, ReceiverSlot, Standing};
+use crate::id::{ReadId, Subqueue};
 use crate::output::{Delivery, MessageState, Output};
 use crate::peek::{shown_of, size_of_body};
 use crate::queue::Queue;
@@ -84,35 +81,20 @@ pub(crate) struct Browsers {
     hungry: BTreeSet<ReceiverSlot>,
 }
 
-/// A receiver appears that takes nothing, without credit.
-pub(crate) fn attach(
-    directory: &mut Directory,
-    receiver: ReceiverId,
-    place: Place,
-    selector: Option<Arc<Selector>>,
-    cx: &mut Context<'_>,
-) {
-    let Some(queue) = admit(directory, receiver, place, true, cx) else {
-        return;
-    };
-    let clients = &mut cx.shared.clients;
-    let slot = clients.attach(receiver, place, ReceiveMode::ReceiveAndDelete);
-    clients.get_mut(slot).choice = Choice::Shown;
-    let browser = Browser {
-        selector,
-        cursor: SequenceNumber(0),
-        late: BTreeSet::new(),
-        asked: None,
-        stride: Stride::Many,
-        reach: LEAST_FOR_SELECTOR,
-    };
-    let sub = queue.sub_mut(place.subqueue);
-    sub.browsers.all.insert(slot, browser);
-    sub.attached += 1;
-    queue.run(cx);
-}
-
 impl Browsers {
+    /// A browser comes, without credit.
+    pub(crate) fn join(&mut self, slot: ReceiverSlot, selector: Option<Arc<Selector>>) {
+        let browser = Browser {
+            selector,
+            cursor: SequenceNumber(0),
+            late: BTreeSet::new(),
+            asked: None,
+            stride: Stride::Many,
+            reach: LEAST_FOR_SELECTOR,
+        };
+        self.all.insert(slot, browser);
+    }
+
     /// A browser is gone.
     pub(crate) fn leave(&mut self, slot: ReceiverSlot) {
         self.all.remove(&slot);

@@ -52,6 +52,15 @@ pub enum ReceiveMode {
     ReceiveAndDelete,
 }
 
+/// What a receiver does with messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    Consume(ReceiveMode),
+    /// The receiver is shown all messages of the subqueue, locked or not, from the first one on, and
+    /// takes none. Its tokens name no locks.
+    Browse,
+}
+
 /// Which session a receiver wants. (docs/spec/amqp.md#3.4)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SessionFilter {
@@ -163,28 +172,13 @@ pub enum Command {
         entity: EntityId,
         messages: Vec<Incoming>,
     },
-    /// A receiver appears, without credit.
+    /// A receiver appears, without credit. With a `selector` it is given only messages that the
+    /// selector selects.
     Attach {
         receiver: ReceiverId,
         entity: EntityId,
         subqueue: Subqueue,
-        mode: ReceiveMode,
-    },
-    /// A receiver appears, without credit, that is given only what its selector selects.
-    AttachSelective {
-        receiver: ReceiverId,
-        entity: EntityId,
-        subqueue: Subqueue,
-        mode: ReceiveMode,
-        selector: Arc<Selector>,
-    },
-    /// A receiver appears, without credit, that is shown what stands in the subqueue, locked or
-    /// not, from the first message on (or what its selector selects of it), and takes nothing.
-    /// Its tokens name no locks.
-    AttachBrowser {
-        receiver: ReceiverId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        access: Access,
         selector: Option<Arc<Selector>>,
     },
     /// A receiver appears, without credit, and comes for a session. Answered by
@@ -379,4 +373,20 @@ pub enum Command {
     SetLimits(BrokerLimits),
     /// Time has passed.
     Tick,
+}
+
+impl Command {
+    /// Whether a client or an administrator wants something else than a deletion of messages. The
+    /// shard itself gives the other commands, whatever is asked of it.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        !matches!(
+            self,
+            Self::DeleteMessages { .. }
+                | Self::Durable
+                | Self::Loaded { .. }
+                | Self::Room { .. }
+                | Self::SetLimits(_)
+                | Self::Tick
+        )
+    }
 }

@@ -9,7 +9,6 @@
 
 use store::{EntityId, Part};
 
-use crate::command::Command;
 use crate::directory::Directory;
 use crate::kind::Kind;
 use crate::queue::Queue;
@@ -111,23 +110,12 @@ impl Queue {
     }
 }
 
-/// A command that uses an entity without changing what is in it.
-pub(crate) fn note_command(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) {
-    let entity = match command {
-        Command::AcceptSession { entity, .. }
-        | Command::RenewSession { entity, .. }
-        | Command::GetSessionState { entity, .. }
-        | Command::SetSessionState { entity, .. }
-        | Command::ListSessions { entity, .. }
-        | Command::PeekSession { entity, .. }
-        | Command::Peek { entity, .. }
-        | Command::ReceiveDeferred { entity, .. }
-        | Command::CancelScheduled { entity, .. }
-        | Command::Renew { entity, .. } => *entity,
-        _ => return,
-    };
-    if let Some(queue) = directory.get_mut(entity) {
-        queue.note_access(cx);
+impl Directory {
+    /// A command uses an entity without changing what is in it.
+    pub(crate) fn note_use(&mut self, entity: EntityId, cx: &mut Context<'_>) {
+        if let Some(queue) = self.get_mut(entity) {
+            queue.note_access(cx);
+        }
     }
 }
 

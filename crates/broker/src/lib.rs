@@ -59,6 +59,7 @@ mod send;
 mod sessions;
 mod settle;
 mod shared;
+mod step;
 mod sub;
 mod subscription;
 mod sweep;
@@ -75,7 +76,7 @@ pub use administration::{
 };
 pub use amqp::Value;
 pub use broker::{Broker, Deadline, Effects, QueueInfo};
-pub use command::{Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
+pub use command::{Access, Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
 pub use filter::{Correlation, Selector};
 pub use forward::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};

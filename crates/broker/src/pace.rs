@@ -9,8 +9,6 @@ use std::collections::VecDeque;
 
 use store::EntityId;
 
-use crate::command::Command;
-
 /// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one leaves
 /// as much to others.
 const SHARE: usize = 4;
@@ -52,20 +50,9 @@ impl Pace {
         self.share
     }
 
-    /// Hears what somebody wants.
-    pub(crate) fn note(&mut self, command: &Command) {
-        let is_of_deletion = matches!(
-            command,
-            Command::DeleteMessages { .. }
-                | Command::Durable
-                | Command::Loaded { .. }
-                | Command::Room { .. }
-                | Command::SetLimits(_)
-                | Command::Tick
-        );
-        if !is_of_deletion {
-            self.others_for = LATELY;
-        }
+    /// A command is there that is no part of a deletion.
+    pub(crate) fn note_others(&mut self) {
+        self.others_for = LATELY;
     }
 
     /// Puts a queue, which is not in the line, at its end.

@@ -18,14 +18,12 @@ use store::SequenceNumber;
 use crate::clients::ReceiverSlot;
 use crate::window::Entry;
 
-mod attach;
 mod hand_out;
 pub(crate) mod judge;
 mod load;
 mod page;
 mod search;
 
-pub(crate) use attach::attach;
 pub(crate) use hand_out::REST_MS;
 use load::Reading;
 use page::Page;
@@ -99,7 +97,7 @@ impl Selection {
 
 impl Selections {
     /// Where a receiver with this selector takes from.
-    fn join(&mut self, selector: Arc<Selector>) -> SelectionId {
+    pub(crate) fn join(&mut self, selector: Arc<Selector>) -> SelectionId {
         let text: Box<str> = selector.text().into();
         let id = *self.by_text.entry(text).or_insert_with(|| {
             self.last_id += 1;

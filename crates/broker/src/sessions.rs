@@ -21,7 +21,6 @@ use crate::window::Entry;
 
 pub(crate) mod accept;
 pub(crate) mod age;
-pub(crate) mod command;
 pub(crate) mod delete;
 pub(crate) mod doom;
 pub(crate) mod enter;

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// When messages past their deadline leave. (`spec/README.md`, Expiry)
+/// When messages past their deadline leave. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expiry {
@@ -18,7 +18,7 @@ pub enum Expiry {
     Cloud,
 }
 
-/// What becomes of message locks when their connection goes. (`spec/README.md`)
+/// What becomes of message locks when their connection goes. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocksOnDisconnect {
@@ -29,7 +29,7 @@ pub enum LocksOnDisconnect {
     Drop,
 }
 
-/// Where messages go that can not be forwarded. (`spec/README.md`)
+/// Where messages go that can not be forwarded. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardFailures {

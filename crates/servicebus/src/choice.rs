@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use amqp::{Attach, Error, Map, Value};
-use broker::{Command, ReceiverId, Selector, Subqueue};
+use broker::{Access, Command, ReceiverId, Selector, Subqueue};
 use store::EntityId;
 
 use crate::refusal;
@@ -69,26 +69,16 @@ impl Choice {
         subqueue: Subqueue,
         mode: broker::ReceiveMode,
     ) -> Command {
-        match self.selector {
-            selector if self.browses => Command::AttachBrowser {
-                receiver,
-                entity,
-                subqueue,
-                selector,
-            },
-            Some(selector) => Command::AttachSelective {
-                receiver,
-                entity,
-                subqueue,
-                mode,
-                selector,
-            },
-            None => Command::Attach {
-                receiver,
-                entity,
-                subqueue,
-                mode,
-            },
+        let access = match self.browses {
+            true => Access::Browse,
+            false => Access::Consume(mode),
+        };
+        Command::Attach {
+            receiver,
+            entity,
+            subqueue,
+            access,
+            selector: self.selector,
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn is_wanted(attach: &Attach) -> bool {
 }
 
 impl Client {
-    /// Lets a coordinator in. It needs no right. (`spec/README.md`, coordinator link)
+    /// Lets a coordinator in. It needs no right. (docs/spec/README.md#settled)
     pub(crate) fn join_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
         let kind = Kind::Coordinator(Coordinator {
             intake: Intake::new(COORDINATOR_CREDIT),

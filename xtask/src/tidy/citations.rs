@@ -13,12 +13,13 @@ const FOLDER: &str = "docs/spec/";
 const ANCHOR: &str = "<a id=\"";
 /// What may stand between two anchors of one citation, but for the markers of comments.
 const JOINTS: [&str; 3] = [", ", " to ", " and "];
-/// What the contracts were called by those who did not say where they are. Split in two, so that this
-/// file does not contain them.
-const NAMELESS: [(&str, &str); 3] = [
+/// Names of contracts without the place where they are. Split in two, so that this file does not
+/// contain them.
+const NAMELESS: [(&str, &str); 4] = [
     ("wire con", "tract "),
     ("entities con", "tract "),
     ("admin con", "tract "),
+    ("`spec/", "README.md"),
 ];
 
 /// The anchors of each page, by the page's path.

@@ -4,7 +4,7 @@
 //! locked go the same way, a bounded piece with each read. Locked ones are left to the end of
 //! their lock. A session is known by its hash here, so two that share one expire together. What
 //! the turn has left of such a session is stored with the turn, until the last of it is gone, so
-//! a restart goes on with it. (`spec/README.md`, Expiry)
+//! a restart goes on with it. (docs/spec/README.md#settled)
 
 use std::collections::{BTreeMap, BTreeSet};
 

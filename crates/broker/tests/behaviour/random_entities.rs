@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order, Outcome,
-    Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status, Subqueue,
-    TransactionId, Wall,
+    Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status,
+    Subqueue, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -363,7 +363,8 @@ impl Run {
                 receiver,
                 entity,
                 subqueue: subqueue(dead),
-                mode,
+                access: Access::Consume(mode),
+                selector: None,
             }
         });
     }

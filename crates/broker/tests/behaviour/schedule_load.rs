@@ -93,7 +93,8 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
     let Command::Attach {
         receiver: taker,
         subqueue,
-        mode,
+        access,
+        selector,
         ..
     } = attach(4)
     else {
@@ -103,7 +104,8 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
         receiver: taker,
         entity: OTHER,
         subqueue,
-        mode,
+        access,
+        selector,
     });
     world.turn(Command::Credit {
         receiver: receiver(4),

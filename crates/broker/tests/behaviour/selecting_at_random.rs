@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use broker::{
-    BrokerSettings, Command, Delivery, Incoming, LockToken, Outcome, Output, QueueSettings,
+    Access, BrokerSettings, Command, Delivery, Incoming, LockToken, Outcome, Output, QueueSettings,
     ReceiveMode, Selector, Subqueue,
 };
 use bytes::{Bytes, BytesMut};
@@ -110,27 +110,16 @@ fn attach(index: u64) -> Command {
     let selector = role(index)
         .selector
         .map(|text| Selector::parse(text).unwrap());
-    let (receiver, entity) = (receiver(index), QUEUE);
-    match selector.map(Arc::new) {
-        selector if role(index).browses => Command::AttachBrowser {
-            receiver,
-            entity,
-            subqueue,
-            selector,
-        },
-        Some(selector) => Command::AttachSelective {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-            selector,
-        },
-        None => Command::Attach {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-        },
+    let access = match role(index).browses {
+        true => Access::Browse,
+        false => Access::Consume(mode),
+    };
+    Command::Attach {
+        receiver: receiver(index),
+        entity: QUEUE,
+        subqueue,
+        access,
+        selector: selector.map(Arc::new),
     }
 }
 

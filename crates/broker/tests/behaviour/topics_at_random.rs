@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken, Outcome, Output,
-    QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue, SubscriptionSettings,
+    Access, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken, Outcome,
+    Output, QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue,
+    SubscriptionSettings,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -167,7 +168,8 @@ impl Topics {
                 receiver: receiver(index),
                 entity,
                 subqueue: Subqueue::Main,
-                mode: ReceiveMode::PeekLock,
+                access: Access::Consume(ReceiveMode::PeekLock),
+                selector: None,
             });
         }
     }
@@ -293,7 +295,8 @@ impl Topics {
             receiver: receiver(0),
             entity,
             subqueue: Subqueue::Main,
-            mode: ReceiveMode::PeekLock,
+            access: Access::Consume(ReceiveMode::PeekLock),
+            selector: None,
         });
     }
 

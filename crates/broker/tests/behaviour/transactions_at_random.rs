@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Outcome,
-    Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
+    Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
     TransactionError, TransactionId, TransactionSettings, Wall,
 };
 use bytes::Bytes;
@@ -193,7 +193,8 @@ impl Model {
             receiver: receiver(),
             entity: QUEUE,
             subqueue: Subqueue::Main,
-            mode: ReceiveMode::PeekLock,
+            access: Access::Consume(ReceiveMode::PeekLock),
+            selector: None,
         });
     }
 

@@ -1,8 +1,8 @@
 //! World: a shard with its disk and its clocks, for tests that throw commands at it at random.
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, Mono, Now, Order, Output, QueueSettings,
-    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
+    Access, BrokerSettings, Command, ConnectionId, Ensured, Mono, Now, Order, Output,
+    QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
 };
 use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
@@ -202,6 +202,7 @@ pub fn attach(index: u64) -> Command {
         receiver: receiver(index),
         entity: QUEUE,
         subqueue,
-        mode,
+        access: Access::Consume(mode),
+        selector: None,
     }
 }

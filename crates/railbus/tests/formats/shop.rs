@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 
 use broker::{
-    BrokerSettings, Command, ConnectionId, Delivery, Mono, Now, Outcome, Output, QueueInfo,
+    Access, BrokerSettings, Command, ConnectionId, Delivery, Mono, Now, Outcome, Output, QueueInfo,
     ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
 };
 use bytes::Bytes;
@@ -137,7 +137,8 @@ impl Shop {
             receiver,
             entity,
             subqueue,
-            mode,
+            access: Access::Consume(mode),
+            selector: None,
         });
         self.take(receiver)
     }

@@ -2,7 +2,7 @@
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, Role, Source, Symbol, Value};
-use broker::{Command, ReceiveMode, Subqueue};
+use broker::{Access, Command, ReceiveMode, Subqueue};
 use endpoint::Event;
 
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};
@@ -246,7 +246,7 @@ fn settled_by_the_sender_means_receive_and_delete_and_all_else_peek_lock() {
             },
         );
         assert!(world.commands.iter().any(|command| {
-            matches!(command, Command::Attach { mode, .. } if *mode == expected)
+            matches!(command, Command::Attach { access, .. } if *access == Access::Consume(expected))
         }));
     }
 }

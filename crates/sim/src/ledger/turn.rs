@@ -239,8 +239,6 @@ impl Ledger {
             Command::Doom { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
-            | Command::AttachSelective { .. }
-            | Command::AttachBrowser { .. }
             | Command::Credit { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use broker::{
-    Command, ConnectionId, Delivery, LockToken, Outcome, Output, ReceiveMode, ReceiverId,
+    Access, Command, ConnectionId, Delivery, LockToken, Outcome, Output, ReceiveMode, ReceiverId,
     RequestId, Subqueue,
 };
 use bytes::Bytes;
@@ -106,7 +106,8 @@ impl World {
             receiver,
             entity,
             subqueue,
-            mode,
+            access: Access::Consume(mode),
+            selector: None,
         });
         self.credit(connection, false);
     }

@@ -2,7 +2,7 @@
 //! and is over when the broker has come to rest. The world may end after any of its commits.
 
 use broker::{
-    Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
+    Access, Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
     RequestId, SessionFilter, Subqueue, TransactionId, Wall,
 };
 use bytes::Bytes;
@@ -333,7 +333,8 @@ impl Script {
             receiver,
             entity,
             subqueue,
-            mode,
+            access: Access::Consume(mode),
+            selector: None,
         };
         self.take_by(receiver, attach, count)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use broker::{Command, Selector};
+use broker::{Access, Command, Selector};
 use store::EntityId;
 
 use super::{mode, receiver, subqueue};
@@ -15,25 +15,15 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
     let selector = parts.next().map(|words| words.join(" "));
     let selector = selector.map(|text| Arc::new(Selector::parse(&text).unwrap()));
     let (receiver, subqueue, mode) = (receiver(args[0]), subqueue(args), mode(args));
-    match selector {
-        selector if args.contains(&"copy") => Command::AttachBrowser {
-            receiver,
-            entity,
-            subqueue,
-            selector,
-        },
-        Some(selector) => Command::AttachSelective {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-            selector,
-        },
-        None => Command::Attach {
-            receiver,
-            entity,
-            subqueue,
-            mode,
-        },
+    let access = match args.contains(&"copy") {
+        true => Access::Browse,
+        false => Access::Consume(mode),
+    };
+    Command::Attach {
+        receiver,
+        entity,
+        subqueue,
+        access,
+        selector,
     }
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use admin::Error;
 use admin::data::{self, Action, Call};
-use broker::{Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestId};
+use broker::{
+    Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestId,
+};
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Request, StatusCode};
@@ -131,7 +133,8 @@ async fn receive(
         receiver,
         entity: entity.id,
         subqueue: call.subqueue,
-        mode: ReceiveMode::PeekLock,
+        access: Access::Consume(ReceiveMode::PeekLock),
+        selector: None,
     };
     if desk.tell(vec![attach, credit(false)]).await.is_err() {
         return Taken::Stopped;

@@ -1,7 +1,7 @@
 //! Desk: a ledger with one queue in front of it, and somebody who plays a broker.
 
 use broker::{
-    Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
+    Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
     Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, Wall,
 };
 use bytes::Bytes;
@@ -174,7 +174,8 @@ impl Desk {
             receiver: RECEIVER,
             entity: QUEUE,
             subqueue: Subqueue::Main,
-            mode: ReceiveMode::PeekLock,
+            access: Access::Consume(ReceiveMode::PeekLock),
+            selector: None,
         };
         self.turn(&[attach], vec![], &[]).unwrap();
     }

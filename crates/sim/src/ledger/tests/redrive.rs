@@ -1,7 +1,7 @@
 //! Redrives: a dead letter goes back whole, once, by the word of its holder, and begins anew.
 
 use broker::{
-    Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
+    Access, Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
 };
 use store::{Part, Write};
 
@@ -88,7 +88,8 @@ fn lend(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
         receiver: UNDERTAKER,
         entity: QUEUE,
         subqueue: Subqueue::DeadLetter,
-        mode: ReceiveMode::PeekLock,
+        access: Access::Consume(ReceiveMode::PeekLock),
+        selector: None,
     };
     let Output::Deliver { mut delivery, .. } = desk.delivery(id, TOKEN.0) else {
         return Ok(());

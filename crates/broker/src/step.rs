@@ -1,0 +1,251 @@
+//! Step: which code a command is for, one arm for each command.
+//!
+//! A command about an entity that is there counts as a use of it, so that it is not deleted as idle:
+//! here, or where the command changes what is in the entity. (docs/spec/entities.md#15)
+
+use crate::clients::Place;
+use crate::command::Command;
+use crate::directory::Directory;
+use crate::sessions::state::StateRequest;
+use crate::settle::Asker;
+use crate::shared::Context;
+use crate::{
+    administration, attach, cancel, deferred, delete, expire, peek, read, redrive, renew, send,
+    sessions, settle, topic, transaction,
+};
+
+/// Carries one command out.
+pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
+    match command {
+        Command::AddRule {
+            request,
+            entity,
+            rule,
+        } => topic::command::add_rule(directory, request, entity, &rule, cx),
+        Command::RemoveRule {
+            request,
+            entity,
+            name,
+        } => topic::command::remove_rule(directory, request, entity, &name, cx),
+        Command::ListRules {
+            request,
+            entity,
+            skip,
+            top,
+        } => topic::command::list_rules(directory, request, entity, skip, top, cx),
+        Command::Administer {
+            request,
+            namespace,
+            order,
+        } => administration::administer(directory, request, namespace, *order, cx),
+        Command::Send {
+            request,
+            entity,
+            messages,
+        } => send::send(directory, request, entity, messages, cx),
+        Command::Attach {
+            receiver,
+            entity,
+            subqueue,
+            access,
+            selector,
+        } => {
+            let place = Place { entity, subqueue };
+            attach::attach(directory, receiver, place, access, selector, cx);
+        }
+        Command::Credit {
+            receiver,
+            limit,
+            drain,
+        } => attach::credit(directory, receiver, limit, drain, cx),
+        Command::Detach { receiver } => attach::detach(directory, receiver, cx),
+        Command::Settle {
+            request,
+            entity,
+            subqueue,
+            session,
+            token,
+            outcome,
+        } => {
+            let asker = Asker::new(subqueue, request, session);
+            settle::settle(directory, request, entity, &asker, token, outcome, cx);
+        }
+        Command::SettleMany {
+            request,
+            entity,
+            subqueue,
+            session,
+            tokens,
+            outcome,
+        } => {
+            let asker = Asker::new(subqueue, Some(request), session);
+            settle::settle_many(directory, request, entity, &asker, &tokens, &outcome, cx);
+        }
+        Command::Redrive {
+            request,
+            entity,
+            subqueue,
+            token,
+            payload,
+        } => {
+            let place = Place { entity, subqueue };
+            redrive::redrive(directory, request, place, token, payload, cx);
+        }
+        Command::Renew {
+            request,
+            entity,
+            subqueue: _,
+            tokens,
+        } => {
+            directory.note_use(entity, cx);
+            renew::renew(directory, request, entity, &tokens, cx);
+        }
+        Command::Peek {
+            request,
+            entity,
+            subqueue,
+            state,
+            from,
+            count,
+            max_bytes,
+        } => {
+            directory.note_use(entity, cx);
+            let wanted = peek::Wanted {
+                place: Place { entity, subqueue },
+                state,
+                from,
+                count,
+                max_bytes,
+            };
+            peek::peek(directory, request, wanted, cx);
+        }
+        Command::ReceiveDeferred {
+            request,
+            entity,
+            subqueue,
+            numbers,
+            mode,
+            max_bytes,
+        } => {
+            directory.note_use(entity, cx);
+            let place = Place { entity, subqueue };
+            deferred::receive(directory, request, place, numbers, mode, max_bytes, cx);
+        }
+        Command::CancelScheduled {
+            request,
+            entity,
+            numbers,
+        } => {
+            directory.note_use(entity, cx);
+            cancel::cancel(directory, request, entity, numbers, cx);
+        }
+        Command::DeleteMessages {
+            request,
+            entity,
+            subqueue,
+            session,
+            enqueued_before,
+            count,
+        } => {
+            let wanted = delete::Wanted {
+                place: Place { entity, subqueue },
+                session,
+                before: enqueued_before,
+                count,
+            };
+            delete::delete(directory, request, &wanted, cx);
+        }
+        Command::AcceptSession {
+            receiver,
+            entity,
+            mode,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::accept::accept(directory, receiver, entity, mode, session, cx);
+        }
+        Command::RenewSession {
+            request,
+            entity,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::release::renew(directory, request, entity, &session, cx);
+        }
+        Command::GetSessionState {
+            request,
+            entity,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::state::ask(directory, entity, &session, StateRequest::Get(request), cx);
+        }
+        Command::SetSessionState {
+            request,
+            entity,
+            session,
+            state,
+        } => {
+            directory.note_use(entity, cx);
+            let wanted = StateRequest::Set(request, state);
+            sessions::state::ask(directory, entity, &session, wanted, cx);
+        }
+        Command::ListSessions {
+            request,
+            entity,
+            updated_after,
+            skip,
+            top,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::list::list(directory, request, entity, updated_after, skip, top, cx);
+        }
+        Command::PeekSession {
+            request,
+            entity,
+            session,
+            from,
+            count,
+            max_bytes,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::peek::peek(
+                directory, request, entity, &session, from, count, max_bytes, cx,
+            );
+        }
+        Command::Declare {
+            request,
+            coordinator,
+        } => transaction::declare(request, coordinator, cx),
+        Command::Enlist {
+            request,
+            transaction,
+            operation,
+            heard,
+        } => transaction::enlist(directory, request, transaction, operation, heard, cx),
+        Command::Doom {
+            connection,
+            transaction,
+            reason,
+        } => transaction::doom(connection, transaction, reason, cx),
+        Command::Discharge {
+            request,
+            transaction,
+            fail,
+        } => transaction::discharge(directory, request, transaction, fail, cx),
+        Command::EndTransactions {
+            connection,
+            coordinator,
+        } => transaction::end(directory, connection, Some(coordinator), cx),
+        Command::Written { connection, bytes } => {
+            attach::written(directory, connection, bytes, cx);
+        }
+        Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
+        Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
+        Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
+        Command::Durable => cx.shared.pace.go_on(),
+        Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
+        Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
+        Command::Tick => expire::tick(directory, cx),
+    }
+}
