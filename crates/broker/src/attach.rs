@@ -9,10 +9,10 @@ use std::sync::Arc;
 use filter::Selector;
 use store::EntityId;
 
-use crate::clients::{Choice, Place, Receiver, ReceiverSlot, Standing};
+use crate::clients::{Choice, Receiver, ReceiverSlot, Standing};
 use crate::command::{Access, ReceiveMode};
 use crate::directory::Directory;
-use crate::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::output::{Eviction, Output};
 use crate::queue::Queue;
 use crate::sessions::Seat;
@@ -24,7 +24,7 @@ use crate::transaction;
 pub(crate) fn attach(
     directory: &mut Directory,
     receiver: ReceiverId,
-    place: Place,
+    place: SubqueueId,
     access: Access,
     selector: Option<Arc<Selector>>,
     cx: &mut Context<'_>,
@@ -58,7 +58,7 @@ pub(crate) fn attach(
 fn admit<'a>(
     directory: &'a mut Directory,
     receiver: ReceiverId,
-    place: Place,
+    place: SubqueueId,
     browses: bool,
     cx: &mut Context<'_>,
 ) -> Option<&'a mut Queue> {
@@ -188,7 +188,7 @@ pub(crate) fn leave(
     directory: &mut Directory,
     connection: ConnectionId,
     cx: &mut Context<'_>,
-) -> BTreeSet<Place> {
+) -> BTreeSet<SubqueueId> {
     transaction::end(directory, connection, None, cx);
     for slot in cx.shared.clients.receivers_of(connection) {
         let receiver = cx.shared.clients.get(slot).id;

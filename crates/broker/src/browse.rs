@@ -12,8 +12,8 @@ use std::sync::Arc;
 use filter::Selector;
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::clients::{Place, Readiness, ReceiverSlot, Standing};
-use crate::id::{ReadId, Subqueue};
+use crate::clients::{Readiness, ReceiverSlot, Standing};
+use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::output::{Delivery, MessageState, Output};
 use crate::peek::{shown_of, size_of_body};
 use crate::queue::Queue;
@@ -354,7 +354,7 @@ impl Queue {
 }
 
 impl Browser {
-    fn query(&self, place: Place, limit: usize, until: SequenceNumber) -> Query {
+    fn query(&self, place: SubqueueId, limit: usize, until: SequenceNumber) -> Query {
         let (entity, part) = (place.entity, place.subqueue.part());
         if !self.late.is_empty() {
             let most = limit.min(POINTS);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::EntityId;
 
 use crate::command::ReceiveMode;
-use crate::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::id::{ConnectionId, ReceiverId, SubqueueId};
 use crate::selections::SelectionId;
 use crate::sessions::Seat;
 
@@ -19,13 +19,6 @@ const ATTACHED: &str = "a slot is kept as long as its receiver is attached";
 /// A receiver's place in memory; used again after it has gone.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct ReceiverSlot(usize);
-
-/// One subqueue of one entity.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Place {
-    pub entity: EntityId,
-    pub subqueue: Subqueue,
-}
 
 /// Where a receiver waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,7 +47,7 @@ pub(crate) enum Choice {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub id: ReceiverId,
-    pub place: Place,
+    pub place: SubqueueId,
     pub mode: ReceiveMode,
     pub choice: Choice,
     pub draining: bool,
@@ -108,7 +101,7 @@ struct Connection {
     receivers: Vec<ReceiverSlot>,
     blocked: Vec<ReceiverSlot>,
     /// Where it ever had receivers or took deferred messages, so where it may hold locks.
-    places: BTreeSet<Place>,
+    places: BTreeSet<SubqueueId>,
 }
 
 /// Whether a receiver can be given a message now.
@@ -152,7 +145,7 @@ impl Clients {
     pub(crate) fn attach(
         &mut self,
         id: ReceiverId,
-        place: Place,
+        place: SubqueueId,
         mode: ReceiveMode,
     ) -> ReceiverSlot {
         let connection = self.connect(id.connection);
@@ -215,7 +208,7 @@ impl Clients {
     }
 
     /// Removes a connection whose receivers are detached. Returns where it may hold locks.
-    pub(crate) fn disconnect(&mut self, id: ConnectionId) -> BTreeSet<Place> {
+    pub(crate) fn disconnect(&mut self, id: ConnectionId) -> BTreeSet<SubqueueId> {
         // A connection that never had a receiver is not known.
         let Some(index) = self.by_connection.remove(&id) else {
             return BTreeSet::new();
@@ -235,7 +228,7 @@ impl Clients {
     }
 
     /// A connection asks for a message by number, so it may hold locks there.
-    pub(crate) fn note_place(&mut self, id: ConnectionId, place: Place) {
+    pub(crate) fn note_place(&mut self, id: ConnectionId, place: SubqueueId) {
         let connection = self.connect(id);
         self.connections[connection].places.insert(place);
     }
@@ -310,6 +303,7 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::Subqueue;
 
     fn receiver(delivered: u32, limit: u32) -> Receiver {
         Receiver {
@@ -317,7 +311,7 @@ mod tests {
                 connection: ConnectionId(1),
                 link: 0,
             },
-            place: Place {
+            place: SubqueueId {
                 entity: EntityId(1),
                 subqueue: Subqueue::Main,
             },

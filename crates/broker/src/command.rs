@@ -12,7 +12,9 @@ use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::administration::Order;
-use crate::id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
+use crate::id::{
+    ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
+};
 use crate::output::MessageState;
 use crate::rules::RuleDescription;
 use crate::settings::BrokerLimits;
@@ -117,8 +119,7 @@ pub enum Operation {
     },
     /// As `Command::SettleMany`. Answered by `Output::Settled`.
     Settle {
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         session: Option<Bytes>,
         tokens: Vec<LockToken>,
         outcome: Outcome,
@@ -176,8 +177,7 @@ pub enum Command {
     /// selector selects.
     Attach {
         receiver: ReceiverId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         access: Access,
         selector: Option<Arc<Selector>>,
     },
@@ -242,8 +242,7 @@ pub enum Command {
     /// Ends a lock. Answered by `Output::Settled` if there is a `request`.
     Settle {
         request: Option<RequestId>,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         /// The session that the asker says it holds: with one that it does hold, a token that names
         /// no lock is a lost message, otherwise a lost session.
         session: Option<Bytes>,
@@ -253,15 +252,13 @@ pub enum Command {
     /// Renews locks, all or none. Answered by `Output::Renewed`.
     Renew {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         tokens: Vec<LockToken>,
     },
     /// Ends several locks in the same way, all or none. Answered by `Output::Settled`.
     SettleMany {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         session: Option<Bytes>,
         tokens: Vec<LockToken>,
         outcome: Outcome,
@@ -270,16 +267,14 @@ pub enum Command {
     /// it was one. `payload` is what its receiver was given. Answered by `Output::Settled`.
     Redrive {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         token: LockToken,
         payload: Bytes,
     },
     /// Browses from a number on, what is in any state or in one. Answered by `Output::Browsed`.
     Peek {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         state: Option<MessageState>,
         from: SequenceNumber,
         count: usize,
@@ -289,8 +284,7 @@ pub enum Command {
     /// `max_bytes`. Answered by `Output::Deferred`.
     ReceiveDeferred {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         numbers: Vec<SequenceNumber>,
         mode: ReceiveMode,
         max_bytes: usize,
@@ -305,8 +299,7 @@ pub enum Command {
     /// (of one session, if one is named). Answered by `Output::Deleted`.
     DeleteMessages {
         request: RequestId,
-        entity: EntityId,
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         session: Option<Bytes>,
         enqueued_before: Wall,
         count: usize,

@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{Query, SequenceNumber, StoredMessage};
 
 use crate::bodies::Body;
-use crate::clients::Place;
 use crate::command::ReceiveMode;
 use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, Subqueue};
+use crate::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::lock::{Holder, Origin};
 use crate::output::{Delivery, LockTime, MessageState, Output, RequestError};
 use crate::queue::{Message, Queue};
@@ -25,7 +24,7 @@ const MOST: usize = 1_000;
 /// A request that waits for the messages.
 #[derive(Debug)]
 pub(crate) struct Retrieval {
-    pub place: Place,
+    pub place: SubqueueId,
     request: RequestId,
     /// As asked for, each once.
     numbers: Vec<SequenceNumber>,
@@ -37,7 +36,7 @@ pub(crate) struct Retrieval {
 pub(crate) fn receive(
     directory: &mut Directory,
     request: RequestId,
-    place: Place,
+    place: SubqueueId,
     mut numbers: Vec<SequenceNumber>,
     mode: ReceiveMode,
     max_bytes: usize,

@@ -11,9 +11,8 @@
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::clients::Place;
 use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, Subqueue};
+use crate::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::output::{Output, RequestError};
 use crate::queue::{Message, Queue};
 use crate::sessions::SessionKey;
@@ -24,7 +23,7 @@ use crate::window::Entry;
 /// What is to be deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    pub place: Place,
+    pub place: SubqueueId,
     /// Only messages of this session.
     pub session: Option<Bytes>,
     /// Only what was enqueued before.

@@ -6,9 +6,8 @@
 use store::EntityId;
 
 use crate::attach;
-use crate::clients::Place;
 use crate::directory::Directory;
-use crate::id::Subqueue;
+use crate::id::{Subqueue, SubqueueId};
 use crate::output::{Eviction, Output, RequestError};
 use crate::queue::Queue;
 use crate::shared::Context;
@@ -25,7 +24,7 @@ impl Queue {
 
 impl Directory {
     /// The queue of a place where a receiver would be let in.
-    pub(crate) fn admit(&mut self, place: Place) -> Result<&mut Queue, Eviction> {
+    pub(crate) fn admit(&mut self, place: SubqueueId) -> Result<&mut Queue, Eviction> {
         let queue = self.get_mut(place.entity).ok_or(Eviction::NotFound)?;
         match queue.objection(place.subqueue) {
             Some(reason) => Err(reason),

@@ -16,10 +16,9 @@ pub use error::{DeadLetterReason, DescribeForwardError, ForwardError};
 use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 
 use crate::bodies::Body;
-use crate::clients::Place;
 use crate::directory::Directory;
 use crate::duplicates::{IdHash, Known};
-use crate::id::{ReadId, Subqueue};
+use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::kind::Kind;
 use crate::properties::Properties;
 use crate::refill::RETRY_MS;
@@ -140,7 +139,7 @@ pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
 }
 
 /// Moves the next message. Returns whether it is worth going on.
-fn pump_one(directory: &mut Directory, place: Place, cx: &mut Context<'_>) -> bool {
+fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) -> bool {
     let source = directory.get_mut(place.entity).expect(HAS_PUMP);
     if matches!(source.kind, Kind::Topic(_)) {
         return fan_out::publish_one(directory, place.entity, cx);
@@ -183,7 +182,7 @@ impl Directory {
     /// Takes the message out of its source and puts it where it belongs.
     fn hand_on(
         &mut self,
-        place: Place,
+        place: SubqueueId,
         destination: EntityId,
         transfer: Transfer,
         verdict: &Verdict,
@@ -207,7 +206,7 @@ impl Directory {
 
     fn look_up(
         &mut self,
-        place: Place,
+        place: SubqueueId,
         destination: EntityId,
         id: IdHash,
         number: SequenceNumber,
@@ -223,7 +222,7 @@ impl Directory {
     /// What becomes of a message that can not go on.
     fn fail(
         &mut self,
-        place: Place,
+        place: SubqueueId,
         transfer: &Transfer,
         trouble: &Trouble,
         cx: &mut Context<'_>,
@@ -253,7 +252,7 @@ impl Directory {
 pub(crate) fn looked_up(
     directory: &mut Directory,
     read: ReadId,
-    place: Place,
+    place: SubqueueId,
     destination: EntityId,
     known: Result<Known, StoreError>,
     cx: &mut Context<'_>,

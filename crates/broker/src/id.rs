@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use store::Part;
+use store::{EntityId, Part};
 
 /// A connection. Never reused while the process lives.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -52,6 +52,14 @@ impl fmt::Debug for TransactionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TransactionId({:032x})", self.0)
     }
+}
+
+/// One subqueue of one entity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct SubqueueId {
+    pub entity: EntityId,
+    pub subqueue: Subqueue,
 }
 
 /// Which queue of an entity: itself or one of its dead-letter subqueues.

@@ -79,7 +79,9 @@ pub use broker::{Broker, Deadline, Effects, QueueInfo};
 pub use command::{Access, Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
 pub use filter::{Correlation, Selector};
 pub use forward::{DeadLetterReason, DescribeForwardError, ForwardError};
-pub use id::{ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, TransactionId};
+pub use id::{
+    ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,
+};
 pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;
 pub use name::{DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name};

@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
 
-use crate::clients::Place;
 use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, Subqueue};
+use crate::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::output::{Browsed, LockTime, MessageState, Output, RequestError};
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, body_of};
@@ -36,7 +35,7 @@ enum Stage {
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    pub place: Place,
+    pub place: SubqueueId,
     /// Whatever it is, if none is named.
     pub state: Option<MessageState>,
     pub from: SequenceNumber,
@@ -47,7 +46,7 @@ pub(crate) struct Wanted {
 /// A peek on its way.
 #[derive(Debug)]
 pub(crate) struct Peek {
-    pub place: Place,
+    pub place: SubqueueId,
     request: RequestId,
     state: Option<MessageState>,
     from: SequenceNumber,

@@ -12,11 +12,10 @@ use store::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clients::Place;
 use crate::delete::Deletion;
 use crate::duplicates::Duplicates;
 use crate::expiry::ExpiryIndex;
-use crate::id::Subqueue;
+use crate::id::{Subqueue, SubqueueId};
 use crate::idle::Idle;
 use crate::journal::Journal;
 use crate::kept::KeptProperties;
@@ -134,8 +133,8 @@ impl Queue {
         &mut self.subs[subqueue as usize]
     }
 
-    pub(crate) fn place(&self, subqueue: Subqueue) -> Place {
-        Place {
+    pub(crate) fn place(&self, subqueue: Subqueue) -> SubqueueId {
+        SubqueueId {
             entity: self.id,
             subqueue,
         }

@@ -5,12 +5,12 @@ use store::{CommitId, EntityId, Found, KnownMessage, SequenceNumber, StoreError,
 
 use crate::bodies::{Body, BodyRef};
 use crate::cancel::Cancellation;
-use crate::clients::{Place, ReceiverSlot};
+use crate::clients::ReceiverSlot;
 use crate::deferred::Retrieval;
 use crate::directory::Directory;
 use crate::duplicates::Known;
 use crate::forward;
-use crate::id::{ReadId, TransactionId};
+use crate::id::{ReadId, SubqueueId, TransactionId};
 use crate::output::RequestError;
 use crate::patch::Patch;
 use crate::peek::Peek;
@@ -26,9 +26,9 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 #[derive(Debug)]
 pub(crate) enum Purpose {
     /// The window's next messages, as they are with that commit.
-    Refill(Place, CommitId),
+    Refill(SubqueueId, CommitId),
     /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their turn.
-    Fetch(Place, Vec<SequenceNumber>, Option<usize>),
+    Fetch(SubqueueId, Vec<SequenceNumber>, Option<usize>),
     /// Part of a block that is looked through for expired messages.
     Sweep(EntityId),
     /// Messages that can not be dead-lettered without knowing their patches.
@@ -38,16 +38,16 @@ pub(crate) enum Purpose {
     /// The history of message ids, for the filter.
     DuplicateLoad(EntityId),
     /// The id of a message that is to be forwarded, asked of its destination.
-    TransferLookup(Place, EntityId),
+    TransferLookup(SubqueueId, EntityId),
     Session(EntityId, Box<SessionRead>),
     /// Something that decides about a transaction that is to be committed.
     Transaction(EntityId, TransactionId),
     Peek(Box<Peek>),
     Deferred(Box<Retrieval>),
     /// Messages for receivers with selectors.
-    Select(Place),
+    Select(SubqueueId),
     /// Messages for a browser.
-    Show(Place, ReceiverSlot),
+    Show(SubqueueId, ReceiverSlot),
     /// What is left of a deleted subscription.
     Grave(EntityId),
     /// What is scheduled next.

@@ -10,9 +10,8 @@
 use bytes::Bytes;
 
 use crate::bodies::Body;
-use crate::clients::Place;
 use crate::directory::Directory;
-use crate::id::{LockToken, RequestId, Subqueue};
+use crate::id::{LockToken, RequestId, Subqueue, SubqueueId};
 use crate::output::{Output, SettleError};
 use crate::properties::Properties;
 use crate::queue::Queue;
@@ -27,12 +26,12 @@ const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 pub(crate) fn redrive(
     directory: &mut Directory,
     request: RequestId,
-    place: Place,
+    place: SubqueueId,
     token: LockToken,
     payload: Bytes,
     cx: &mut Context<'_>,
 ) {
-    let asker = Asker::new(place.subqueue, Some(request), None);
+    let asker = Asker::new(place, Some(request), None);
     let result = match directory.get_mut(place.entity) {
         Some(queue) => queue.redrive(&asker, token, payload, cx),
         None => Err(SettleError::LockLost),

@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::ahead::Ahead;
-use crate::clients::Place;
-use crate::id::{ReadId, Subqueue};
+use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::lock::Origin;
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, entry_of, known_of, take_body};
@@ -302,7 +301,7 @@ fn later(now: Mono) -> Mono {
     Mono(now.0.saturating_add(RETRY_MS))
 }
 
-fn query_for(place: Place, ask: &Ask, until: SequenceNumber) -> Query {
+fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber) -> Query {
     let entity = place.entity;
     let part = place.subqueue.part();
     match ask {

@@ -5,11 +5,11 @@
 //! run out or deferred, not released (docs/spec/amqp.md#4.4). In a dead-letter queue it never does.
 
 use bytes::Bytes;
-use store::{EntityId, SequenceNumber};
+use store::SequenceNumber;
 
 use crate::command::Outcome;
 use crate::directory::Directory;
-use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue};
+use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::lock::{Lock, Origin};
 use crate::output::{Output, SettleError};
 use crate::patch::Changes;
@@ -21,14 +21,14 @@ use crate::window::Entry;
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     /// Where the locks are said to be.
-    pub subqueue: Subqueue,
+    subqueue: SubqueueId,
     /// The connection and the session that it says it holds, if it says so and wants an answer.
     session: Option<(ConnectionId, Bytes)>,
 }
 
 impl Asker {
     pub(crate) fn new(
-        subqueue: Subqueue,
+        subqueue: SubqueueId,
         request: Option<RequestId>,
         session: Option<Bytes>,
     ) -> Self {
@@ -44,20 +44,19 @@ impl Asker {
 pub(crate) fn settle(
     directory: &mut Directory,
     request: Option<RequestId>,
-    entity: EntityId,
     asker: &Asker,
     token: LockToken,
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
+    let result = match directory.get_mut(asker.subqueue.entity) {
         Some(queue) => queue.settle(asker, token, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     if let Some(request) = request {
         cx.say(Output::Settled { request, result });
     }
-    if let Some(queue) = directory.get_mut(entity) {
+    if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
         queue.run(cx);
     }
 }
@@ -66,18 +65,17 @@ pub(crate) fn settle(
 pub(crate) fn settle_many(
     directory: &mut Directory,
     request: RequestId,
-    entity: EntityId,
     asker: &Asker,
     tokens: &[LockToken],
     outcome: &Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
+    let result = match directory.get_mut(asker.subqueue.entity) {
         Some(queue) => queue.settle_many(asker, tokens, outcome, cx),
         None => Err(SettleError::LockLost),
     };
     cx.say(Output::Settled { request, result });
-    if let Some(queue) = directory.get_mut(entity) {
+    if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
         queue.run(cx);
     }
 }
@@ -125,7 +123,7 @@ impl Queue {
     /// What a token that names no lock has lost. In a queue with sessions messages are locked with
     /// their session: a client that does not hold its session has lost that. (docs/spec/amqp.md#5.2)
     fn lock_lost(&self, asker: &Asker, cx: &Context<'_>) -> SettleError {
-        let by_session = asker.subqueue == Subqueue::Main && self.sessions.is_some();
+        let by_session = asker.subqueue.subqueue == Subqueue::Main && self.sessions.is_some();
         let holds = |(connection, session): &(ConnectionId, Bytes)| {
             self.held_session(*connection, session, cx).is_ok()
         };

@@ -7,9 +7,9 @@ use store::{CommitId, EntityId, Query, Write};
 
 use crate::bodies::Bodies;
 use crate::broker::Effects;
-use crate::clients::{Clients, Place};
+use crate::clients::Clients;
 use crate::forward::DescribeForwardError;
-use crate::id::ReadId;
+use crate::id::{ReadId, SubqueueId};
 use crate::output::Output;
 use crate::pace::Pace;
 use crate::read::Purpose;
@@ -35,9 +35,9 @@ pub(crate) struct Shared {
     /// Units of background work that this turn may still do.
     pub work_left: usize,
     /// Subqueues whose messages go on by themselves, and may be able to.
-    pub pumps: BTreeSet<Place>,
+    pub pumps: BTreeSet<SubqueueId>,
     /// Where the last message went on from, so that each has its turn.
-    last_pump: Option<Place>,
+    last_pump: Option<SubqueueId>,
     /// Messages that may still go on in this turn. Apart from other work, so that neither stops
     /// the other.
     pub pump_left: usize,
@@ -86,7 +86,7 @@ impl Shared {
     }
 
     /// The subqueue whose turn it is to let a message go on.
-    pub(crate) fn next_pump(&mut self) -> Option<Place> {
+    pub(crate) fn next_pump(&mut self) -> Option<SubqueueId> {
         let after = self.last_pump.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.pumps.range((after, Bound::Unbounded)).next();
         let next = next.or_else(|| self.pumps.first()).copied()?;

@@ -3,9 +3,9 @@
 //! A command about an entity that is there counts as a use of it, so that it is not deleted as idle:
 //! here, or where the command changes what is in the entity. (docs/spec/entities.md#15)
 
-use crate::clients::Place;
 use crate::command::Command;
 use crate::directory::Directory;
+use crate::id::SubqueueId;
 use crate::sessions::state::StateRequest;
 use crate::settle::Asker;
 use crate::shared::Context;
@@ -45,13 +45,11 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         } => send::send(directory, request, entity, messages, cx),
         Command::Attach {
             receiver,
-            entity,
             subqueue,
             access,
             selector,
         } => {
-            let place = Place { entity, subqueue };
-            attach::attach(directory, receiver, place, access, selector, cx);
+            attach::attach(directory, receiver, subqueue, access, selector, cx);
         }
         Command::Credit {
             receiver,
@@ -61,40 +59,35 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Detach { receiver } => attach::detach(directory, receiver, cx),
         Command::Settle {
             request,
-            entity,
             subqueue,
             session,
             token,
             outcome,
         } => {
             let asker = Asker::new(subqueue, request, session);
-            settle::settle(directory, request, entity, &asker, token, outcome, cx);
+            settle::settle(directory, request, &asker, token, outcome, cx);
         }
         Command::SettleMany {
             request,
-            entity,
             subqueue,
             session,
             tokens,
             outcome,
         } => {
             let asker = Asker::new(subqueue, Some(request), session);
-            settle::settle_many(directory, request, entity, &asker, &tokens, &outcome, cx);
+            settle::settle_many(directory, request, &asker, &tokens, &outcome, cx);
         }
         Command::Redrive {
             request,
-            entity,
             subqueue,
             token,
             payload,
         } => {
-            let place = Place { entity, subqueue };
-            redrive::redrive(directory, request, place, token, payload, cx);
+            redrive::redrive(directory, request, subqueue, token, payload, cx);
         }
         Command::Renew {
             request,
-            entity,
-            subqueue: _,
+            subqueue: SubqueueId { entity, .. },
             tokens,
         } => {
             directory.note_use(entity, cx);
@@ -102,16 +95,15 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         Command::Peek {
             request,
-            entity,
             subqueue,
             state,
             from,
             count,
             max_bytes,
         } => {
-            directory.note_use(entity, cx);
+            directory.note_use(subqueue.entity, cx);
             let wanted = peek::Wanted {
-                place: Place { entity, subqueue },
+                place: subqueue,
                 state,
                 from,
                 count,
@@ -121,15 +113,13 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         Command::ReceiveDeferred {
             request,
-            entity,
             subqueue,
             numbers,
             mode,
             max_bytes,
         } => {
-            directory.note_use(entity, cx);
-            let place = Place { entity, subqueue };
-            deferred::receive(directory, request, place, numbers, mode, max_bytes, cx);
+            directory.note_use(subqueue.entity, cx);
+            deferred::receive(directory, request, subqueue, numbers, mode, max_bytes, cx);
         }
         Command::CancelScheduled {
             request,
@@ -141,14 +131,13 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         Command::DeleteMessages {
             request,
-            entity,
             subqueue,
             session,
             enqueued_before,
             count,
         } => {
             let wanted = delete::Wanted {
-                place: Place { entity, subqueue },
+                place: subqueue,
                 session,
                 before: enqueued_before,
                 count,

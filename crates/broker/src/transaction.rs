@@ -21,7 +21,7 @@ use store::{EntityId, SequenceNumber};
 
 use crate::command::{Incoming, Operation};
 use crate::directory::Directory;
-use crate::id::{ConnectionId, RequestId, TransactionId};
+use crate::id::{ConnectionId, RequestId, SubqueueId, TransactionId};
 use crate::output::{Output, TransactionError};
 use crate::sessions::HoldId;
 use crate::settings::TransactionSettings;
@@ -249,8 +249,10 @@ fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>)
     let transaction = cx.shared.transactions.take(id);
     for operation in &transaction.held {
         // An entity of it may have gone, with its locks.
-        if let Operation::Settle { entity, tokens, .. } = operation
-            && let Some(queue) = directory.get_mut(*entity)
+        if let Operation::Settle {
+            subqueue, tokens, ..
+        } = operation
+            && let Some(queue) = directory.get_mut(subqueue.entity)
         {
             queue.release_locks(tokens, cx);
         }
@@ -262,7 +264,10 @@ impl Operation {
     fn entity(&self) -> EntityId {
         match self {
             Self::Send { entity, .. }
-            | Self::Settle { entity, .. }
+            | Self::Settle {
+                subqueue: SubqueueId { entity, .. },
+                ..
+            }
             | Self::Cancel { entity, .. }
             | Self::SetSessionState { entity, .. } => *entity,
         }

@@ -1,7 +1,7 @@
 //! Broker clock: what the shard reads and sleeps by. Real time, or virtual time where the server
 //! was started so.
 
-use broker::{Command, Deadline, Incoming, Now, Operation};
+use broker::{Command, Deadline, Incoming, Now, Operation, SubqueueId};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -127,8 +127,10 @@ mod tests {
                 connection: ConnectionId(1),
                 token: 1,
             },
-            entity: EntityId(1),
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: EntityId(1),
+                subqueue: Subqueue::Main,
+            },
             session: None,
             enqueued_before: moment,
             count: 1,

@@ -49,7 +49,7 @@ impl Rest {
 mod tests {
     use broker::{
         BrokerSettings, Command, ConnectionId, Ensured, Incoming, Now, Order, Output,
-        QueueSettings, RequestId, Subqueue, Wall,
+        QueueSettings, RequestId, Subqueue, SubqueueId, Wall,
     };
     use store::{EntityId, MemoryStore, NamespaceId};
 
@@ -121,8 +121,10 @@ mod tests {
     fn delete(count: usize) -> Command {
         Command::DeleteMessages {
             request: REQUEST,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             session: None,
             enqueued_before: Wall(u64::MAX),
             count,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use amqp::{Attach, Error, Map, Value};
-use broker::{Access, Command, ReceiverId, Selector, Subqueue};
+use broker::{Access, Command, ReceiverId, Selector, Subqueue, SubqueueId};
 use store::EntityId;
 
 use crate::refusal;
@@ -75,8 +75,7 @@ impl Choice {
         };
         Command::Attach {
             receiver,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             access,
             selector: self.selector,
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use amqp::{DeliveryState, Error};
 use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
-    Subqueue, TransactionId,
+    Subqueue, SubqueueId, TransactionId,
 };
 use bytes::Bytes;
 use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
@@ -233,8 +233,7 @@ impl Client {
         let (token, outcome) = (delivery.token, Outcome::Undelivered);
         self.command(Command::Settle {
             request: None,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             session: None,
             token,
             outcome,
@@ -319,8 +318,7 @@ impl Client {
         let token = LockToken(disposed.cookie);
         self.command(Command::Settle {
             request,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             session,
             token,
             outcome,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use amqp::DeliveryState;
-use broker::{Command, LockToken, Operation, Outcome, SettleError, TransactionId};
+use broker::{Command, LockToken, Operation, Outcome, SettleError, SubqueueId, TransactionId};
 use bytes::Bytes;
 use endpoint::LinkId;
 
@@ -55,15 +55,13 @@ pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
         } => (request, Operation::Send { entity, messages }),
         Command::SettleMany {
             request,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             session,
             tokens,
             outcome,
         } => {
             let operation = Operation::Settle {
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 session,
                 tokens,
                 outcome,
@@ -213,8 +211,10 @@ impl Client {
         };
         let cost = SETTLEMENT + outcome.size();
         let operation = Operation::Settle {
-            entity: receiver.entity,
-            subqueue: receiver.subqueue,
+            subqueue: SubqueueId {
+                entity: receiver.entity,
+                subqueue: receiver.subqueue,
+            },
             session: receiver.lent.clone(),
             tokens: vec![enlisted.token],
             outcome,

@@ -5,9 +5,8 @@ use store::SequenceNumber;
 
 use super::{ForwardError, Looked, Pump, Transfer, Trouble, Verdict, path_of};
 use crate::bodies::Body;
-use crate::clients::Place;
 use crate::duplicates::IdHash;
-use crate::id::{ReadId, Subqueue};
+use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::properties::Properties;
@@ -282,7 +281,7 @@ impl Queue {
     pub(super) fn look_up_transfer(
         &mut self,
         id: IdHash,
-        place: Place,
+        place: SubqueueId,
         cx: &mut Context<'_>,
     ) -> ReadId {
         let purpose = Purpose::TransferLookup(place, self.id);

@@ -9,8 +9,7 @@ use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use super::Selections;
 use super::page::Page;
-use crate::clients::Place;
-use crate::id::{ReadId, Subqueue};
+use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::queue::Queue;
 use crate::read::{Purpose, Rows, body_of, entry_of};
 use crate::refill::RETRY_MS;
@@ -225,7 +224,7 @@ impl Selections {
     }
 }
 
-fn query_for(place: Place, ask: &Ask, until: SequenceNumber, bodies: bool) -> Query {
+fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, bodies: bool) -> Query {
     let entity = place.entity;
     let part = place.subqueue.part();
     match ask {

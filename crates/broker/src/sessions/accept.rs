@@ -8,11 +8,11 @@ use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use crate::attach;
-use crate::clients::{Place, ReceiverSlot};
+use crate::clients::ReceiverSlot;
 use crate::command::{ReceiveMode, SessionFilter};
 use crate::directory::Directory;
 use crate::fetch::Fetch;
-use crate::id::{ReceiverId, Subqueue};
+use crate::id::{ReceiverId, Subqueue, SubqueueId};
 use crate::output::{Output, SessionError};
 use crate::queue::Queue;
 use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey, Sessions, Waiter, WaiterId};
@@ -32,7 +32,7 @@ pub(crate) fn accept(
     // A link that attaches again starts anew.
     attach::detach(directory, receiver, cx);
     let subqueue = Subqueue::Main;
-    let queue = match directory.admit(Place { entity, subqueue }) {
+    let queue = match directory.admit(SubqueueId { entity, subqueue }) {
         Ok(queue) => queue,
         Err(reason) => return cx.say(Output::Evicted { receiver, reason }),
     };

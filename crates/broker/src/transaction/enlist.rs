@@ -145,7 +145,6 @@ fn enlist_settle(
 ) -> Result<(), SettleError> {
     check_bounds(request, id, &operation, cx)?;
     let Operation::Settle {
-        entity,
         subqueue,
         session,
         tokens,
@@ -156,7 +155,8 @@ fn enlist_settle(
     };
     let mut seen = BTreeSet::new();
     tokens.retain(|token| seen.insert(*token));
-    let queue = directory.get_mut(*entity).ok_or(SettleError::LockLost)?;
+    let queue = directory.get_mut(subqueue.entity);
+    let queue = queue.ok_or(SettleError::LockLost)?;
     let asker = Asker::new(*subqueue, Some(request), session.take());
     queue.enlist_locks(&asker, tokens, outcome, cx)?;
     hold(request, id, operation, cx);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use broker::{
     BrokerSettings, Command, Incoming, LockToken, Outcome, Output, QueueSettings, ReceiveMode,
-    Subqueue,
+    Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -158,8 +158,10 @@ impl Listener {
             let request = self.ask(Asked::Settle(number, verb));
             return self.turn(Command::Redrive {
                 request,
-                entity: QUEUE,
-                subqueue: Subqueue::DeadLetter,
+                subqueue: SubqueueId {
+                    entity: QUEUE,
+                    subqueue: Subqueue::DeadLetter,
+                },
                 token,
                 payload: Bytes::from_static(b"hello"),
             });
@@ -176,8 +178,10 @@ impl Listener {
         self.turn(Command::Settle {
             session: None,
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });
@@ -193,11 +197,13 @@ impl Listener {
         let request = self.ask(Asked::Fetch { delete });
         self.turn(Command::ReceiveDeferred {
             request,
-            entity: QUEUE,
-            subqueue: if dead {
-                Subqueue::DeadLetter
-            } else {
-                Subqueue::Main
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: if dead {
+                    Subqueue::DeadLetter
+                } else {
+                    Subqueue::Main
+                },
             },
             numbers,
             mode: mode(delete),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     BrokerSettings, Command, Incoming, LockToken, Outcome, Output, QueueSettings, ReceiveMode,
-    SessionFilter, Subqueue,
+    SessionFilter, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -204,8 +204,10 @@ impl Listener {
         self.turn(Command::Settle {
             request: Some(request),
             session: None,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     BrokerSettings, Browsed, Command, Delivery, Incoming, LockToken, MessageState, Outcome, Output,
-    QueueSettings, ReceiveMode, SettleError, Subqueue, Wall,
+    QueueSettings, ReceiveMode, SettleError, Subqueue, SubqueueId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -262,8 +262,10 @@ impl Model {
         let said = self.world.turn(Command::Settle {
             request: Some(request(1)),
             session: None,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });
@@ -365,8 +367,10 @@ impl Model {
         }
         let said = self.world.turn(Command::Renew {
             request: request(2),
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             tokens: vec![token],
         });
         let renewed = said
@@ -401,8 +405,10 @@ impl Model {
         };
         self.hear_turn(Command::ReceiveDeferred {
             request: request(u64::from(delete)),
-            entity: QUEUE,
-            subqueue,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue,
+            },
             numbers,
             mode,
             max_bytes: usize::MAX,
@@ -412,8 +418,10 @@ impl Model {
     fn peek(&mut self, from: u64) {
         self.hear_turn(Command::Peek {
             request: request(3),
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             state: None,
             from: SequenceNumber(from),
             count: 5,
@@ -431,8 +439,10 @@ impl Model {
         };
         self.hear_turn(Command::DeleteMessages {
             request: request(4),
-            entity: QUEUE,
-            subqueue,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue,
+            },
             session: None,
             enqueued_before: Wall(now - ago + 1),
             count,

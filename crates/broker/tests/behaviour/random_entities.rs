@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order,
     Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status,
-    Subqueue, TransactionId, Wall,
+    Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -361,8 +361,10 @@ impl Run {
         } else {
             Command::Attach {
                 receiver,
-                entity,
-                subqueue: subqueue(dead),
+                subqueue: SubqueueId {
+                    entity,
+                    subqueue: subqueue(dead),
+                },
                 access: Access::Consume(mode),
                 selector: None,
             }
@@ -385,8 +387,10 @@ impl Run {
         self.turn(Command::Settle {
             request: Some(request),
             session: None,
-            entity,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });
@@ -400,8 +404,7 @@ impl Run {
         let command = match what {
             0 => Command::Peek {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 state: None,
                 from: number,
                 count: 5,
@@ -409,8 +412,10 @@ impl Run {
             },
             1 => Command::ReceiveDeferred {
                 request,
-                entity,
-                subqueue: Subqueue::Main,
+                subqueue: SubqueueId {
+                    entity,
+                    subqueue: Subqueue::Main,
+                },
                 numbers: vec![number],
                 mode: ReceiveMode::ReceiveAndDelete,
                 max_bytes: 1_000,
@@ -480,8 +485,10 @@ impl Run {
                 let (entity, token) = last.unwrap_or((entity, LockToken(1)));
                 Operation::Settle {
                     session: None,
-                    entity,
-                    subqueue: Subqueue::Main,
+                    subqueue: SubqueueId {
+                        entity,
+                        subqueue: Subqueue::Main,
+                    },
                     tokens: vec![token],
                     outcome: Outcome::Complete,
                 }

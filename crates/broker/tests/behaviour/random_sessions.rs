@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use broker::{
     BrokerSettings, Command, Delivery, Incoming, LockToken, Outcome, Output, QueueSettings,
-    ReceiveMode, SessionError, SessionFilter, SettleError, Subqueue, Wall,
+    ReceiveMode, SessionError, SessionFilter, SettleError, Subqueue, SubqueueId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -436,8 +436,10 @@ impl Model {
         let said = self.world.turn(Command::Settle {
             request: Some(asked),
             session: Some(id(named)),
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });
@@ -482,8 +484,10 @@ impl Model {
         let request = self.request(who);
         self.turn(Command::ReceiveDeferred {
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             numbers: vec![SequenceNumber(number)],
             mode: ReceiveMode::PeekLock,
             max_bytes: usize::MAX,
@@ -516,8 +520,10 @@ impl Model {
         self.deleting.insert(request.token, (who, session));
         self.turn(Command::DeleteMessages {
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             session: session.map(id),
             enqueued_before: Wall(u64::MAX),
             count,

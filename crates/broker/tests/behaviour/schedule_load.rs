@@ -1,6 +1,8 @@
 //! Many scheduled messages that are due at once: bounded turns, and other queues still move.
 
-use broker::{BrokerSettings, Command, Ensured, Incoming, Output, QueueInfo, QueueSettings, Wall};
+use broker::{
+    BrokerSettings, Command, Ensured, Incoming, Output, QueueInfo, QueueSettings, SubqueueId, Wall,
+};
 use bytes::Bytes;
 use store::EntityId;
 
@@ -92,7 +94,7 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
     }));
     let Command::Attach {
         receiver: taker,
-        subqueue,
+        subqueue: SubqueueId { subqueue, .. },
         access,
         selector,
         ..
@@ -102,8 +104,10 @@ fn messages_are_sent_and_delivered_while_thousands_become_due() {
     };
     world.turn(Command::Attach {
         receiver: taker,
-        entity: OTHER,
-        subqueue,
+        subqueue: SubqueueId {
+            entity: OTHER,
+            subqueue,
+        },
         access,
         selector,
     });

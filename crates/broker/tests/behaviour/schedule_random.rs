@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use broker::{BrokerSettings, Command, Incoming, Output, QueueSettings, Wall};
+use broker::{BrokerSettings, Command, Incoming, Output, QueueSettings, SubqueueId, Wall};
 use bytes::Bytes;
 use proptest::prelude::*;
 use store::{CommitId, Part, SequenceNumber, StoreError};
@@ -103,8 +103,10 @@ impl Listener {
                 let request = self.ask(Asked::Peek(*from));
                 self.turn(Command::Peek {
                     request,
-                    entity: QUEUE,
-                    subqueue: broker::Subqueue::Main,
+                    subqueue: SubqueueId {
+                        entity: QUEUE,
+                        subqueue: broker::Subqueue::Main,
+                    },
                     state: None,
                     from: SequenceNumber(*from),
                     count: 4,

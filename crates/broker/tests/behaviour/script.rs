@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
     ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Outcome, Output,
-    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, TransactionId, Wall,
+    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, SubqueueId, TransactionId,
+    Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -324,9 +325,11 @@ impl Stage {
         } else {
             let tokens = numbers(rest).into_iter();
             Operation::Settle {
-                entity: self.entity(rest),
+                subqueue: SubqueueId {
+                    entity: self.entity(rest),
+                    subqueue: subqueue(rest),
+                },
                 session: None,
-                subqueue: subqueue(rest),
                 tokens: tokens.map(|number| self.token(rest[0], number)).collect(),
                 outcome: outcome(verb, rest),
             }
@@ -378,16 +381,14 @@ impl Stage {
             [token] => Command::Settle {
                 request: Some(request),
                 session: None,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 token,
                 outcome,
             },
             _ => Command::SettleMany {
                 session: None,
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 tokens,
                 outcome,
             },
@@ -406,8 +407,10 @@ impl Stage {
         let request = self.request(&format!("renew {}", args.join(" ")));
         self.turn(vec![Command::Renew {
             request,
-            entity: self.entity(args),
-            subqueue: subqueue(args),
+            subqueue: SubqueueId {
+                entity: self.entity(args),
+                subqueue: subqueue(args),
+            },
             tokens,
         }]);
     }
@@ -417,8 +420,10 @@ impl Stage {
         let bytes = args.iter().find_map(|a| a.strip_prefix("bytes="));
         self.turn(vec![Command::Peek {
             request,
-            entity: self.entity(args),
-            subqueue: subqueue(args),
+            subqueue: SubqueueId {
+                entity: self.entity(args),
+                subqueue: subqueue(args),
+            },
             state: named(args, "state=").map(|state| match state {
                 "active" => MessageState::Active,
                 "scheduled" => MessageState::Scheduled,
@@ -434,8 +439,10 @@ impl Stage {
         let request = self.request_of(args[0], &format!("fetch {}", args.join(" ")));
         self.turn(vec![Command::ReceiveDeferred {
             request,
-            entity: self.entity(args),
-            subqueue: subqueue(args),
+            subqueue: SubqueueId {
+                entity: self.entity(args),
+                subqueue: subqueue(args),
+            },
             numbers: numbers(args).into_iter().map(SequenceNumber).collect(),
             mode: mode(args),
             max_bytes: if args.contains(&"little") { 4 } else { 1 << 20 },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use broker::{
     Access, BrokerSettings, Command, Delivery, Incoming, LockToken, Outcome, Output, QueueSettings,
-    ReceiveMode, Selector, Subqueue,
+    ReceiveMode, Selector, Subqueue, SubqueueId,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -116,8 +116,10 @@ fn attach(index: u64) -> Command {
     };
     Command::Attach {
         receiver: receiver(index),
-        entity: QUEUE,
-        subqueue,
+        subqueue: SubqueueId {
+            entity: QUEUE,
+            subqueue,
+        },
         access,
         selector: selector.map(Arc::new),
     }
@@ -262,8 +264,10 @@ impl Model {
         self.hear_turn(Command::Settle {
             request: Some(request(1)),
             session: None,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Access, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken, Outcome,
-    Output, QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue,
+    Output, QueueSettings, ReceiveMode, RuleDescription, RuleSnapshot, Subqueue, SubqueueId,
     SubscriptionSettings,
 };
 use bytes::{Bytes, BytesMut};
@@ -166,8 +166,10 @@ impl Topics {
             let entity = self.entity(place);
             self.turn(Command::Attach {
                 receiver: receiver(index),
-                entity,
-                subqueue: Subqueue::Main,
+                subqueue: SubqueueId {
+                    entity,
+                    subqueue: Subqueue::Main,
+                },
                 access: Access::Consume(ReceiveMode::PeekLock),
                 selector: None,
             });
@@ -278,8 +280,10 @@ impl Topics {
         self.turn(Command::Settle {
             request: None,
             session: None,
-            entity,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         });
@@ -293,8 +297,10 @@ impl Topics {
         self.limits.remove(&0);
         self.turn(Command::Attach {
             receiver: receiver(0),
-            entity,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity,
+                subqueue: Subqueue::Main,
+            },
             access: Access::Consume(ReceiveMode::PeekLock),
             selector: None,
         });

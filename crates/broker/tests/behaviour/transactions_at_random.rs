@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation,
     Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
-    TransactionError, TransactionId, TransactionSettings, Wall,
+    SubqueueId, TransactionError, TransactionId, TransactionSettings, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -191,8 +191,10 @@ impl Model {
         self.limit = 0;
         self.turn(Command::Attach {
             receiver: receiver(),
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             access: Access::Consume(ReceiveMode::PeekLock),
             selector: None,
         });
@@ -329,9 +331,11 @@ impl Model {
             request,
             transaction,
             operation: Operation::Settle {
-                entity: QUEUE,
+                subqueue: SubqueueId {
+                    entity: QUEUE,
+                    subqueue: Subqueue::Main,
+                },
                 session: None,
-                subqueue: Subqueue::Main,
                 tokens: vec![self.given[given].token],
                 outcome: outcome(verb),
             },
@@ -401,8 +405,10 @@ impl Model {
         self.turn(Command::Settle {
             session: None,
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token: self.given[given].token,
             outcome: outcome(verb),
         });
@@ -415,8 +421,10 @@ impl Model {
         let request = self.ask(Asked::Renew(given));
         self.turn(Command::Renew {
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             tokens: vec![self.given[given].token],
         });
     }

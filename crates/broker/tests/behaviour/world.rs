@@ -2,7 +2,8 @@
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Mono, Now, Order, Output,
-    QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
+    QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, SubqueueId,
+    Wall,
 };
 use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
@@ -200,8 +201,10 @@ pub fn attach(index: u64) -> Command {
     let (subqueue, mode) = role(index);
     Command::Attach {
         receiver: receiver(index),
-        entity: QUEUE,
-        subqueue,
+        subqueue: SubqueueId {
+            entity: QUEUE,
+            subqueue,
+        },
         access: Access::Consume(mode),
         selector: None,
     }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use broker::{
     Command, Delivery, Ensured, FilterDescription, Incoming, Operation, Order, Outcome, Output,
-    QueueSettings, ReceiveMode, RuleDescription, SessionFilter, Subqueue, SubscriptionSettings,
-    Wall,
+    QueueSettings, ReceiveMode, RuleDescription, SessionFilter, Subqueue, SubqueueId,
+    SubscriptionSettings, Wall,
 };
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
@@ -302,8 +302,10 @@ fn available_dead_and_deferred_messages_are_there() {
         assert_eq!(dead[0].message.changes, changes);
         let said = shop.tell(Command::ReceiveDeferred {
             request: REQUEST,
-            entity: orders.id,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: orders.id,
+                subqueue: Subqueue::Main,
+            },
             numbers: vec![SequenceNumber(2)],
             mode: ReceiveMode::PeekLock,
             max_bytes: usize::MAX,

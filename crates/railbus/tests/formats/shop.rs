@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Delivery, Mono, Now, Outcome, Output, QueueInfo,
-    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, Wall,
+    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, SubqueueId, Wall,
 };
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
@@ -135,8 +135,7 @@ impl Shop {
         let mode = ReceiveMode::PeekLock;
         self.tell(Command::Attach {
             receiver,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             access: Access::Consume(mode),
             selector: None,
         });
@@ -157,8 +156,10 @@ impl Shop {
     pub fn settle(&mut self, path: &str, delivery: &Delivery, outcome: Outcome) {
         let said = self.tell(Command::Settle {
             request: Some(REQUEST),
-            entity: self.id(path),
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: self.id(path),
+                subqueue: Subqueue::Main,
+            },
             token: delivery.token,
             session: None,
             outcome,

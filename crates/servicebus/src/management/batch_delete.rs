@@ -4,7 +4,7 @@
 //! bounded. (docs/spec/entities.md#20)
 
 use amqp::{Error, Value, encode};
-use broker::{Command, RequestError, RequestId, Wall};
+use broker::{Command, RequestError, RequestId, SubqueueId, Wall};
 use bytes::Bytes;
 
 use super::{Body, Prepared};
@@ -28,8 +28,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     let enqueued_before = Wall(u64::try_from(before).unwrap_or_default());
     let command = Box::new(move |request| Command::DeleteMessages {
         request,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         session,
         enqueued_before,
         count,

@@ -1,7 +1,7 @@
 //! Peek-message: looking at messages without taking them. (docs/spec/amqp.md#7.3; docs/spec/entities.md#13)
 
 use amqp::Error;
-use broker::{Browsed, Command, RequestError, RequestId};
+use broker::{Browsed, Command, RequestError, RequestId, SubqueueId};
 use bytes::Bytes;
 use store::SequenceNumber;
 
@@ -43,8 +43,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
         }),
         None => Box::new(move |request| Command::Peek {
             request,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             state: None,
             from,
             count,

@@ -2,7 +2,7 @@
 //! docs/spec/entities.md#12)
 
 use amqp::{Error, Value};
-use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId};
+use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId, SubqueueId};
 use store::SequenceNumber;
 
 use super::{Body, Prepared};
@@ -43,8 +43,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     let (entity, subqueue, count) = (standing.id, standing.subqueue, numbers.len());
     let command = Box::new(move |request| Command::ReceiveDeferred {
         request,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         numbers,
         mode,
         max_bytes: MAX_BYTES,

@@ -1,7 +1,7 @@
 //! Renew-lock: message locks start anew, all of them or none. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
-use broker::{Command, RequestError, RequestId};
+use broker::{Command, RequestError, RequestId, SubqueueId};
 
 use super::{Body, Prepared};
 use crate::client::Client;
@@ -13,8 +13,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
     let command = Box::new(move |request| Command::Renew {
         request,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         tokens,
     });
     Ok(Prepared {

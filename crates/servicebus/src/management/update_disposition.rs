@@ -2,7 +2,7 @@
 //! (docs/spec/amqp.md#5.3, #7.3)
 
 use amqp::Error;
-use broker::{Command, Outcome, SettleError};
+use broker::{Command, Outcome, SettleError, SubqueueId};
 use bytes::Bytes;
 
 use super::{Body, Prepared};
@@ -20,8 +20,7 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
     let command = Box::new(move |request| Command::SettleMany {
         request,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         session,
         tokens,
         outcome,

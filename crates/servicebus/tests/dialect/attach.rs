@@ -2,7 +2,7 @@
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, Role, Source, Symbol, Value};
-use broker::{Access, Command, ReceiveMode, Subqueue};
+use broker::{Access, Command, ReceiveMode, Subqueue, SubqueueId};
 use endpoint::Event;
 
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};
@@ -214,7 +214,10 @@ fn every_place_of_a_queue_can_be_attached() {
             .iter()
             .rev()
             .find_map(|command| match command {
-                Command::Attach { subqueue, .. } => Some(*subqueue),
+                Command::Attach {
+                    subqueue: SubqueueId { subqueue, .. },
+                    ..
+                } => Some(*subqueue),
                 _ => None,
             });
         assert_eq!(attached, Some(expected), "{address}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{Command, ConnectionId, ReceiverId, Subqueue};
+use broker::{Command, ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use store::EntityId;
 
 /// Where a receiver takes its messages from.
@@ -42,8 +42,7 @@ impl Clients {
         match command {
             Command::Attach {
                 receiver,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 ..
             } => self.attach(*receiver, (*entity, *subqueue)),
             Command::Credit {

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, RequestId, Subqueue};
+use broker::{
+    Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, RequestId, Subqueue, SubqueueId,
+};
 use bytes::Bytes;
 use store::image::NumberKey;
 use store::{CommitId, EntityId, SequenceNumber, WriteSet};
@@ -147,16 +149,14 @@ impl Ledger {
             } => self.told_send(*request, *entity, messages),
             Command::Settle {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 session,
                 token,
                 outcome,
             } => self.told_settle(*request, (*entity, *subqueue, session), &[*token], outcome),
             Command::SettleMany {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 session,
                 tokens,
                 outcome,
@@ -171,8 +171,7 @@ impl Ledger {
             } => self.told_renew(*request, tokens),
             Command::Peek {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 from,
                 ..
             } => match subqueue {
@@ -180,7 +179,9 @@ impl Ledger {
                 _ => self.answers.expect(*request, Asked::Read(*entity)),
             },
             Command::ReceiveDeferred {
-                request, entity, ..
+                request,
+                subqueue: SubqueueId { entity, .. },
+                ..
             } => {
                 self.answers.fetches.insert(*request, *entity);
                 self.answers.expect(*request, Asked::Read(*entity));
@@ -192,7 +193,7 @@ impl Ledger {
             } => self.told_cancel(*request, *entity, numbers),
             Command::Redrive {
                 request,
-                subqueue,
+                subqueue: SubqueueId { subqueue, .. },
                 token,
                 ..
             } => self.told_redrive(*request, *subqueue, *token),
@@ -226,8 +227,7 @@ impl Ledger {
             } => self.told_end(*connection, Some(*coordinator)),
             Command::DeleteMessages {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 enqueued_before,
                 count,
                 ..

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use broker::{
     Access, Command, ConnectionId, Delivery, LockToken, Outcome, Output, ReceiveMode, ReceiverId,
-    RequestId, Subqueue,
+    RequestId, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use store::EntityId;
@@ -104,8 +104,7 @@ impl World {
         let mode = ReceiveMode::PeekLock;
         self.server.inbox.push(Command::Attach {
             receiver,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             access: Access::Consume(mode),
             selector: None,
         });
@@ -195,8 +194,10 @@ impl World {
         self.server.inbox.push(Command::Settle {
             request: Some(request_of(connection)),
             session: None,
-            entity: shown.from.entity,
-            subqueue: shown.from.subqueue,
+            subqueue: SubqueueId {
+                entity: shown.from.entity,
+                subqueue: shown.from.subqueue,
+            },
             token: shown.token,
             outcome,
         });
@@ -206,8 +207,10 @@ impl World {
     fn renew_by(&mut self, connection: ConnectionId, shown: &Shown) {
         self.server.inbox.push(Command::Renew {
             request: request_of(connection),
-            entity: shown.from.entity,
-            subqueue: shown.from.subqueue,
+            subqueue: SubqueueId {
+                entity: shown.from.entity,
+                subqueue: shown.from.subqueue,
+            },
             tokens: vec![shown.token],
         });
         self.note_asked(connection, shown, None);
@@ -217,8 +220,10 @@ impl World {
         self.note_asked(connection, &shown, None);
         self.server.inbox.push(Command::Redrive {
             request: request_of(connection),
-            entity: shown.from.entity,
-            subqueue: shown.from.subqueue,
+            subqueue: SubqueueId {
+                entity: shown.from.entity,
+                subqueue: shown.from.subqueue,
+            },
             token: shown.token,
             payload: shown.payload,
         });

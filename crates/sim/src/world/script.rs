@@ -3,7 +3,7 @@
 
 use broker::{
     Access, Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
-    RequestId, SessionFilter, Subqueue, TransactionId, Wall,
+    RequestId, SessionFilter, Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
@@ -331,8 +331,7 @@ impl Script {
         let entity = self.entity(path);
         let attach = Command::Attach {
             receiver,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             access: Access::Consume(mode),
             selector: None,
         };
@@ -385,8 +384,10 @@ impl Script {
         self.play(vec![Command::Settle {
             request: Some(request),
             session: None,
-            entity: given.entity,
-            subqueue: given.subqueue,
+            subqueue: SubqueueId {
+                entity: given.entity,
+                subqueue: given.subqueue,
+            },
             token: given.token,
             outcome: outcome(ask),
         }])
@@ -431,9 +432,11 @@ impl Script {
     pub(super) fn enlist_settle(&mut self, given: Given, ask: Ask) -> Result<(), Stop> {
         self.world.ledger.asked(given.id, ask);
         let operation = Operation::Settle {
-            entity: given.entity,
+            subqueue: SubqueueId {
+                entity: given.entity,
+                subqueue: given.subqueue,
+            },
             session: None,
-            subqueue: given.subqueue,
             tokens: vec![given.token],
             outcome: outcome(ask),
         };
@@ -471,8 +474,10 @@ impl Script {
         let enqueued_before = Wall(self.world.now.wall.0 + 1);
         self.play(vec![Command::DeleteMessages {
             request,
-            entity,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity,
+                subqueue: Subqueue::Main,
+            },
             session: None,
             enqueued_before,
             count,

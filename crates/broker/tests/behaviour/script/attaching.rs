@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use broker::{Access, Command, Selector};
+use broker::{Access, Command, Selector, SubqueueId};
 use store::EntityId;
 
 use super::{mode, receiver, subqueue};
@@ -21,8 +21,7 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
     };
     Command::Attach {
         receiver,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         access,
         selector,
     }

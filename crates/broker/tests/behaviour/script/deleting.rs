@@ -1,6 +1,6 @@
 //! Lines of scripts that delete messages.
 
-use broker::{Command, Wall};
+use broker::{Command, SubqueueId, Wall};
 use bytes::Bytes;
 
 use super::{START, Stage, millis, named, subqueue};
@@ -13,8 +13,10 @@ impl Stage {
         let before = named(args, "before=").map(|before| START + millis(before));
         self.turn(vec![Command::DeleteMessages {
             request,
-            entity: self.entity(args),
-            subqueue: subqueue(args),
+            subqueue: SubqueueId {
+                entity: self.entity(args),
+                subqueue: subqueue(args),
+            },
             session: named(args, "session=").map(|id| Bytes::from(id.to_owned())),
             enqueued_before: Wall(before.unwrap_or(u64::MAX)),
             count: args[0].parse().unwrap(),

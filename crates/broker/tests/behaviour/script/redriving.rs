@@ -1,6 +1,6 @@
 //! Lines of scripts that put dead letters back.
 
-use broker::Command;
+use broker::{Command, SubqueueId};
 
 use super::{Stage, numbers, subqueue};
 
@@ -15,8 +15,7 @@ impl Stage {
             let token = self.token(args[0], number);
             self.turn(vec![Command::Redrive {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 token,
                 payload,
             }]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admin::Error;
 use admin::data::{self, Action, Call};
-use broker::{Command, LockToken, Outcome, Output};
+use broker::{Command, LockToken, Outcome, Output, SubqueueId};
 use hyper::StatusCode;
 use servicebus::Entity;
 
@@ -45,8 +45,7 @@ fn command(call: &Call, token: LockToken, entity: &Entity, desk: &Desk) -> Comma
             let tokens = vec![token];
             return Command::Renew {
                 request,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 tokens,
             };
         }
@@ -58,8 +57,7 @@ fn command(call: &Call, token: LockToken, entity: &Entity, desk: &Desk) -> Comma
     Command::Settle {
         request: Some(request),
         session: None,
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         token,
         outcome,
     }

@@ -9,6 +9,7 @@ use admin::Error;
 use admin::data::{self, Action, Call};
 use broker::{
     Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestId,
+    SubqueueId,
 };
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderValue, LOCATION};
@@ -131,8 +132,10 @@ async fn receive(
     };
     let attach = Command::Attach {
         receiver,
-        entity: entity.id,
-        subqueue: call.subqueue,
+        subqueue: SubqueueId {
+            entity: entity.id,
+            subqueue: call.subqueue,
+        },
         access: Access::Consume(ReceiveMode::PeekLock),
         selector: None,
     };
@@ -218,8 +221,10 @@ fn settle(
     Command::Settle {
         request,
         session: None,
-        entity: entity.id,
-        subqueue: call.subqueue,
+        subqueue: SubqueueId {
+            entity: entity.id,
+            subqueue: call.subqueue,
+        },
         token: delivery.token,
         outcome,
     }

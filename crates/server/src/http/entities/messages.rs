@@ -6,7 +6,9 @@
 //! is the number to go on from, or null when nothing was left. A large body is left out, and its size
 //! told.
 
-use broker::{Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue};
+use broker::{
+    Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue, SubqueueId,
+};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
@@ -131,8 +133,7 @@ async fn look(
     let (subqueue, state) = part.place();
     let command = Command::Peek {
         request: desk.request(0),
-        entity,
-        subqueue,
+        subqueue: SubqueueId { entity, subqueue },
         state,
         from: SequenceNumber(from),
         count: usize::try_from(count).unwrap_or(usize::MAX),

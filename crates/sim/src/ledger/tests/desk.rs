@@ -2,7 +2,8 @@
 
 use broker::{
     Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
-    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, Wall,
+    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, SubqueueId,
+    Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -172,8 +173,10 @@ impl Desk {
     pub(super) fn attach(&mut self) {
         let attach = Command::Attach {
             receiver: RECEIVER,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             access: Access::Consume(ReceiveMode::PeekLock),
             selector: None,
         };
@@ -395,8 +398,10 @@ impl Desk {
         let command = Command::Settle {
             request: Some(request),
             session: None,
-            entity: QUEUE,
-            subqueue: Subqueue::Main,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::Main,
+            },
             token,
             outcome,
         };

@@ -2,6 +2,7 @@
 
 use broker::{
     Access, Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
+    SubqueueId,
 };
 use store::{Part, Write};
 
@@ -38,8 +39,10 @@ impl Scene {
         let payload = desk.ledger.books.body(&row).unwrap().clone();
         let redrive = Command::Redrive {
             request,
-            entity: QUEUE,
-            subqueue: Subqueue::DeadLetter,
+            subqueue: SubqueueId {
+                entity: QUEUE,
+                subqueue: Subqueue::DeadLetter,
+            },
             token: TOKEN,
             payload: payload.clone(),
         };
@@ -86,8 +89,10 @@ fn bury(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
 fn lend(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
     let attach = Command::Attach {
         receiver: UNDERTAKER,
-        entity: QUEUE,
-        subqueue: Subqueue::DeadLetter,
+        subqueue: SubqueueId {
+            entity: QUEUE,
+            subqueue: Subqueue::DeadLetter,
+        },
         access: Access::Consume(ReceiveMode::PeekLock),
         selector: None,
     };

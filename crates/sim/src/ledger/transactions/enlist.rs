@@ -1,7 +1,8 @@
 //! Enlist: what becomes part of a transaction, and what the shard says to that.
 
 use broker::{
-    Incoming, Operation, Outcome, RequestId, SendError, SettleError, Subqueue, TransactionId,
+    Incoming, Operation, Outcome, RequestId, SendError, SettleError, Subqueue, SubqueueId,
+    TransactionId,
 };
 use store::{EntityId, SequenceNumber};
 
@@ -64,8 +65,7 @@ impl Ledger {
         match operation {
             Operation::Send { entity, messages } => self.understand_send(*entity, messages),
             Operation::Settle {
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 tokens,
                 outcome,
                 ..

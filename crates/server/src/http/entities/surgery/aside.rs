@@ -4,7 +4,7 @@
 //! As many as are looked at once go in one step, all or none. If one of them has gone on meanwhile (its
 //! time has come, somebody holds it) they are taken one by one, and that one stays.
 
-use broker::{Browsed, Command, MessageState, Output, ReceiveMode, RequestError};
+use broker::{Browsed, Command, MessageState, Output, ReceiveMode, RequestError, SubqueueId};
 use filter::{Facts, Message, Selector};
 use store::SequenceNumber;
 use tokio::sync::oneshot;
@@ -78,8 +78,10 @@ impl<'a> Aside<'a> {
     async fn look(&mut self, count: u64) -> Result<Vec<Browsed>, Refusal> {
         let command = Command::Peek {
             request: self.desk.request(0),
-            entity: self.job.entity,
-            subqueue: self.job.subqueue,
+            subqueue: SubqueueId {
+                entity: self.job.entity,
+                subqueue: self.job.subqueue,
+            },
             state: Some(self.state),
             from: self.next,
             count: usize::try_from(count).unwrap_or(usize::MAX),
@@ -152,8 +154,10 @@ impl<'a> Aside<'a> {
             },
             MessageState::Active | MessageState::Deferred => Command::ReceiveDeferred {
                 request,
-                entity,
-                subqueue: self.job.subqueue,
+                subqueue: SubqueueId {
+                    entity,
+                    subqueue: self.job.subqueue,
+                },
                 numbers,
                 mode: ReceiveMode::ReceiveAndDelete,
                 max_bytes: usize::MAX,

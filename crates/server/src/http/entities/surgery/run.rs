@@ -3,7 +3,8 @@
 //! A purge without a filter has the broker delete them without anybody receiving them.
 
 use broker::{
-    Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestError, Wall,
+    Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestError,
+    SubqueueId, Wall,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -107,8 +108,7 @@ impl<'a> Run<'a> {
             },
             None => Command::Attach {
                 receiver,
-                entity,
-                subqueue,
+                subqueue: SubqueueId { entity, subqueue },
                 mode,
             },
         };
@@ -168,8 +168,7 @@ impl<'a> Run<'a> {
         let token = delivery.token;
         commands.push(Command::Redrive {
             request: self.desk.request(0),
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             token,
             payload: delivery.message.payload,
         });
@@ -177,8 +176,7 @@ impl<'a> Run<'a> {
         commands.push(Command::Settle {
             request: None,
             session: None,
-            entity,
-            subqueue,
+            subqueue: SubqueueId { entity, subqueue },
             token,
             outcome: Outcome::Release,
         });
@@ -188,8 +186,10 @@ impl<'a> Run<'a> {
     async fn delete(&mut self, count: u64) -> Result<u64, Refusal> {
         let command = Command::DeleteMessages {
             request: self.desk.request(0),
-            entity: self.job.entity,
-            subqueue: self.job.subqueue,
+            subqueue: SubqueueId {
+                entity: self.job.entity,
+                subqueue: self.job.subqueue,
+            },
             session: None,
             enqueued_before: Wall(u64::MAX),
             count: usize::try_from(count).unwrap_or(usize::MAX),
