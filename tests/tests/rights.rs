@@ -1,7 +1,7 @@
 //! Rights: every operation of the table, tried by everyone there is, over AMQP and HTTP.
 //!
 //! What is expected of a cell comes from the table and the claims alone: an operation is refused for
-//! want of a right exactly if the claims at its place do not meet its need. What becomes of an
+//! want of a right exactly if the claims at its place do not meet the required right. What becomes of an
 //! operation that is not refused is for other tests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use broker::Wall;
 use bytes::BytesMut;
 use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
 use endpoint::LinkId;
-use servicebus::{Need, Operation, Rights, Secret};
+use servicebus::{Operation, RequiredRight, Rights, Secret};
 
 const RULES: &str = "
 [[auth.rules]]
@@ -88,14 +88,14 @@ impl Claimant {
     }
 
     /// Whether they may do what needs this at a path.
-    fn may(&self, need: Need, path: &str) -> bool {
+    fn may(&self, required_right: RequiredRight, path: &str) -> bool {
         let reaches = match path.strip_prefix(self.place) {
             // What holds for an entity does not for another one below it.
             Some(rest) => !rest.starts_with("/nothing"),
             None => false,
         };
         let rights = if reaches { self.rights } else { Rights::NONE };
-        rights.meet(need)
+        rights.allow(required_right)
     }
 
     fn connect(&self, broker: &Broker) -> Peer {
@@ -326,7 +326,7 @@ fn every_operation_is_open_to_those_who_have_its_right_and_to_nobody_else() {
     for &operation in Operation::ALL {
         for claimant in everyone() {
             for (path, attempt) in attempts(operation) {
-                let expected = claimant.may(operation.need(), path);
+                let expected = claimant.may(operation.required_right(), path);
                 if attempt(&claimant, &broker) != expected {
                     wrong.push(format!("{operation:?} at {path} by {:?}", claimant.shows));
                 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use broker::{Deadline, Now, Wall};
 use endpoint::Mono;
-use servicebus::Moment;
+use servicebus::ClockReading;
 use tokio::time::Instant;
 
 /// How long a sleep towards a moment of the wall clock lasts at most: that clock may jump.
@@ -36,8 +36,8 @@ impl Clock {
     }
 
     /// Connection time.
-    pub fn moment(&self) -> Moment {
-        Moment {
+    pub fn moment(&self) -> ClockReading {
+        ClockReading {
             mono: Mono(self.mono()),
             wall: wall(),
         }

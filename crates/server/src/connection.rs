@@ -275,7 +275,7 @@ impl<S: Stream> Connection<S> {
     /// Gives up unfinished messages if more of them came than all connections have room for. The
     /// peer is not kept waiting instead: what it has left unfinished only its own bytes can finish.
     fn shed(&mut self, partial_before: usize) {
-        let excess = self.share.excess(self.client.is_stranger());
+        let excess = self.share.excess(self.client.is_unauthenticated());
         if self.share.partial() > partial_before && excess > 0 {
             self.house.counts.shed.raise();
             self.client.shed_partials(self.house.clock.moment(), excess);
@@ -334,7 +334,7 @@ impl<S: Stream> Connection<S> {
 
     /// Counts the errors that the peer is being told.
     fn count_told(&mut self) {
-        for ((scope, condition), count) in self.client.take_told() {
+        for ((scope, condition), count) in self.client.take_error_counts() {
             self.house.counts.told.of(scope, &condition).add(count);
         }
     }

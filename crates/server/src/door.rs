@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
-use servicebus::{Client, Directory, MessageIds, Moment};
+use servicebus::{Client, ClockReading, Directory, MessageIds};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -129,7 +129,7 @@ struct Visitor {
     is_loopback: bool,
     /// When it has to have said what it speaks.
     deadline: Instant,
-    since: Moment,
+    since: ClockReading,
     house: Arc<House>,
 }
 
@@ -344,7 +344,7 @@ impl Visitor {
 
     /// Runs an AMQP connection as a task of its own: whatever becomes of it, the broker is told that
     /// it is gone. `early` was read from the stream before; `since` is when the handshake began.
-    async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: Moment) {
+    async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: ClockReading) {
         let house = &self.house;
         house.counts.spoken.of(Spoken::Amqp).raise();
         let id = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
@@ -373,7 +373,7 @@ impl Visitor {
         stream: impl Stream,
         early: BytesMut,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-        since: Moment,
+        since: ClockReading,
     ) -> JoinHandle<()> {
         let house = &self.house;
         let mut directories = house.directories.clone();

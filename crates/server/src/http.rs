@@ -37,7 +37,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use servicebus::{Operation, Weight};
+use servicebus::{Operation, Severity};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::apply::Wish;
@@ -168,13 +168,13 @@ fn log_refusal(request: (&Method, &Uri), response: &Response, house: &House, way
     if !status.is_client_error() && !status.is_server_error() {
         return;
     }
-    let weight = match status {
-        StatusCode::SERVICE_UNAVAILABLE if *house.stopping.borrow() => Weight::Ordinary,
-        _ => Weight::Refusal,
+    let severity = match status {
+        StatusCode::SERVICE_UNAVAILABLE if *house.stopping.borrow() => Severity::Expected,
+        _ => Severity::Warning,
     };
     let reason = answer::reason(response);
     let log = &house.refusals;
-    log.http(way.peer, request, status, reason.as_ref(), weight);
+    log.http(way.peer, request, status, reason.as_ref(), severity);
 }
 
 /// Answers a request if it may come the way it did.

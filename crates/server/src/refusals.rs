@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use broker::ConnectionId;
 use hyper::{Method, StatusCode, Uri};
-use servicebus::{Refusals, Refused, Subject, Weight};
+use servicebus::{Refusal, Refusals, Severity, Subject};
 use tracing::Level;
 
 use crate::log_text::{NAME, SENTENCE, printable};
@@ -25,9 +25,9 @@ const METHOD: usize = 32;
 macro_rules! at {
     ($level:expr, $($line:tt)*) => {
         match $level {
-            Weight::Refusal => tracing::warn!($($line)*),
-            Weight::Notice => tracing::info!($($line)*),
-            Weight::Ordinary => tracing::debug!($($line)*),
+            Severity::Warning => tracing::warn!($($line)*),
+            Severity::Notice => tracing::info!($($line)*),
+            Severity::Expected => tracing::debug!($($line)*),
         }
     };
 }
@@ -60,7 +60,7 @@ impl RefusalLog {
 
     /// A connection is refused before it was one of AMQP, or asked anything by HTTP.
     pub fn connection(self: &Arc<Self>, peer: SocketAddr, why: impl Display) {
-        if self.may_write(peer.ip(), Weight::Refusal) {
+        if self.may_write(peer.ip(), Severity::Warning) {
             let text = printable(&why.to_string(), SENTENCE);
             tracing::warn!(%peer, "a connection is refused: {text}");
         }
@@ -69,9 +69,9 @@ impl RefusalLog {
     /// Clients of AMQP were refused something.
     pub fn amqp(self: &Arc<Self>, peer: SocketAddr, id: ConnectionId, refusals: &Refusals) {
         for refused in &refusals.first {
-            let weight = refused.weight();
-            if self.may_write(peer.ip(), weight) {
-                write_amqp(peer, id, refused, weight);
+            let severity = refused.severity();
+            if self.may_write(peer.ip(), severity) {
+                write_amqp(peer, id, refused, severity);
             }
         }
         if refusals.left_out > 0 {
@@ -90,9 +90,9 @@ impl RefusalLog {
         request: (&Method, &Uri),
         status: StatusCode,
         reason: Option<&Reason>,
-        weight: Weight,
+        severity: Severity,
     ) {
-        if !self.may_write(peer.ip(), weight) {
+        if !self.may_write(peer.ip(), severity) {
             return;
         }
         let text = reason.map_or_else(
@@ -105,12 +105,12 @@ impl RefusalLog {
         let path = printable(uri.path(), NAME);
         let subcode = reason.and_then(|reason| reason.sub_code);
         let status = status.as_u16();
-        at!(weight, %peer, %method, path, status, subcode, "an HTTP request is refused: {text}");
+        at!(severity, %peer, %method, path, status, subcode, "an HTTP request is refused: {text}");
     }
 
     /// Bytes that are no HTTP request, which the library has answered.
     pub fn no_request(self: &Arc<Self>, peer: SocketAddr, why: impl Display) {
-        if self.may_write(peer.ip(), Weight::Refusal) {
+        if self.may_write(peer.ip(), Severity::Warning) {
             let text = printable(&why.to_string(), SENTENCE);
             tracing::warn!(%peer, "an HTTP request is refused: {text}");
         }
@@ -118,11 +118,11 @@ impl RefusalLog {
 
     /// Whether a line goes into the log. One that nobody would see takes no room from others; at the
     /// lowest level, which is off unless somebody looks for something, all are written.
-    fn may_write(self: &Arc<Self>, peer: IpAddr, weight: Weight) -> bool {
-        let is_seen = match weight {
-            Weight::Refusal => tracing::enabled!(Level::WARN),
-            Weight::Notice => tracing::enabled!(Level::INFO),
-            Weight::Ordinary => return true,
+    fn may_write(self: &Arc<Self>, peer: IpAddr, severity: Severity) -> bool {
+        let is_seen = match severity {
+            Severity::Warning => tracing::enabled!(Level::WARN),
+            Severity::Notice => tracing::enabled!(Level::INFO),
+            Severity::Expected => return true,
         };
         if !is_seen {
             return false;
@@ -166,7 +166,7 @@ fn tell(ended: &[(Peer, u64)]) {
     }
 }
 
-fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &Refused, weight: Weight) {
+fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &Refusal, severity: Severity) {
     let shown = |name: &Option<String>| name.as_deref().map(|name| printable(name, NAME));
     let (link, entity) = (shown(&refused.link), shown(&refused.entity));
     let text = printable(&refused.text, SENTENCE);
@@ -180,7 +180,7 @@ fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &Refused, weight: Wei
         Subject::Request => "a request is refused",
     };
     at!(
-        weight,
+        severity,
         %peer,
         connection = id.0,
         link,
@@ -249,8 +249,8 @@ mod tests {
         page.lines()
     }
 
-    fn refused(subject: Subject, condition: amqp::Symbol, text: &str) -> Refused {
-        Refused {
+    fn refused(subject: Subject, condition: amqp::Symbol, text: &str) -> Refusal {
+        Refusal {
             subject,
             link: Some("cbs\nWARN a link".to_owned()),
             entity: Some("orders".to_owned()),
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    fn say(log: &Arc<RefusalLog>, refused: &Refused, times: usize) {
+    fn say(log: &Arc<RefusalLog>, refused: &Refusal, times: usize) {
         let refusals = Refusals {
             first: vec![refused.clone(); times],
             left_out: 0,
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn in_json_each_field_is_one() {
-        let refused = Refused {
+        let refused = Refusal {
             operation: Some("com.microsoft:peek-message"),
             link: None,
             ..refused(
@@ -368,9 +368,9 @@ mod tests {
 
     fn http(target: &'static str, status: StatusCode, reason: Option<&Reason>) -> Vec<String> {
         let (method, uri) = (Method::GET, Uri::from_static(target));
-        let weight = Weight::Refusal;
+        let severity = Severity::Warning;
         lines(Level::WARN, false, |log| {
-            log.http(PEER, (&method, &uri), status, reason, weight);
+            log.http(PEER, (&method, &uri), status, reason, severity);
         })
     }
 

@@ -98,7 +98,7 @@ impl Access {
             is_right |= fits(rule);
         }
         if !is_known {
-            fits(&AccessRule::nobody());
+            fits(&AccessRule::placeholder());
         }
         is_right.then(|| Credential {
             rule: name.to_owned(),
@@ -125,12 +125,12 @@ impl Access {
             })
         };
         let mut is_known = false;
-        for rule in self.reaching(path).filter(|rule| rule.name == name) {
+        for rule in self.rules_for(path).filter(|rule| rule.name == name) {
             is_known = true;
             try_rule(rule);
         }
         if !is_known {
-            try_rule(&AccessRule::nobody());
+            try_rule(&AccessRule::placeholder());
             return None;
         }
         found.map(|key| Credential {
@@ -141,20 +141,22 @@ impl Access {
 
     /// What a credential allows at `path` now; a path is normalised and in lower case.
     pub(crate) fn rights(&self, credential: &Credential, path: &str) -> Rights {
-        self.reaching(path)
+        self.rules_for(path)
             .filter(|rule| rule.name == credential.rule)
             .filter(|rule| rule.either_key(|key| key.matches(&credential.key)))
             .fold(Rights::NONE, |sum, rule| sum.union(rule.rights))
     }
 
     /// The rules at `path` and above it.
-    fn reaching<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
+    fn rules_for<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
         let namespace = self.namespace.rules.iter();
         let entities = self_and_ancestors(path)
             .filter(|ancestor| address::belongs(path, ancestor))
             .filter_map(|ancestor| self.entities.get(ancestor))
             .flat_map(|rules| rules.iter());
-        namespace.filter(|rule| rule.reaches(path)).chain(entities)
+        namespace
+            .filter(|rule| rule.applies_to(path))
+            .chain(entities)
     }
 }
 

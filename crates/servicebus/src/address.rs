@@ -21,20 +21,20 @@ pub(crate) enum Node {
     /// Where tokens are put.
     Cbs,
     /// Requests about a place, or (`None`) about the namespace.
-    Management(Option<Place>),
+    Management(Option<EntityAddress>),
     /// Messages.
-    Entity(Place),
+    Entity(EntityAddress),
 }
 
 /// A queue or one of its subqueues.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct EntityAddress {
     /// The entity's path, in the case it was written in.
     pub(crate) entity: String,
     pub(crate) subqueue: Subqueue,
 }
 
-impl Place {
+impl EntityAddress {
     /// The whole path, subqueue included.
     pub(crate) fn path(&self) -> String {
         let suffix = match self.subqueue {
@@ -69,8 +69,8 @@ impl Node {
         }
         match strip_segment(&path, MANAGEMENT) {
             Some("") => Self::Management(None),
-            Some(place) => Self::Management(Some(Place::parse(place))),
-            None => Self::Entity(Place::parse(&path)),
+            Some(entity) => Self::Management(Some(EntityAddress::parse(entity))),
+            None => Self::Entity(EntityAddress::parse(&path)),
         }
     }
 
@@ -79,8 +79,8 @@ impl Node {
         match self {
             Self::Cbs => CBS.to_owned(),
             Self::Management(None) => MANAGEMENT.to_owned(),
-            Self::Management(Some(place)) => format!("{}/{MANAGEMENT}", place.path()),
-            Self::Entity(place) => place.path(),
+            Self::Management(Some(entity)) => format!("{}/{MANAGEMENT}", entity.path()),
+            Self::Entity(entity) => entity.path(),
         }
     }
 
@@ -98,7 +98,7 @@ pub(crate) fn scope(uri: &str) -> String {
     match strip_segment(&path, MANAGEMENT) {
         // The namespace's own node is not the namespace.
         Some("") | None => path,
-        Some(place) => place.to_owned(),
+        Some(entity) => entity.to_owned(),
     }
 }
 

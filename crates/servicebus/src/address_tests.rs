@@ -3,14 +3,14 @@
 use super::*;
 
 fn entity(path: &str, subqueue: Subqueue) -> Node {
-    Node::Entity(Place {
+    Node::Entity(EntityAddress {
         entity: path.to_owned(),
         subqueue,
     })
 }
 
 fn management(path: &str, subqueue: Subqueue) -> Node {
-    Node::Management(Some(Place {
+    Node::Management(Some(EntityAddress {
         entity: path.to_owned(),
         subqueue,
     }))

@@ -9,26 +9,22 @@ use endpoint::LinkId;
 
 use crate::client::Client;
 use crate::directory::Entity;
-use crate::link::{Kind, Link, Standing};
-use crate::refusal;
+use crate::errors;
+use crate::link::{EntityRef, Link, LinkKind};
 
 /// Why nobody may send to an entity, if so.
-pub(crate) fn objection_to_sender(entity: &Entity, resource: &str) -> Option<Error> {
+pub(crate) fn sender_error(entity: &Entity, resource: &str) -> Option<Error> {
     if entity.kind == EntityKind::Subscription {
-        return Some(refusal::sender_to_subscription(resource));
+        return Some(errors::sender_to_subscription(resource));
     }
     let allowed = entity.settings.status.allows_send();
-    (!allowed).then(|| refusal::disabled_for_send(resource))
+    (!allowed).then(|| errors::disabled_for_send(resource))
 }
 
 /// Why nobody may receive from a subqueue, if so.
-pub(crate) fn objection_to_receiver(
-    entity: &Entity,
-    subqueue: Subqueue,
-    resource: &str,
-) -> Option<Error> {
+pub(crate) fn receiver_error(entity: &Entity, subqueue: Subqueue, resource: &str) -> Option<Error> {
     if entity.kind == EntityKind::Topic {
-        return Some(refusal::receiver_from_topic(resource));
+        return Some(errors::receiver_from_topic(resource));
     }
     let settings = &entity.settings;
     let forwards = match subqueue {
@@ -37,9 +33,9 @@ pub(crate) fn objection_to_receiver(
         Subqueue::TransferDeadLetter => false,
     };
     if !settings.status.allows_receive() {
-        return Some(refusal::disabled(resource));
+        return Some(errors::disabled(resource));
     }
-    forwards.then(refusal::forwarding_source)
+    forwards.then(errors::forwarding_source)
 }
 
 impl Client {
@@ -47,18 +43,21 @@ impl Client {
     /// wait for a session are refused.
     pub(crate) fn check_entities(&mut self) {
         let links = self.links.iter();
-        let lost = links.filter_map(|(id, link)| Some((id, self.objection(link)?)));
+        let lost = links.filter_map(|(id, link)| Some((id, self.link_error(link)?)));
         for (link, error) in lost.collect::<Vec<_>>() {
             self.detach(link, error);
         }
-        let waiting = self.accepting.iter().filter_map(|(link, accepting)| {
-            let resource = self.resource(&accepting.path);
-            let error = self.objection_to_standing(&accepting.standing, &resource)?;
-            Some((*link, error))
-        });
+        let waiting = self
+            .pending_attaches
+            .iter()
+            .filter_map(|(link, pending_attach)| {
+                let resource = self.resource(&pending_attach.path);
+                let error = self.receiver_link_error(&pending_attach.entity_ref, &resource)?;
+                Some((*link, error))
+            });
         for (link, error) in waiting.collect::<Vec<_>>() {
-            if let Some(accepting) = self.stop_waiting(link) {
-                self.refuse_waiting(&accepting, error);
+            if let Some(pending_attach) = self.cancel_pending_attach(link) {
+                self.refuse_pending_attach(&pending_attach, error);
             }
         }
     }
@@ -67,40 +66,40 @@ impl Client {
     pub(crate) fn handle_evicted(&mut self, receiver: ReceiverId, reason: Eviction) {
         let link = LinkId(receiver.link);
         if let Some(attached) = self.links.get(link) {
-            let error = refusal::eviction(reason, &attached.resource);
+            let error = errors::eviction(reason, &attached.resource);
             self.detach(link, error);
-        } else if let Some(accepting) = self.accepting.remove(&link) {
-            let error = refusal::eviction(reason, &self.resource(&accepting.path));
-            self.refuse_waiting(&accepting, error);
+        } else if let Some(pending_attach) = self.pending_attaches.remove(&link) {
+            let error = errors::eviction(reason, &self.resource(&pending_attach.path));
+            self.refuse_pending_attach(&pending_attach, error);
         }
     }
 
-    fn objection(&self, link: &Link) -> Option<Error> {
-        let (standing, resource) = (link.entity.as_ref()?, &link.resource);
+    fn link_error(&self, link: &Link) -> Option<Error> {
+        let (entity_ref, resource) = (link.entity.as_ref()?, &link.resource);
         match &link.kind {
-            Kind::Receiver(_) => self.objection_to_standing(standing, resource),
-            Kind::Sender(_) => match self.entity_of(standing) {
-                Some(entity) => objection_to_sender(entity, resource),
-                None => Some(refusal::entity_missing(resource)),
+            LinkKind::Receiver(_) => self.receiver_link_error(entity_ref, resource),
+            LinkKind::Sender(_) => match self.entity_of(entity_ref) {
+                Some(entity) => sender_error(entity, resource),
+                None => Some(errors::entity_missing(resource)),
             },
-            Kind::Request(_) | Kind::Response(_) | Kind::Coordinator(_) => {
-                let is_gone = self.entity_of(standing).is_none();
-                is_gone.then(|| refusal::entity_missing(resource))
+            LinkKind::Request(_) | LinkKind::Response(_) | LinkKind::Coordinator(_) => {
+                let is_gone = self.entity_of(entity_ref).is_none();
+                is_gone.then(|| errors::entity_missing(resource))
             }
         }
     }
 
     /// Why a receiver may not stand where it stands.
-    fn objection_to_standing(&self, standing: &Standing, resource: &str) -> Option<Error> {
-        match self.entity_of(standing) {
-            Some(entity) => objection_to_receiver(entity, standing.subqueue, resource),
-            None => Some(refusal::entity_missing(resource)),
+    fn receiver_link_error(&self, entity_ref: &EntityRef, resource: &str) -> Option<Error> {
+        match self.entity_of(entity_ref) {
+            Some(entity) => receiver_error(entity, entity_ref.subqueue, resource),
+            None => Some(errors::entity_missing(resource)),
         }
     }
 
     /// The entity a link stands on, unless it is gone: another may have its path by now.
-    fn entity_of(&self, standing: &Standing) -> Option<&Entity> {
-        let entity = self.directory.get(&standing.path)?;
-        (entity.id == standing.id).then_some(&**entity)
+    fn entity_of(&self, entity_ref: &EntityRef) -> Option<&Entity> {
+        let entity = self.directory.get(&entity_ref.path)?;
+        (entity.id == entity_ref.id).then_some(&**entity)
     }
 }

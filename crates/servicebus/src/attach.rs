@@ -11,23 +11,23 @@ use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{ReceiveMode, Subqueue};
 use endpoint::{LinkId, SessionId};
 
-use crate::accepting::{self, Accepting, Wish};
-use crate::address::{Node, Place};
+use crate::address::{EntityAddress, Node};
 use crate::admission;
-use crate::choice::Choice;
+use crate::attach_reply;
 use crate::client::Client;
 use crate::coordinator;
 use crate::credit::Credit;
 use crate::directory::Entity;
-use crate::echo;
-use crate::link::{Intake, Kind, Link, Standing};
+use crate::errors;
+use crate::link::{CreditWindow, EntityRef, Link, LinkKind};
 use crate::operation::Operation;
 use crate::receiver::Receiver;
-use crate::refusal;
-use crate::refused::{Origin, Subject};
+use crate::receiver_source::ReceiverSource;
+use crate::refusals::{Origin, Subject};
 use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
-use crate::rights::Need;
+use crate::rights::RequiredRight;
 use crate::sender::Sender;
+use crate::session_attach::{self, PendingAttach, RequestedSession};
 
 /// Largest request to `$cbs`: a token and little more.
 const MAX_CBS_REQUEST: u64 = 64 << 10;
@@ -38,7 +38,7 @@ const MAX_LIMIT: u64 = i64::MAX as u64;
 
 /// A link request, seen whole.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct AttachRequest {
     pub(crate) link: LinkId,
     session: SessionId,
     pub(crate) attach: Box<Attach>,
@@ -48,13 +48,13 @@ pub(crate) struct Wanted {
 impl Client {
     /// Answers a client's attach.
     pub(crate) fn handle_attach(&mut self, link: LinkId, session: SessionId, attach: Box<Attach>) {
-        if coordinator::is_wanted(&attach) {
-            return self.join_coordinator(link, session, &attach);
+        if coordinator::is_coordinator_attach(&attach) {
+            return self.attach_coordinator(link, session, &attach);
         }
-        let (name, node) = (attach.name.clone(), wanted_node(&attach));
+        let (name, node) = (attach.name.clone(), requested_node(&attach));
         let entity = node.as_ref().ok().map(Node::name);
         let result = node.and_then(|node| {
-            self.join(Wanted {
+            self.attach(AttachRequest {
                 link,
                 session,
                 attach,
@@ -72,163 +72,189 @@ impl Client {
         }
     }
 
-    fn join(&mut self, wanted: Wanted) -> Result<(), Error> {
-        match (wanted.node.clone(), wanted.attach.role) {
+    fn attach(&mut self, request: AttachRequest) -> Result<(), Error> {
+        match (request.node.clone(), request.attach.role) {
             (Node::Cbs, _) => {
-                self.join_node(
-                    wanted,
-                    Operation::PutToken.need(),
+                self.attach_node(
+                    request,
+                    Operation::PutToken.required_right(),
                     "",
                     None,
                     MAX_CBS_REQUEST,
                 );
                 Ok(())
             }
-            (Node::Management(place), _) => self.join_management(wanted, place),
-            (Node::Entity(place), Role::Sender) => self.join_sender(wanted, &place),
-            (Node::Entity(place), Role::Receiver) => self.join_receiver(wanted, &place),
+            (Node::Management(address), _) => self.attach_management(request, address),
+            (Node::Entity(address), Role::Sender) => self.attach_sender(request, &address),
+            (Node::Entity(address), Role::Receiver) => self.attach_receiver(request, &address),
         }
     }
 
-    fn join_management(&mut self, wanted: Wanted, place: Option<Place>) -> Result<(), Error> {
-        let Some(place) = place else {
-            self.authorize(Operation::AttachManagement.need(), "")?;
+    fn attach_management(
+        &mut self,
+        request: AttachRequest,
+        address: Option<EntityAddress>,
+    ) -> Result<(), Error> {
+        let Some(address) = address else {
+            self.authorize(Operation::AttachManagement.required_right(), "")?;
             let limit = self.settings.max_message_size;
-            self.join_node(wanted, Operation::AttachManagement.need(), "", None, limit);
+            self.attach_node(
+                request,
+                Operation::AttachManagement.required_right(),
+                "",
+                None,
+                limit,
+            );
             return Ok(());
         };
-        let (standing, entity) = self.enter(Operation::AttachManagement.need(), &place)?;
+        let (entity_ref, entity) =
+            self.resolve_entity(Operation::AttachManagement.required_right(), &address)?;
         let limit = self.max_message_size(&entity);
         let limit = limit.saturating_add(ENVELOPE).min(MAX_LIMIT);
-        self.join_node(
-            wanted,
-            Operation::AttachManagement.need(),
-            &place.path(),
-            Some(standing),
+        self.attach_node(
+            request,
+            Operation::AttachManagement.required_right(),
+            &address.path(),
+            Some(entity_ref),
             limit,
         );
         Ok(())
     }
 
     /// Half a request-response pair, on a node that may be attached.
-    fn join_node(
+    fn attach_node(
         &mut self,
-        wanted: Wanted,
-        need: Need,
+        request: AttachRequest,
+        required_right: RequiredRight,
         path: &str,
-        entity: Option<Standing>,
+        entity: Option<EntityRef>,
         max_message_size: u64,
     ) {
-        let node = wanted.node.key();
-        let asks = wanted.attach.role == Role::Sender;
+        let node = request.node.key();
+        let asks = request.attach.role == Role::Sender;
         let kind = if asks {
-            Kind::Request(RequestLink {
+            LinkKind::Request(RequestLink {
                 node,
-                intake: Intake::new(REQUEST_CREDIT),
+                credit_window: CreditWindow::new(REQUEST_CREDIT),
             })
         } else {
-            let reply_to = target_text(&wanted.attach).map(str::to_owned);
-            Kind::Response(ResponseLink::new(node, reply_to))
+            let reply_to = target_text(&request.attach).map(str::to_owned);
+            LinkKind::Response(ResponseLink::new(node, reply_to))
         };
-        let reply = echo::reply(&wanted.attach, max_message_size);
-        self.accept(wanted, reply, need, path, entity, kind);
+        let reply = attach_reply::reply(&request.attach, max_message_size);
+        self.accept(request, reply, required_right, path, entity, kind);
     }
 
-    fn join_sender(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
-        let (standing, entity) = self.enter(Operation::Send.need(), place)?;
-        if place.subqueue != Subqueue::Main {
-            return Err(refusal::no_sends_to_subqueue(&self.resource(&place.path())));
+    fn attach_sender(
+        &mut self,
+        request: AttachRequest,
+        address: &EntityAddress,
+    ) -> Result<(), Error> {
+        let (entity_ref, entity) =
+            self.resolve_entity(Operation::Send.required_right(), address)?;
+        if address.subqueue != Subqueue::Main {
+            return Err(errors::no_sends_to_subqueue(
+                &self.resource(&address.path()),
+            ));
         }
-        let resource = self.resource(&place.path());
-        if let Some(error) = admission::objection_to_sender(&entity, &resource) {
+        let resource = self.resource(&address.path());
+        if let Some(error) = admission::sender_error(&entity, &resource) {
             return Err(error);
         }
         let max_message_size = self.max_message_size(&entity);
-        let intake = Intake::new(self.settings.sender_credit);
-        let kind = Kind::Sender(Sender {
+        let credit_window = CreditWindow::new(self.settings.sender_credit);
+        let kind = LinkKind::Sender(Sender {
             entity: entity.id,
-            intake,
+            credit_window,
             max_message_size,
         });
-        let mut reply = echo::reply(&wanted.attach, max_message_size);
-        echo::announce_batch_size(reply.properties.get_or_insert_default(), max_message_size);
+        let mut reply = attach_reply::reply(&request.attach, max_message_size);
+        attach_reply::announce_batch_size(
+            reply.properties.get_or_insert_default(),
+            max_message_size,
+        );
         self.accept(
-            wanted,
+            request,
             reply,
-            Operation::Send.need(),
-            &place.path(),
-            Some(standing),
+            Operation::Send.required_right(),
+            &address.path(),
+            Some(entity_ref),
             kind,
         );
         Ok(())
     }
 
-    fn join_receiver(&mut self, wanted: Wanted, place: &Place) -> Result<(), Error> {
-        let (standing, entity) = self.enter(Operation::Receive.need(), place)?;
-        let resource = self.resource(&place.path());
-        let objection = admission::objection_to_receiver(&entity, place.subqueue, &resource);
+    fn attach_receiver(
+        &mut self,
+        request: AttachRequest,
+        address: &EntityAddress,
+    ) -> Result<(), Error> {
+        let (entity_ref, entity) =
+            self.resolve_entity(Operation::Receive.required_right(), address)?;
+        let resource = self.resource(&address.path());
+        let objection = admission::receiver_error(&entity, address.subqueue, &resource);
         if let Some(error) = objection {
             return Err(error);
         }
-        accepting::check_exclusive(&wanted.attach)?;
-        let mut choice = Choice::of(&wanted.attach)?;
-        let wish = match (standing.sessions, Wish::of(&wanted.attach)) {
-            (false, Some(_)) => return Err(refusal::sessionful_receiver()),
-            (true, Some(_)) if !choice.is_plain() => {
-                return Err(refusal::choosy_session_receiver());
+        session_attach::check_exclusive(&request.attach)?;
+        let mut receiver_source = ReceiverSource::of(&request.attach)?;
+        let requested_session = match (entity_ref.sessions, RequestedSession::of(&request.attach)) {
+            (false, Some(_)) => return Err(errors::sessionful_receiver()),
+            (true, Some(_)) if !receiver_source.is_plain() => {
+                return Err(errors::session_receiver_with_filter());
             }
-            (true, None) if !choice.browses => return Err(refusal::sessionless_receiver()),
-            (_, wish) => wish,
+            (true, None) if !receiver_source.browses => return Err(errors::sessionless_receiver()),
+            (_, requested_session) => requested_session,
         };
-        let mode = match wanted.attach.snd_settle_mode {
+        let mode = match request.attach.snd_settle_mode {
             Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
             _ => ReceiveMode::PeekLock,
         };
-        let default_outcome = wanted
+        let default_outcome = request
             .attach
             .source
             .as_ref()
             .and_then(|source| source.default_outcome.clone());
-        let (id, subqueue) = (standing.id, standing.subqueue);
-        let receiver = self.receiver_id(wanted.link);
+        let (id, subqueue) = (entity_ref.id, entity_ref.subqueue);
+        let receiver = self.receiver_id(request.link);
         let credit = Credit::default();
-        let (session, kept) = (wanted.session, VecDeque::new());
+        let (session, waiting) = (request.session, VecDeque::new());
         let state = Receiver {
             session,
             entity: id,
             subqueue,
             mode,
-            browses: choice.browses,
-            lent: None,
+            browses: receiver_source.browses,
+            held_session: None,
             default_outcome,
             credit,
-            kept,
+            waiting,
         };
-        let mut reply = echo::reply(&wanted.attach, self.max_message_size(&entity));
+        let mut reply = attach_reply::reply(&request.attach, self.max_message_size(&entity));
         if let Some(source) = reply.source.as_deref_mut() {
-            source.filter = choice.filter.take();
+            source.filter = receiver_source.filter.take();
         }
-        if let Some(wish) = wish {
-            let session = wish.filter(&wanted.attach)?;
-            let accepting = Accepting {
-                wanted,
+        if let Some(requested_session) = requested_session {
+            let session = requested_session.filter(&request.attach)?;
+            let pending_attach = PendingAttach {
+                request,
                 reply,
-                wish,
-                standing,
-                path: place.path(),
+                requested_session,
+                entity_ref,
+                path: address.path(),
                 receiver: state,
             };
-            self.seek_session(accepting, session);
+            self.request_session(pending_attach, session);
             return Ok(());
         }
-        let kind = Kind::Receiver(state);
-        self.command(choice.command(receiver, id, subqueue, mode));
+        let kind = LinkKind::Receiver(state);
+        self.command(receiver_source.command(receiver, id, subqueue, mode));
         self.accept(
-            wanted,
+            request,
             reply,
-            Operation::Receive.need(),
-            &place.path(),
-            Some(standing),
+            Operation::Receive.required_right(),
+            &address.path(),
+            Some(entity_ref),
             kind,
         );
         Ok(())
@@ -237,25 +263,25 @@ impl Client {
     /// Keeps the link, answers its attach, and gives it credit if the client sends on it.
     pub(crate) fn accept(
         &mut self,
-        wanted: Wanted,
+        request: AttachRequest,
         reply: Attach,
-        need: Need,
+        required_right: RequiredRight,
         path: &str,
-        entity: Option<Standing>,
-        kind: Kind,
+        entity: Option<EntityRef>,
+        kind: LinkKind,
     ) {
         let credit = match &kind {
-            Kind::Sender(_) => Some(self.settings.sender_credit),
-            Kind::Request(_) => Some(REQUEST_CREDIT),
-            Kind::Receiver(_) | Kind::Response(_) | Kind::Coordinator(_) => None,
+            LinkKind::Sender(_) => Some(self.settings.sender_credit),
+            LinkKind::Request(_) => Some(REQUEST_CREDIT),
+            LinkKind::Receiver(_) | LinkKind::Response(_) | LinkKind::Coordinator(_) => None,
         };
-        let asks = matches!(kind, Kind::Request(_));
-        let Wanted {
+        let asks = matches!(kind, LinkKind::Request(_));
+        let AttachRequest {
             link,
             session,
             attach,
             ..
-        } = wanted;
+        } = request;
         let (resource, path) = (self.resource(path), path.to_lowercase());
         self.links.insert(
             link,
@@ -264,7 +290,7 @@ impl Client {
                 name: attach.name,
                 path,
                 resource,
-                need,
+                required_right,
                 entity,
                 kind,
             },
@@ -280,31 +306,35 @@ impl Client {
     }
 
     /// Checks that the connection has a right at a place, and that there is such a place.
-    fn enter(&self, need: Need, place: &Place) -> Result<(Standing, Arc<Entity>), Error> {
-        let path = place.path();
-        self.authorize(need, &path)?;
-        let entity = self.directory.get(&place.entity).cloned();
-        let entity = entity.ok_or_else(|| refusal::entity_missing(&self.resource(&path)))?;
-        let standing = Standing {
+    fn resolve_entity(
+        &self,
+        required_right: RequiredRight,
+        address: &EntityAddress,
+    ) -> Result<(EntityRef, Arc<Entity>), Error> {
+        let path = address.path();
+        self.authorize(required_right, &path)?;
+        let entity = self.directory.get(&address.entity).cloned();
+        let entity = entity.ok_or_else(|| errors::entity_missing(&self.resource(&path)))?;
+        let entity_ref = EntityRef {
             id: entity.id,
             path: entity.path.clone(),
-            subqueue: place.subqueue,
+            subqueue: address.subqueue,
             // A subqueue is never session-aware. (docs/spec/amqp.md#3.4)
-            sessions: entity.settings.requires_session && place.subqueue == Subqueue::Main,
+            sessions: entity.settings.requires_session && address.subqueue == Subqueue::Main,
             max_message_size: self.max_message_size(&entity),
         };
-        Ok((standing, entity))
+        Ok((entity_ref, entity))
     }
 
-    fn authorize(&self, need: Need, path: &str) -> Result<(), Error> {
+    fn authorize(&self, required_right: RequiredRight, path: &str) -> Result<(), Error> {
         let access = self.directory.access();
         let rights = self
             .claims
             .rights(access, &path.to_lowercase(), self.now.wall);
-        if rights.meet(need) {
+        if rights.allow(required_right) {
             return Ok(());
         }
-        Err(refusal::unauthorized(need, &self.resource(path)))
+        Err(errors::unauthorized(required_right, &self.resource(path)))
     }
 
     fn max_message_size(&self, entity: &Entity) -> u64 {
@@ -317,24 +347,24 @@ impl Client {
 }
 
 /// The node that an attach names by its far terminus.
-fn wanted_node(attach: &Attach) -> Result<Node, Error> {
+fn requested_node(attach: &Attach) -> Result<Node, Error> {
     let (address, dynamic) = match attach.role {
         Role::Receiver => {
-            let source = attach.source.as_deref().ok_or_else(refusal::no_address)?;
+            let source = attach.source.as_deref().ok_or_else(errors::no_address)?;
             (&source.address, source.dynamic)
         }
         Role::Sender => match attach.target.as_deref() {
-            None | Some(TargetTerminus::Coordinator(_)) => return Err(refusal::no_address()),
+            None | Some(TargetTerminus::Coordinator(_)) => return Err(errors::no_address()),
             Some(TargetTerminus::Node(target)) => (&target.address, target.dynamic),
         },
     };
     if dynamic {
-        return Err(refusal::no_dynamic_nodes());
+        return Err(errors::no_dynamic_nodes());
     }
     let address = address
         .as_ref()
         .and_then(Value::as_text)
-        .ok_or_else(refusal::no_address)?;
+        .ok_or_else(errors::no_address)?;
     Ok(Node::parse(address))
 }
 

@@ -10,8 +10,8 @@ use broker::Wall;
 use crate::access::{Access, Credential};
 use crate::address;
 use crate::operation::Operation;
-use crate::rights::Need;
-use crate::token::{self, Refused};
+use crate::rights::RequiredRight;
+use crate::token;
 
 const BASIC: &str = "Basic ";
 
@@ -23,7 +23,7 @@ pub enum Unauthorized {
         "MissingToken: The request needs the {} right: an Authorization header with a shared access signature, \
          or Basic with a rule's name and key.", .0.claim()
     )]
-    Missing(Need),
+    Missing(RequiredRight),
     /// Another scheme, or not decodable.
     #[error(
         "MalformedToken: The Authorization header is neither a shared access signature nor Basic."
@@ -34,16 +34,16 @@ pub enum Unauthorized {
     Key,
     /// A signature that is not accepted.
     #[error("{0}")]
-    Token(#[from] TokenRefused),
+    Token(#[from] TokenError),
     /// Known, but not allowed.
     #[error("UnauthorizedAccess: The {} claim is required.", .0.claim())]
-    Claim(Need),
+    Claim(RequiredRight),
 }
 
 /// Why a shared access signature is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
-pub struct TokenRefused(Refused);
+pub struct TokenError(token::Error);
 
 impl Unauthorized {
     /// What management tells reasons apart by. (docs/spec/admin.md#2.1, #8.3)
@@ -52,10 +52,10 @@ impl Unauthorized {
         match self {
             Self::Claim(_) => 40_100,
             Self::Missing(_) => 40_102,
-            Self::Key | Self::Token(TokenRefused(Refused::Signature)) => 40_103,
-            Self::Token(TokenRefused(Refused::Audience)) => 40_104,
-            Self::Malformed | Self::Token(TokenRefused(Refused::Malformed)) => 40_105,
-            Self::Token(TokenRefused(Refused::Expired)) => 40_106,
+            Self::Key | Self::Token(TokenError(token::Error::Signature)) => 40_103,
+            Self::Token(TokenError(token::Error::Audience)) => 40_104,
+            Self::Malformed | Self::Token(TokenError(token::Error::Malformed)) => 40_105,
+            Self::Token(TokenError(token::Error::Expired)) => 40_106,
         }
     }
 }
@@ -73,17 +73,17 @@ impl Access {
         path: &str,
         now: Wall,
     ) -> Result<(), Unauthorized> {
-        let need = operation.need();
+        let required_right = operation.required_right();
         let path = address::request_scope(path);
         let rights = match authorization {
-            None if self.anonymous().meet(need) => return Ok(()),
-            None => return Err(Unauthorized::Missing(need)),
+            None if self.anonymous().allow(required_right) => return Ok(()),
+            None => return Err(Unauthorized::Missing(required_right)),
             Some(text) => self.rights(&self.credential(text, &path, now)?, &path),
         };
-        if rights.union(self.anonymous()).meet(need) {
+        if rights.union(self.anonymous()).allow(required_right) {
             Ok(())
         } else {
-            Err(Unauthorized::Claim(need))
+            Err(Unauthorized::Claim(required_right))
         }
     }
 
@@ -100,7 +100,7 @@ impl Access {
             }
             _ if token::is_signature(authorization) => {
                 let granted = token::verify(authorization, path, self, now);
-                Ok(granted.map_err(TokenRefused)?.credential)
+                Ok(granted.map_err(TokenError)?.credential)
             }
             _ => Err(Unauthorized::Malformed),
         }
@@ -169,7 +169,7 @@ mod tests {
         let late = access().check(Some(&token), Operation::Operate, PATH, Wall(NOW.0 + 60_000));
         assert_eq!(
             late,
-            Err(Unauthorized::Token(TokenRefused(Refused::Expired)))
+            Err(Unauthorized::Token(TokenError(token::Error::Expired)))
         );
     }
 
@@ -191,7 +191,10 @@ mod tests {
 
     #[test]
     fn wrong_credentials_are_refused() {
-        assert_eq!(check(None), Err(Unauthorized::Missing(Need::Manage)));
+        assert_eq!(
+            check(None),
+            Err(Unauthorized::Missing(RequiredRight::Manage))
+        );
         assert_eq!(check(Some("Bearer x.y.z")), Err(Unauthorized::Malformed));
         assert_eq!(check(Some("Basic %%%")), Err(Unauthorized::Malformed));
         assert_eq!(
@@ -205,7 +208,7 @@ mod tests {
         let forged = token::sign("http://localhost/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(
             check(Some(&forged)),
-            Err(Unauthorized::Token(TokenRefused(Refused::Signature)))
+            Err(Unauthorized::Token(TokenError(token::Error::Signature)))
         );
     }
 
@@ -213,11 +216,11 @@ mod tests {
     fn rights_that_are_less_or_elsewhere_are_not_enough() {
         assert_eq!(
             check(Some(&basic("sender:sender-key"))),
-            Err(Unauthorized::Claim(Need::Manage))
+            Err(Unauthorized::Claim(RequiredRight::Manage))
         );
         assert_eq!(
             check(Some(&basic("owner:owner-key"))),
-            Err(Unauthorized::Claim(Need::Manage))
+            Err(Unauthorized::Claim(RequiredRight::Manage))
         );
     }
 }

@@ -7,13 +7,13 @@
 use amqp::error::condition;
 use amqp::{Error, decode, encode};
 
-use crate::address::{self, Node, Place};
+use crate::address::{self, EntityAddress, Node};
 use crate::client::Client;
-use crate::refusal;
-use crate::refused::{Origin, Subject};
+use crate::errors;
+use crate::refusals::{Origin, Subject};
 use crate::request_response::{Request, text};
-use crate::response::{self, Dialect, Status};
-use crate::token::{self, Refused};
+use crate::response::{self, NodeKind, Status};
+use crate::token;
 
 /// Most tokens in a row that are refused, each of which costs several signatures: whoever goes on
 /// has to connect anew.
@@ -32,10 +32,10 @@ impl Client {
             }
         };
         if self.failures >= MAX_FAILURES {
-            return self.close(refusal::too_many_failures(MAX_FAILURES));
+            return self.close(errors::too_many_failures(MAX_FAILURES));
         }
         let correlation = request.correlation.clone();
-        let payload = response::encode(Dialect::Cbs, correlation, status, encode::null);
+        let payload = response::encode(NodeKind::Cbs, correlation, status, encode::null);
         self.respond(request.request_link, request.response_link, payload);
     }
 
@@ -89,7 +89,7 @@ impl Client {
         let granted = granted.map_err(|reason| {
             self.failures += 1;
             self.refused_credentials += 1;
-            refused(reason)
+            token_status(reason)
         })?;
         self.check_audience_exists(&scope)?;
         let weaker = self
@@ -102,9 +102,11 @@ impl Client {
                 self.now,
             )
             .map_err(|error| Status::new(403, error.to_string()))?;
-        self.become_known();
+        self.mark_authenticated();
         if weaker {
-            self.check_links_again(|_, need, resource| refusal::unauthorized(need, resource));
+            self.recheck_links(|_, required_right, resource| {
+                errors::unauthorized(required_right, resource)
+            });
         }
         Ok(())
     }
@@ -113,7 +115,8 @@ impl Client {
     fn check_audience_exists(&self, scope: &str) -> Result<(), Status> {
         let exists = match Node::parse(scope) {
             Node::Cbs | Node::Management(None) => true,
-            Node::Entity(Place { entity, .. }) | Node::Management(Some(Place { entity, .. })) => {
+            Node::Entity(EntityAddress { entity, .. })
+            | Node::Management(Some(EntityAddress { entity, .. })) => {
                 entity.is_empty() || self.directory.get(&entity).is_some()
             }
         };
@@ -122,7 +125,7 @@ impl Client {
         } else {
             Err(Status::new(
                 404,
-                refusal::missing_text(&self.resource(scope)),
+                errors::missing_text(&self.resource(scope)),
             ))
         }
     }
@@ -147,11 +150,11 @@ fn bad_request(text: &str) -> Status {
     Status::new(400, text.to_owned())
 }
 
-fn refused(refused: Refused) -> Status {
-    let code = if refused == Refused::Malformed {
+fn token_status(error: token::Error) -> Status {
+    let code = if error == token::Error::Malformed {
         400
     } else {
         401
     };
-    Status::new(code, refused.to_string())
+    Status::new(code, error.to_string())
 }

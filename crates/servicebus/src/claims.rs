@@ -11,9 +11,9 @@ use endpoint::Mono;
 
 use crate::access::{Access, Credential};
 use crate::address;
-use crate::moment::Moment;
+use crate::clock_reading::ClockReading;
 use crate::rights::Rights;
-use crate::token::Granted;
+use crate::token::VerifiedToken;
 
 /// Most audiences one connection may hold tokens for.
 const MAX_TOKENS: usize = 4_096;
@@ -21,7 +21,7 @@ const MAX_TOKENS: usize = 4_096;
 /// There are tokens for so many audiences already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a connection can hold tokens for {MAX_TOKENS} audiences")]
-pub(crate) struct TooMany;
+pub(crate) struct TooManyTokens;
 
 /// One token that was accepted.
 #[derive(Clone, Debug)]
@@ -57,12 +57,12 @@ impl Claims {
         &mut self,
         access: &Access,
         audience: String,
-        granted: Granted,
+        granted: VerifiedToken,
         grace: u32,
-        now: Moment,
-    ) -> Result<bool, TooMany> {
+        now: ClockReading,
+    ) -> Result<bool, TooManyTokens> {
         if self.tokens.len() >= MAX_TOKENS && !self.tokens.contains_key(&audience) {
-            return Err(TooMany);
+            return Err(TooManyTokens);
         }
         let left = granted
             .expires
@@ -90,7 +90,7 @@ impl Claims {
     }
 
     /// What may go on at `path`: tokens count until their grace is over.
-    pub(crate) fn lasting_rights(&self, access: &Access, path: &str) -> Rights {
+    pub(crate) fn rights_within_grace(&self, access: &Access, path: &str) -> Rights {
         self.rights_of(access, path, |_| true)
     }
 

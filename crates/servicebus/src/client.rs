@@ -13,19 +13,19 @@ use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
-use crate::accepting::Accepting;
 use crate::claims::Claims;
+use crate::clock_reading::ClockReading;
 use crate::directory::Directory;
-use crate::link::Kind;
+use crate::errors;
+use crate::link::LinkKind;
 use crate::links::Links;
 use crate::message_id::MessageIds;
-use crate::moment::Moment;
-use crate::oversize::Oversize;
-use crate::pending::{Pending, Question};
-use crate::receiver::{Departed, Disposed};
-use crate::refusal;
-use crate::refused::{Origin, Refusals, Subject};
-use crate::sender::Arrival;
+use crate::oversize::OversizeDelivery;
+use crate::pending_requests::{PendingRequest, PendingRequests};
+use crate::receiver::{DetachedReceiver, ReceivedDisposition};
+use crate::refusals::{Origin, Refusals, Subject};
+use crate::sender::IncomingDelivery;
+use crate::session_attach::PendingAttach;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
 
@@ -40,14 +40,14 @@ pub struct Client {
     pub(crate) connection: Connection,
     pub(crate) claims: Claims,
     pub(crate) links: Links,
-    pub(crate) pending: Pending,
+    pub(crate) pending_requests: PendingRequests,
     /// Links that wait for a session.
-    pub(crate) accepting: BTreeMap<LinkId, Box<Accepting>>,
+    pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
     pub(crate) transactions: Transactions,
     /// Receivers that went lately.
-    pub(crate) departed: VecDeque<Departed>,
+    pub(crate) detached_receivers: VecDeque<DetachedReceiver>,
     /// The time of whatever is being handled.
-    pub(crate) now: Moment,
+    pub(crate) now: ClockReading,
     /// For messages that come without one.
     pub(crate) ids: MessageIds,
     /// What a delivery's fresh sections are written into.
@@ -57,7 +57,7 @@ pub struct Client {
     /// Whether rules took long to look at what came last.
     pub(crate) is_slow: bool,
     /// Whether the client has shown no right yet.
-    pub(crate) is_stranger: bool,
+    pub(crate) is_unauthenticated: bool,
     /// Tokens that were refused since the last that was not.
     pub(crate) failures: u32,
     /// Bytes of answers that wait for their response links' credit.
@@ -66,10 +66,10 @@ pub struct Client {
     /// The client's word for us, for error texts.
     host: String,
     /// Since when there has been no link.
-    pub(crate) linkless_since: Option<Mono>,
+    pub(crate) idle_since: Option<Mono>,
     pub(crate) ended: bool,
     /// When the client has to have shown a right, while it has not.
-    pub(crate) known_by: Option<Mono>,
+    pub(crate) authentication_deadline: Option<Mono>,
     pub(crate) refused_credentials: u64,
     /// Refusals that the owner has not taken.
     pub(crate) refusals: Refusals,
@@ -83,7 +83,7 @@ impl Client {
         settings: Arc<Settings>,
         directory: Arc<Directory>,
         ids: MessageIds,
-        now: Moment,
+        now: ClockReading,
     ) -> Self {
         let mut client = Self {
             id,
@@ -93,31 +93,31 @@ impl Client {
             settings,
             directory,
             links: Links::default(),
-            pending: Pending::default(),
-            accepting: BTreeMap::new(),
+            pending_requests: PendingRequests::default(),
+            pending_attaches: BTreeMap::new(),
             transactions: Transactions::default(),
-            departed: VecDeque::new(),
+            detached_receivers: VecDeque::new(),
             now,
             head: BytesMut::new(),
             outlet: 0,
             is_slow: false,
-            is_stranger: true,
+            is_unauthenticated: true,
             failures: 0,
             waiting_bytes: 0,
             commands: Vec::new(),
             host: "localhost".to_owned(),
-            linkless_since: Some(now.mono),
+            idle_since: Some(now.mono),
             ended: false,
-            known_by: None,
+            authentication_deadline: None,
             refused_credentials: 0,
             refusals: Refusals::default(),
         };
-        client.begin_as_stranger();
+        client.begin_unauthenticated();
         client
     }
 
     /// Takes all whole frames off `input` and acts on them.
-    pub fn handle_input(&mut self, now: Moment, input: &mut BytesMut) {
+    pub fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
         self.now = now;
         self.ids.expect(input.len());
         self.connection.handle_input(now.mono, input);
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// Acts on what the broker says.
-    pub fn handle_output(&mut self, now: Moment, output: Output) {
+    pub fn handle_output(&mut self, now: ClockReading, output: Output) {
         self.now = now;
         if self.ended {
             return;
@@ -174,7 +174,7 @@ impl Client {
     }
 
     /// The socket is gone.
-    pub fn handle_eof(&mut self, now: Moment) {
+    pub fn handle_eof(&mut self, now: ClockReading) {
         self.now = now;
         self.connection.handle_eof();
         self.handle_events();
@@ -182,18 +182,18 @@ impl Client {
     }
 
     /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Moment) {
+    pub fn handle_timeout(&mut self, now: ClockReading) {
         self.now = now;
         self.connection.handle_timeout(now.mono);
         self.handle_events();
         if self.claims.expire(now.mono) {
-            self.check_links_again(Self::renew_token);
+            self.recheck_links(Self::token_expired);
         }
-        self.dismiss_stranger();
+        self.close_unauthenticated();
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
             let allowed = self.settings.idle_connection.unwrap_or_default();
-            self.linkless_since = None;
-            let error = refusal::idle_connection(allowed);
+            self.idle_since = None;
+            let error = errors::idle_connection(allowed);
             let origin = Origin::default();
             self.refusals.note(Subject::Connection, origin, &error);
             self.connection.close(Some(error));
@@ -202,9 +202,9 @@ impl Client {
     }
 
     /// The server stops: closes the connection with `amqp:connection:forced`.
-    pub fn shut_down(&mut self, now: Moment) {
+    pub fn shut_down(&mut self, now: ClockReading) {
         self.now = now;
-        self.leave(refusal::shut_down());
+        self.close_unrecorded(errors::shut_down());
         self.handle_events();
     }
 
@@ -220,7 +220,7 @@ impl Client {
             self.connection.deadline(),
             claims,
             self.idle_deadline(),
-            self.known_by.filter(|_| !self.ended),
+            self.authentication_deadline.filter(|_| !self.ended),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -232,7 +232,7 @@ impl Client {
     }
 
     /// Bytes for the socket; the caller takes out what it writes, then calls [`written`](Self::written).
-    pub fn output(&mut self, now: Moment) -> &mut endpoint::Output {
+    pub fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
         self.connection.output(now.mono)
     }
 
@@ -261,7 +261,7 @@ impl Client {
     /// reading its socket while there are too many.
     #[must_use]
     pub fn unanswered_bytes(&self) -> usize {
-        self.pending.cost()
+        self.pending_requests.cost()
     }
 
     /// Bytes of messages that have begun to arrive and are not whole.
@@ -272,7 +272,7 @@ impl Client {
 
     /// Gives up messages that are not whole, the largest first, until so many bytes are free:
     /// their links are detached with `amqp:resource-limit-exceeded`.
-    pub fn shed_partials(&mut self, now: Moment, bytes: usize) {
+    pub fn shed_partials(&mut self, now: ClockReading, bytes: usize) {
         self.now = now;
         self.connection.shed_partials(bytes);
         self.handle_events();
@@ -287,8 +287,8 @@ impl Client {
 
     /// Whether the client has shown no right yet.
     #[must_use]
-    pub fn is_stranger(&self) -> bool {
-        self.is_stranger
+    pub fn is_unauthenticated(&self) -> bool {
+        self.is_unauthenticated
     }
 
     /// How often the client has shown what was not accepted: a name with its key, or a token.
@@ -298,7 +298,7 @@ impl Client {
     }
 
     /// How often the client was told each condition since the last call, by what it ended.
-    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+    pub fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
         self.connection.take_told()
     }
 
@@ -310,14 +310,14 @@ impl Client {
 
     /// Entities or rules of access changed: links of entities that are gone, or that do not let them
     /// in any more, are detached, and so are those whose right is gone.
-    pub fn set_directory(&mut self, now: Moment, directory: Arc<Directory>) {
+    pub fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>) {
         self.now = now;
         let before = std::mem::replace(&mut self.directory, directory);
         if !self.directory.has_same_entities(&before) {
             self.check_entities();
         }
         if !self.directory.access().is_same(before.access()) {
-            self.check_links_again(Self::renew_token);
+            self.recheck_links(Self::token_expired);
         }
         self.handle_events();
     }
@@ -340,7 +340,7 @@ impl Client {
                 payload,
                 ..
             } => {
-                self.handle_delivery(&Arrival {
+                self.handle_delivery(&IncomingDelivery {
                     link,
                     session,
                     delivery_id,
@@ -357,7 +357,7 @@ impl Client {
                 settled,
                 state,
             } => {
-                self.handle_disposed(&Disposed {
+                self.handle_disposed(&ReceivedDisposition {
                     link,
                     cookie,
                     delivery_id,
@@ -379,7 +379,7 @@ impl Client {
                 state,
                 limit,
             } => {
-                let oversize = Oversize {
+                let oversize = OversizeDelivery {
                     link,
                     session,
                     delivery_id,
@@ -391,7 +391,7 @@ impl Client {
             }
             Event::Detached { link, .. } => {
                 self.note_findings();
-                self.forget(link);
+                self.remove_link(link);
             }
             Event::SaslInit {
                 mechanism,
@@ -413,21 +413,21 @@ impl Client {
         }
     }
 
-    fn handle_delivery(&mut self, arrival: &Arrival) {
-        match self.links.get(arrival.link).map(|link| &link.kind) {
-            Some(Kind::Sender(_)) => self.handle_send(arrival),
-            Some(Kind::Request(_)) => self.handle_request(arrival),
-            Some(Kind::Coordinator(_)) => self.handle_control(arrival),
+    fn handle_delivery(&mut self, delivery: &IncomingDelivery) {
+        match self.links.get(delivery.link).map(|link| &link.kind) {
+            Some(LinkKind::Sender(_)) => self.handle_send(delivery),
+            Some(LinkKind::Request(_)) => self.handle_request(delivery),
+            Some(LinkKind::Coordinator(_)) => self.handle_control(delivery),
             // A delivery on a link that we have detached meanwhile.
-            Some(Kind::Receiver(_) | Kind::Response(_)) | None => {}
+            Some(LinkKind::Receiver(_) | LinkKind::Response(_)) | None => {}
         }
     }
 
     fn handle_any_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
         match self.links.get(link).map(|link| &link.kind) {
-            Some(Kind::Receiver(_)) => self.handle_credit(link, limit, drain),
-            Some(Kind::Response(_)) => self.handle_response_credit(link, drain),
-            Some(Kind::Sender(_) | Kind::Request(_) | Kind::Coordinator(_)) | None => {}
+            Some(LinkKind::Receiver(_)) => self.handle_credit(link, limit, drain),
+            Some(LinkKind::Response(_)) => self.handle_response_credit(link, drain),
+            Some(LinkKind::Sender(_) | LinkKind::Request(_) | LinkKind::Coordinator(_)) | None => {}
         }
     }
 
@@ -439,7 +439,7 @@ impl Client {
                 .take(MAX_HOST)
                 .collect();
         }
-        self.linkless_since = Some(self.now.mono);
+        self.idle_since = Some(self.now.mono);
     }
 
     pub(crate) fn command(&mut self, command: Command) {
@@ -448,10 +448,10 @@ impl Client {
         }
     }
 
-    pub(crate) fn ask(&mut self, question: Question, cost: usize) -> RequestId {
+    pub(crate) fn register_request(&mut self, request: PendingRequest, cost: usize) -> RequestId {
         RequestId {
             connection: self.id,
-            token: self.pending.ask(question, cost),
+            token: self.pending_requests.insert(request, cost),
         }
     }
 

@@ -11,14 +11,14 @@ use broker::{Command, RequestId, TransactionError, TransactionId};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 
+use crate::attach_reply;
 use crate::client::Client;
-use crate::echo;
+use crate::errors;
 use crate::fields;
-use crate::link::{Answer, Intake, Kind, Link};
+use crate::link::{CreditWindow, Link, LinkKind, PendingDisposition};
 use crate::operation::Operation;
-use crate::pending::Question;
-use crate::refusal;
-use crate::sender::Arrival;
+use crate::pending_requests::PendingRequest;
+use crate::sender::IncomingDelivery;
 use crate::transactions;
 
 /// Credit of a coordinator link. (docs/spec/amqp.md#8)
@@ -33,7 +33,7 @@ const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
 /// A coordinator link's own state.
 #[derive(Debug)]
 pub(crate) struct Coordinator {
-    pub(crate) intake: Intake,
+    pub(crate) credit_window: CreditWindow,
 }
 
 /// A declare or discharge that the broker was given.
@@ -61,48 +61,48 @@ enum Request {
 }
 
 /// Whether an attach is for a coordinator: its target's type says so, there is no address.
-pub(crate) fn is_wanted(attach: &Attach) -> bool {
+pub(crate) fn is_coordinator_attach(attach: &Attach) -> bool {
     let target = attach.target.as_deref();
     attach.role == Role::Sender && matches!(target, Some(TargetTerminus::Coordinator(_)))
 }
 
 impl Client {
     /// Lets a coordinator in. It needs no right. (docs/spec/README.md#settled)
-    pub(crate) fn join_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
-        let kind = Kind::Coordinator(Coordinator {
-            intake: Intake::new(COORDINATOR_CREDIT),
+    pub(crate) fn attach_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
+        let kind = LinkKind::Coordinator(Coordinator {
+            credit_window: CreditWindow::new(COORDINATOR_CREDIT),
         });
         let coordinator = Link {
             session,
             name: attach.name.clone(),
             path: String::new(),
             resource: self.resource(""),
-            need: Operation::Transact.need(),
+            required_right: Operation::Transact.required_right(),
             entity: None,
             kind,
         };
         self.links.insert(link, coordinator);
         self.connection
-            .accept(link, echo::reply(attach, MAX_CONTROL));
+            .accept(link, attach_reply::reply(attach, MAX_CONTROL));
         self.connection.set_credit(link, COORDINATOR_CREDIT, false);
     }
 
     /// Has the broker begin or end a transaction, or refuses it.
-    pub(crate) fn handle_control(&mut self, arrival: &Arrival) {
-        let Some(coordinator) = self.links.coordinator(arrival.link) else {
+    pub(crate) fn handle_control(&mut self, delivery: &IncomingDelivery) {
+        let Some(coordinator) = self.links.coordinator(delivery.link) else {
             return;
         };
-        if !coordinator.intake.arrived() {
-            self.detach(arrival.link, refusal::credit_overrun());
+        if !coordinator.credit_window.arrived() {
+            self.detach(delivery.link, errors::credit_overrun());
             return;
         }
         let control = Control {
-            link: arrival.link,
-            session: arrival.session,
-            delivery_id: arrival.delivery_id,
-            settled: arrival.settled,
+            link: delivery.link,
+            session: delivery.session,
+            delivery_id: delivery.delivery_id,
+            settled: delivery.settled,
         };
-        match Request::read(&arrival.payload) {
+        match Request::read(&delivery.payload) {
             Err(error) => self.answer_control(&control, DeliveryState::Rejected(Some(error))),
             // Nobody would learn its id.
             Ok(Request::Declare) if control.settled => {
@@ -111,7 +111,7 @@ impl Client {
             Ok(Request::Declare) => self.declare(control),
             Ok(Request::Discharge { txn_id, fail }) => self.discharge(Discharge {
                 control,
-                transaction: transactions::named(&txn_id),
+                transaction: transactions::parse_id(&txn_id),
                 fail,
             }),
         }
@@ -119,7 +119,7 @@ impl Client {
 
     fn declare(&mut self, control: Control) {
         let coordinator = control.link.0;
-        let request = self.ask(Question::Declare(control), OVERHEAD);
+        let request = self.register_request(PendingRequest::Declare(control), OVERHEAD);
         self.command(Command::Declare {
             request,
             coordinator,
@@ -129,7 +129,7 @@ impl Client {
     fn discharge(&mut self, discharge: Discharge) {
         let (transaction, fail) = (discharge.transaction, discharge.fail);
         self.transactions.discharge(transaction);
-        let request = self.ask(Question::Discharge(discharge), OVERHEAD);
+        let request = self.register_request(PendingRequest::Discharge(discharge), OVERHEAD);
         self.command(Command::Discharge {
             request,
             transaction,
@@ -143,7 +143,8 @@ impl Client {
         request: RequestId,
         result: Result<TransactionId, TransactionError>,
     ) {
-        let Some(Question::Declare(control)) = self.pending.answer(request.token) else {
+        let Some(PendingRequest::Declare(control)) = self.pending_requests.remove(request.token)
+        else {
             return;
         };
         let state = match result {
@@ -152,10 +153,10 @@ impl Client {
                 if self.links.coordinator(control.link).is_some() {
                     self.transactions.declared(transaction, control.link);
                 }
-                let txn_id = transactions::name_of(transaction);
+                let txn_id = transactions::encode_id(transaction);
                 DeliveryState::Declared { txn_id }
             }
-            Err(error) => DeliveryState::Rejected(Some(refusal::transaction(&error))),
+            Err(error) => DeliveryState::Rejected(Some(errors::transaction(&error))),
         };
         self.answer_control(&control, state);
     }
@@ -166,7 +167,9 @@ impl Client {
         request: RequestId,
         result: Result<(), TransactionError>,
     ) {
-        let Some(Question::Discharge(discharge)) = self.pending.answer(request.token) else {
+        let Some(PendingRequest::Discharge(discharge)) =
+            self.pending_requests.remove(request.token)
+        else {
             return;
         };
         let Discharge {
@@ -178,20 +181,20 @@ impl Client {
         if result != Err(TransactionError::Unknown) {
             let enlisted = self.transactions.end(transaction);
             if result.is_ok() && !fail {
-                self.settle_for_good(enlisted);
+                self.settle_enlisted(enlisted);
             }
         }
         let state = match result {
             Ok(()) => DeliveryState::Accepted,
-            Err(error) => DeliveryState::Rejected(Some(refusal::transaction(&error))),
+            Err(error) => DeliveryState::Rejected(Some(errors::transaction(&error))),
         };
         self.answer_control(&control, state);
     }
 
-    fn settle_for_good(&mut self, enlisted: Vec<Answer>) {
-        for answer in enlisted {
-            let (session, delivery_id) = (answer.session, answer.delivery_id);
-            let state = answer.settlement.state();
+    fn settle_enlisted(&mut self, enlisted: Vec<PendingDisposition>) {
+        for pending in enlisted {
+            let (session, delivery_id) = (pending.session, pending.delivery_id);
+            let state = pending.settlement.state();
             self.connection
                 .settle_sent(session, delivery_id, state, true);
         }
@@ -202,13 +205,13 @@ impl Client {
         let Some(coordinator) = self.links.coordinator(control.link) else {
             return;
         };
-        coordinator.intake.answered();
+        coordinator.credit_window.answered();
         if !control.settled {
             self.connection
                 .dispose_received(control.session, control.delivery_id, state, true);
         }
         let left = self.connection.credit_left(control.link);
-        if let Some(credit) = coordinator.intake.top_up(left) {
+        if let Some(credit) = coordinator.credit_window.top_up(left) {
             self.connection.set_credit(control.link, credit, false);
         }
     }
@@ -225,12 +228,12 @@ impl Client {
 
 impl Request {
     fn read(payload: &Bytes) -> Result<Self, Error> {
-        let body = body_of(payload).map_err(|error| refusal::undecodable(&error))?;
+        let body = body_of(payload).map_err(|error| errors::undecodable(&error))?;
         let Some(Value::Described(body)) = body else {
-            return Err(refusal::no_control());
+            return Err(errors::no_control());
         };
         let (descriptor, Value::List(fields)) = *body else {
-            return Err(refusal::no_control());
+            return Err(errors::no_control());
         };
         let is = |(code, name): (u64, &str)| {
             descriptor == Value::Ulong(code)
@@ -241,7 +244,7 @@ impl Request {
         } else if is(DISCHARGE) {
             discharge(&fields)
         } else {
-            Err(refusal::no_control())
+            Err(errors::no_control())
         }
     }
 }
@@ -261,8 +264,8 @@ fn body_of(payload: &Bytes) -> Result<Option<Value>, DecodeError> {
 fn declare(fields: &[Value]) -> Result<Request, Error> {
     match fields {
         [] | [Value::Null] => Ok(Request::Declare),
-        [_] => Err(refusal::no_global_transactions()),
-        _ => Err(refusal::no_control()),
+        [_] => Err(errors::no_global_transactions()),
+        _ => Err(errors::no_control()),
     }
 }
 
@@ -271,7 +274,7 @@ fn discharge(fields: &[Value]) -> Result<Request, Error> {
     let (txn_id, fail) = match fields {
         [Value::Binary(txn_id)] | [Value::Binary(txn_id), Value::Null] => (txn_id, false),
         [Value::Binary(txn_id), Value::Bool(fail)] => (txn_id, *fail),
-        _ => return Err(refusal::no_control()),
+        _ => return Err(errors::no_control()),
     };
     let txn_id = txn_id.clone();
     Ok(Request::Discharge { txn_id, fail })

@@ -22,7 +22,7 @@ pub(crate) struct Credit {
 
 /// What to tell the broker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct CreditUpdate {
     pub(crate) limit: u32,
     pub(crate) drain: bool,
 }
@@ -51,14 +51,16 @@ impl Credit {
 
     /// What the broker is to know when `kept` deliveries of it wait here for the client's credit.
     /// Nothing, while it drains.
-    pub(crate) fn tell(&mut self, kept: usize) -> Option<Told> {
+    pub(crate) fn next_update(&mut self, waiting: usize) -> Option<CreditUpdate> {
         if self.is_draining() {
             return None;
         }
-        let kept = u32::try_from(kept).unwrap_or(u32::MAX);
-        let limit = self.handed.wrapping_add(self.usable().saturating_sub(kept));
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        let limit = self
+            .handed
+            .wrapping_add(self.usable().saturating_sub(waiting));
         self.draining_to = self.drain.then_some(limit);
-        Some(Told {
+        Some(CreditUpdate {
             limit,
             drain: self.drain,
         })
@@ -66,10 +68,10 @@ impl Credit {
 
     /// The broker is to deliver nothing more until the client has said more: `returned` of its
     /// deliveries go back, and their credit must not bring them here again.
-    pub(crate) fn stop(&mut self, returned: usize) -> Told {
+    pub(crate) fn stop(&mut self, returned: usize) -> CreditUpdate {
         let returned = u32::try_from(returned).unwrap_or(u32::MAX);
         self.handed = self.handed.wrapping_sub(returned);
-        Told {
+        CreditUpdate {
             limit: self.handed,
             drain: false,
         }
@@ -116,8 +118,8 @@ mod tests {
         let mut credit = Credit::default();
         credit.grant(10, false);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 10,
                 drain: false
             })
@@ -125,8 +127,8 @@ mod tests {
         deliver(&mut credit, 4);
         credit.grant(14, false);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 14,
                 drain: false
             })
@@ -138,8 +140,8 @@ mod tests {
         let mut credit = Credit::default();
         credit.grant(10, true);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 10,
                 drain: true
             })
@@ -148,8 +150,8 @@ mod tests {
         assert!(credit.finish_drain());
         credit.grant(15, false);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 15,
                 drain: false
             })
@@ -160,15 +162,19 @@ mod tests {
     fn a_drain_that_is_taken_back_costs_the_client_no_credit() {
         let mut credit = Credit::default();
         credit.grant(10, true);
-        credit.tell(0);
+        credit.next_update(0);
         deliver(&mut credit, 3);
         credit.grant(15, false);
-        assert_eq!(credit.tell(0), None, "the broker is at work on the drain");
+        assert_eq!(
+            credit.next_update(0),
+            None,
+            "the broker is at work on the drain"
+        );
         assert!(!credit.finish_drain());
         // The broker counts 10, the client 3: twelve more are welcome.
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 22,
                 drain: false
             })
@@ -179,14 +185,14 @@ mod tests {
     fn credit_given_while_draining_is_skipped_by_the_answer() {
         let mut credit = Credit::default();
         credit.grant(5, true);
-        credit.tell(0);
+        credit.next_update(0);
         credit.grant(9, true);
-        assert_eq!(credit.tell(0), None);
+        assert_eq!(credit.next_update(0), None);
         assert!(credit.finish_drain());
         credit.grant(12, false);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 8,
                 drain: false
             })
@@ -197,22 +203,22 @@ mod tests {
     fn a_stop_leaves_the_broker_nothing_to_deliver() {
         let mut credit = Credit::default();
         credit.grant(10, false);
-        credit.tell(0);
+        credit.next_update(0);
         deliver(&mut credit, 2);
         credit.grant(2, false);
-        credit.tell(0);
+        credit.next_update(0);
         credit.handed();
         assert_eq!(
             credit.stop(1),
-            Told {
+            CreditUpdate {
                 limit: 2,
                 drain: false
             }
         );
         credit.grant(4, false);
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 4,
                 drain: false
             })
@@ -223,15 +229,15 @@ mod tests {
     fn kept_deliveries_use_credit_before_new_ones() {
         let mut credit = Credit::default();
         credit.grant(1, false);
-        credit.tell(0);
+        credit.next_update(0);
         for _ in 0..3 {
             credit.handed();
         }
         credit.sent();
         credit.grant(4, false);
         assert_eq!(
-            credit.tell(2),
-            Some(Told {
+            credit.next_update(2),
+            Some(CreditUpdate {
                 limit: 4,
                 drain: false
             })
@@ -244,8 +250,8 @@ mod tests {
         credit.grant(10, false);
         assert!(!credit.finish_drain());
         assert_eq!(
-            credit.tell(0),
-            Some(Told {
+            credit.next_update(0),
+            Some(CreditUpdate {
                 limit: 10,
                 drain: false
             })

@@ -84,7 +84,7 @@ pub(crate) fn encode<'a>(
     let sent = &payload[sections.message_annotations.clone()];
     annotations::write_message(head, message, view, sent);
 
-    let ends = Ends::of(&sections);
+    let ends = SectionEnds::of(&sections);
     let untouched = write_changed(head, message, payload, &sections, &ends);
     [&head[..], &payload[untouched..]]
 }
@@ -100,20 +100,20 @@ pub fn browsed(message: &Browsed) -> Bytes {
 /// Removes the body sections; all others stay, the footer included. (docs/spec/amqp.md#4.1)
 pub(crate) fn remove_body(message: &mut Browsed) {
     if let Ok(sections) = Sections::scan(&message.payload) {
-        let before = &message.payload[..Ends::of(&sections).application_properties];
+        let before = &message.payload[..SectionEnds::of(&sections).application_properties];
         let footer = &message.payload[sections.footer];
         message.payload = Bytes::from([before, footer].concat());
     }
 }
 
 /// Where the parts of the bare message end, absent ones included.
-struct Ends {
+struct SectionEnds {
     annotations: usize,
     properties: usize,
     application_properties: usize,
 }
 
-impl Ends {
+impl SectionEnds {
     fn of(sections: &Sections) -> Self {
         let ranges = [
             &sections.header,
@@ -138,7 +138,7 @@ fn write_changed(
     message: &Browsed,
     payload: &[u8],
     sections: &Sections,
-    ends: &Ends,
+    ends: &SectionEnds,
 ) -> usize {
     let mut untouched = ends.annotations;
     if let Some(ttl) = message.ttl_ms {

@@ -155,7 +155,7 @@ fn a_time_to_live_beyond_the_header_is_told_as_its_largest() {
 }
 
 /// A bare message with all its sections, in encodings that we would not write.
-fn odd_bare_message() -> Vec<u8> {
+fn unusual_bare_message() -> Vec<u8> {
     let mut bare = Vec::new();
     // A list32 of properties: message-id as str32, then nothing.
     bare.extend_from_slice(
@@ -176,7 +176,7 @@ fn odd_bare_message() -> Vec<u8> {
 
 #[test]
 fn a_bare_message_goes_out_byte_for_byte() {
-    let bare = odd_bare_message();
+    let bare = unusual_bare_message();
     let message = encoded(&browsed(bare.clone()), locked());
     let sections = Sections::scan(&message).expect("sound");
     assert_eq!(&message[sections.bare()], &bare[..]);
@@ -250,7 +250,7 @@ fn a_message_that_lives_for_ever_shows_its_times_as_they_were_sent() {
 
 #[test]
 fn changed_application_properties_are_merged_and_nothing_else_moves() {
-    let bare = odd_bare_message();
+    let bare = unusual_bare_message();
     let changes = vec![
         ("a".to_owned(), Bytes::from_static(b"\x54\x07")),
         (
@@ -313,7 +313,7 @@ proptest::proptest! {
         at in 0usize..80,
         expires in proptest::option::of(0u64..u64::MAX),
     ) {
-        let mut payload = odd_bare_message();
+        let mut payload = unusual_bare_message();
         let at = at.min(payload.len());
         let end = (at + bytes.len()).min(payload.len());
         payload[at..end].copy_from_slice(&bytes[..end - at]);

@@ -10,8 +10,8 @@ use amqp::{DeliveryState, Error, Map, Value};
 use broker::Outcome;
 use bytes::{Bytes, BytesMut};
 
+use crate::errors;
 use crate::incoming::{MAX_PROPERTIES, MAX_PROPERTY};
-use crate::refusal;
 
 /// The application properties that say why a message is dead. (docs/spec/entities.md#8.1)
 const REASON: &str = "DeadLetterReason";
@@ -98,7 +98,7 @@ fn terminal(state: &DeliveryState) -> Result<Decision, Error> {
         }
         DeliveryState::Received { .. } => Decision::Wait,
         DeliveryState::Declared { .. } | DeliveryState::Transactional { .. } => {
-            return Err(refusal::unknown_transaction());
+            return Err(errors::unknown_transaction());
         }
     })
 }
@@ -126,7 +126,7 @@ pub(crate) fn dead_letter(
         // Empty means "not given" for the client libraries that always send it.
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             if text.len() > MAX_REASON && text.chars().count() > MAX_REASON {
-                return Err(refusal::out_of_range(name, MAX_REASON, "characters"));
+                return Err(errors::out_of_range(name, MAX_REASON, "characters"));
             }
             changes.retain(|(key, _)| key != name);
             changes.push((name.to_owned(), encoded(&Value::from(text))));
@@ -143,15 +143,15 @@ pub(crate) fn changes(properties: &[(Value, Value)]) -> Result<Vec<(String, Byte
     for (key, value) in properties {
         let key = key
             .as_text()
-            .ok_or_else(|| refusal::bad_argument("A property's name must be text."))?;
+            .ok_or_else(|| errors::bad_argument("A property's name must be text."))?;
         if matches!(value, Value::List(_) | Value::Map(_) | Value::Array(_)) {
-            return Err(refusal::bad_argument(
+            return Err(errors::bad_argument(
                 "A property's value must not be a list, map or array.",
             ));
         }
         let value = encoded(value);
         if key.len() > MAX_PROPERTY || value.len() > MAX_PROPERTY {
-            return Err(refusal::out_of_range(
+            return Err(errors::out_of_range(
                 "A property's name or value",
                 MAX_PROPERTY,
                 "bytes",
@@ -159,7 +159,7 @@ pub(crate) fn changes(properties: &[(Value, Value)]) -> Result<Vec<(String, Byte
         }
         size = size.saturating_add(key.len() + value.len());
         if size > MAX_PROPERTIES {
-            return Err(refusal::out_of_range(
+            return Err(errors::out_of_range(
                 "The set of all properties",
                 MAX_PROPERTIES,
                 "bytes",

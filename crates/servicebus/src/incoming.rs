@@ -10,9 +10,9 @@ use amqp::{DecodeError, Error};
 use broker::{Incoming, Wall};
 use bytes::Bytes;
 
+use crate::errors;
 use crate::fields::{self, Items};
 use crate::message_id::MessageIds;
-use crate::refusal;
 
 /// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
@@ -43,12 +43,12 @@ pub(crate) fn messages(
 ) -> Result<Vec<Incoming>, Error> {
     let size = payload.len() as u64;
     if size > max_size {
-        return Err(refusal::too_large(size, max_size));
+        return Err(errors::too_large(size, max_size));
     }
     match format {
         0 => Ok(vec![message(payload, ids)?]),
         BATCH_FORMAT => batch(payload, ids),
-        other => Err(refusal::unknown_format(other)),
+        other => Err(errors::unknown_format(other)),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn messages(
 pub fn read(payload: &Bytes, max_size: u64, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let size = payload.len() as u64;
     if size > max_size {
-        return Err(refusal::too_large(size, max_size));
+        return Err(errors::too_large(size, max_size));
     }
     message(payload, ids)
 }
@@ -91,7 +91,7 @@ fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let (payload, sections) = ordered(payload)?;
     let body = sections.body.len() + sections.footer.len();
     if payload.len() - body > MAX_PROPERTIES {
-        return Err(refusal::out_of_range(
+        return Err(errors::out_of_range(
             "The set of all properties",
             MAX_PROPERTIES,
             "bytes",
@@ -130,7 +130,7 @@ fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64
     }
     match Header::decode(header).map_err(undecodable)?.ttl {
         None => Ok(None),
-        Some(0) => Err(refusal::no_time_to_live()),
+        Some(0) => Err(errors::no_time_to_live()),
         Some(u32::MAX) => Ok(Some(properties.span().unwrap_or(u32::MAX.into()))),
         Some(ttl) => Ok(Some(ttl.into())),
     }
@@ -226,7 +226,7 @@ impl<'a> Annotations<'a> {
         if let (Some(key), Some(session)) = (self.partition_key, properties.group_id)
             && key != session
         {
-            return Err(refusal::partition_key_differs());
+            return Err(errors::partition_key_differs());
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ fn scheduled_time(value: &[u8]) -> Result<Option<Wall>, Error> {
     if value == [fields::NULL] {
         return Ok(None);
     }
-    let time = fields::integer(value).ok_or_else(refusal::no_scheduled_time)?;
+    let time = fields::integer(value).ok_or_else(errors::no_scheduled_time)?;
     Ok(u64::try_from(time).ok().map(Wall))
 }
 
@@ -262,7 +262,7 @@ fn check_application_properties(section: &[u8]) -> Result<(), Error> {
         }
         fields::check(value).map_err(undecodable)?;
         if key.len() > MAX_PROPERTY || value.len() > MAX_PROPERTY {
-            return Err(refusal::out_of_range(
+            return Err(errors::out_of_range(
                 "A property's name or value",
                 MAX_PROPERTY,
                 "bytes",
@@ -280,14 +280,14 @@ fn check_id(what: &str, item: &[u8]) -> Result<(), Error> {
         None => item.len() > MAX_ID + 5,
     };
     if too_long {
-        Err(refusal::out_of_range(what, MAX_ID, "characters"))
+        Err(errors::out_of_range(what, MAX_ID, "characters"))
     } else {
         Ok(())
     }
 }
 
 fn undecodable(error: DecodeError) -> Error {
-    refusal::undecodable(&error)
+    errors::undecodable(&error)
 }
 
 #[cfg(test)]

@@ -14,14 +14,14 @@ fn messages(format: u32, payload: &Bytes, max_size: u64) -> Result<Vec<Incoming>
 
 /// A message in parts; what is absent is not written, but for an id.
 #[derive(Default)]
-struct Draft {
+struct TestMessage {
     header: Option<Header>,
     annotations: Vec<(Value, Value)>,
     properties: Option<Fields>,
     application: Vec<(Value, Value)>,
 }
 
-impl Draft {
+impl TestMessage {
     fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         if let Some(header) = &self.header {
@@ -45,8 +45,8 @@ impl Draft {
     }
 }
 
-fn check(draft: &Draft) -> Result<Option<u64>, String> {
-    let payload = draft.encode();
+fn check(message: &TestMessage) -> Result<Option<u64>, String> {
+    let payload = message.encode();
     match messages(0, &payload, 1 << 20) {
         Ok(messages) => {
             assert_eq!(messages.len(), 1);
@@ -60,27 +60,27 @@ fn check(draft: &Draft) -> Result<Option<u64>, String> {
     }
 }
 
-fn ttl(ttl: u32, properties: Option<Fields>) -> Draft {
-    Draft {
+fn ttl(ttl: u32, properties: Option<Fields>) -> TestMessage {
+    TestMessage {
         header: Some(Header {
             ttl: Some(ttl),
             ..Header::default()
         }),
         properties,
-        ..Draft::default()
+        ..TestMessage::default()
     }
 }
 
-fn annotated(key: &'static str, value: Value) -> Draft {
-    Draft {
+fn annotated(key: &'static str, value: Value) -> TestMessage {
+    TestMessage {
         annotations: vec![(Value::Symbol(Symbol::new(key)), value)],
-        ..Draft::default()
+        ..TestMessage::default()
     }
 }
 
 #[test]
 fn the_time_to_live_is_the_headers() {
-    assert_eq!(check(&Draft::default()), Ok(None));
+    assert_eq!(check(&TestMessage::default()), Ok(None));
     assert_eq!(check(&ttl(60_000, None)), Ok(Some(60_000)));
     assert_eq!(check(&ttl(0, None)), Err("amqp:invalid-field".to_owned()));
 }
@@ -119,9 +119,9 @@ fn ids_of_128_characters_are_taken_and_longer_ones_refused() {
     let with = |length: usize, field: fn(&mut Fields, String)| {
         let mut properties = Fields::default();
         field(&mut properties, "ü".repeat(length));
-        check(&Draft {
+        check(&TestMessage {
             properties: Some(properties),
-            ..Draft::default()
+            ..TestMessage::default()
         })
     };
     let fields: [fn(&mut Fields, String); 3] = [
@@ -158,9 +158,9 @@ fn a_message_id_of_any_type_is_taken() {
             ..Fields::default()
         };
         assert_eq!(
-            check(&Draft {
+            check(&TestMessage {
                 properties: Some(properties),
-                ..Draft::default()
+                ..TestMessage::default()
             }),
             Ok(None)
         );
@@ -169,22 +169,22 @@ fn a_message_id_of_any_type_is_taken() {
 
 #[test]
 fn a_partition_key_must_equal_the_session_id() {
-    let draft = |session: &str| Draft {
+    let message = |session: &str| TestMessage {
         properties: Some(Fields {
             group_id: Some(session.to_owned()),
             ..Fields::default()
         }),
         ..annotated("x-opt-partition-key", Value::from("one"))
     };
-    assert_eq!(check(&draft("one")), Ok(None));
-    assert_eq!(check(&draft("two")), Err("amqp:not-allowed".to_owned()));
+    assert_eq!(check(&message("one")), Ok(None));
+    assert_eq!(check(&message("two")), Err("amqp:not-allowed".to_owned()));
 }
 
 #[test]
 fn a_scheduled_time_is_a_timestamp_or_a_number_and_whether_it_has_come_is_the_brokers_to_say() {
     let scheduled = |time| {
-        let draft = annotated("x-opt-scheduled-enqueue-time", time);
-        match messages(0, &draft.encode(), 1 << 20) {
+        let message = annotated("x-opt-scheduled-enqueue-time", time);
+        match messages(0, &message.encode(), 1 << 20) {
             Ok(messages) => Ok(messages[0].scheduled),
             Err(error) => Err(error.condition.to_string()),
         }
@@ -206,23 +206,23 @@ fn a_scheduled_time_is_a_timestamp_or_a_number_and_whether_it_has_come_is_the_br
 #[test]
 fn properties_beyond_the_quotas_are_refused() {
     let property = |key: &str, size| (Value::from(key), Value::String("x".repeat(size)));
-    let one = Draft {
+    let one = TestMessage {
         application: vec![property("a", 33_000)],
-        ..Draft::default()
+        ..TestMessage::default()
     };
     assert_eq!(
         check(&one),
         Err("com.microsoft:argument-out-of-range".to_owned())
     );
-    let fits = Draft {
+    let fits = TestMessage {
         application: vec![property("a", 30_000), property("b", 30_000)],
-        ..Draft::default()
+        ..TestMessage::default()
     };
     assert_eq!(check(&fits), Ok(None));
     let all = ["a", "b", "c"].map(|key| property(key, 30_000)).to_vec();
-    let all = Draft {
+    let all = TestMessage {
         application: all,
-        ..Draft::default()
+        ..TestMessage::default()
     };
     assert_eq!(
         check(&all),
@@ -232,7 +232,7 @@ fn properties_beyond_the_quotas_are_refused() {
 
 #[test]
 fn a_message_beyond_the_limit_is_refused_by_size() {
-    let payload = Draft::default().encode();
+    let payload = TestMessage::default().encode();
     let size = payload.len() as u64;
     assert!(messages(0, &payload, size).is_ok());
     let error = messages(0, &payload, size - 1).expect_err("one byte too many");
@@ -274,7 +274,7 @@ fn malformed_sections_are_decode_errors() {
 
 #[test]
 fn an_unknown_message_format_is_refused() {
-    let error = messages(1, &Draft::default().encode(), 1 << 20).expect_err("format 1");
+    let error = messages(1, &TestMessage::default().encode(), 1 << 20).expect_err("format 1");
     assert_eq!(error.condition, "amqp:not-implemented");
 }
 
@@ -361,14 +361,14 @@ fn an_id_of_any_type_stays_the_empty_text_too() {
         Value::Uuid([0; 16]),
         Value::Binary(Bytes::new()),
     ] {
-        let draft = Draft {
+        let message = TestMessage {
             properties: Some(Fields {
                 message_id: Some(id.clone()),
                 ..Fields::default()
             }),
-            ..Draft::default()
+            ..TestMessage::default()
         };
-        let payload = draft.encode();
+        let payload = message.encode();
         assert_eq!(taken(&[&payload]), Ok(payload.clone()));
         assert_eq!(id_of(&payload), Some(id));
     }
@@ -412,7 +412,7 @@ fn a_batch_becomes_its_messages_in_order() {
     let parts = [
         ttl(1, None).encode(),
         ttl(2, None).encode(),
-        Draft::default().encode(),
+        TestMessage::default().encode(),
     ];
     let messages = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect("sound");
     let payloads: Vec<&Bytes> = messages.iter().map(|message| &message.payload).collect();
@@ -428,10 +428,10 @@ fn a_batch_becomes_its_messages_in_order() {
 
 #[test]
 fn a_batch_with_one_bad_message_is_refused_whole() {
-    let parts = [Draft::default().encode(), ttl(0, None).encode()];
+    let parts = [TestMessage::default().encode(), ttl(0, None).encode()];
     let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect_err("the second");
     assert_eq!(error.condition, "amqp:invalid-field");
-    let parts = [Draft::default().encode(), Bytes::from_static(b"\x07")];
+    let parts = [TestMessage::default().encode(), Bytes::from_static(b"\x07")];
     let error = messages(BATCH_FORMAT, &batch(&parts), 1 << 20).expect_err("the second");
     assert_eq!(error.condition, "amqp:decode-error");
 }
@@ -452,11 +452,11 @@ proptest::proptest! {
     #[test]
     fn no_broken_message_makes_the_reader_panic(at in 0usize..200, byte in proptest::num::u8::ANY) {
         let properties = Fields { message_id: Some(Value::Ulong(1)), group_id: Some("g".into()), ..Fields::default() };
-        let draft = Draft {
+        let message = TestMessage {
             application: vec![(Value::from("a"), Value::List(vec![Value::Int(1)]))],
-            ..Draft { properties: Some(properties), ..annotated("x-opt-partition-key", Value::from("g")) }
+            ..TestMessage { properties: Some(properties), ..annotated("x-opt-partition-key", Value::from("g")) }
         };
-        let mut bytes = draft.encode().to_vec();
+        let mut bytes = message.encode().to_vec();
         let at = at % bytes.len();
         bytes[at] = byte;
         let _ = messages(0, &Bytes::from(bytes), 1 << 20);

@@ -14,7 +14,7 @@ use crate::coordinator::Coordinator;
 use crate::disposition::Settlement;
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
-use crate::rights::Need;
+use crate::rights::RequiredRight;
 use crate::sender::Sender;
 
 /// One attached link.
@@ -27,15 +27,15 @@ pub(crate) struct Link {
     /// The node as error texts name it.
     pub(crate) resource: String,
     /// What its connection must be allowed for it to live.
-    pub(crate) need: Need,
+    pub(crate) required_right: RequiredRight,
     /// The entity it stands on; `None` for nodes of the namespace.
-    pub(crate) entity: Option<Standing>,
-    pub(crate) kind: Kind,
+    pub(crate) entity: Option<EntityRef>,
+    pub(crate) kind: LinkKind,
 }
 
 /// Where among the entities a link stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct EntityRef {
     pub(crate) id: EntityId,
     /// The entity's path as the directory has it.
     pub(crate) path: String,
@@ -48,7 +48,7 @@ pub(crate) struct Standing {
 
 /// What a link is for.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum LinkKind {
     /// The client sends messages to an entity.
     Sender(Sender),
     /// The client receives messages of an entity.
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
 
 /// Where the answer to a disposition goes, and what it is if all went well.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct PendingDisposition {
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
     pub(crate) settlement: Settlement,
@@ -71,7 +71,7 @@ pub(crate) struct Answer {
 
 /// An operation that a management node was asked for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingOperation {
     pub(crate) request_link: LinkId,
     pub(crate) response_link: LinkId,
     /// The request's message id, to be given back as it came.
@@ -94,12 +94,12 @@ const WINDOWS: u32 = 4;
 ///
 /// Invariant: credit given plus arrivals unanswered never exceed the window.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct CreditWindow {
     window: u32,
     unanswered: u32,
 }
 
-impl Intake {
+impl CreditWindow {
     pub(crate) const fn new(window: u32) -> Self {
         Self {
             window,
@@ -133,43 +133,43 @@ mod tests {
 
     #[test]
     fn credit_is_topped_up_once_half_a_window_is_answered() {
-        let mut intake = Intake::new(10);
+        let mut credit_window = CreditWindow::new(10);
         for _ in 0..10 {
-            assert!(intake.arrived());
+            assert!(credit_window.arrived());
         }
-        assert_eq!(intake.top_up(0), None);
+        assert_eq!(credit_window.top_up(0), None);
         for _ in 0..4 {
-            intake.answered();
+            credit_window.answered();
         }
-        assert_eq!(intake.top_up(0), None);
-        intake.answered();
-        assert_eq!(intake.top_up(0), Some(5));
-        assert_eq!(intake.top_up(5), None);
+        assert_eq!(credit_window.top_up(0), None);
+        credit_window.answered();
+        assert_eq!(credit_window.top_up(0), Some(5));
+        assert_eq!(credit_window.top_up(5), None);
     }
 
     #[test]
     fn a_client_that_overruns_its_credit_gets_none_until_it_is_answered() {
-        let mut intake = Intake::new(2);
+        let mut credit_window = CreditWindow::new(2);
         for _ in 0..5 {
-            assert!(intake.arrived());
+            assert!(credit_window.arrived());
         }
         for _ in 0..3 {
-            intake.answered();
-            assert_eq!(intake.top_up(0), None);
+            credit_window.answered();
+            assert_eq!(credit_window.top_up(0), None);
         }
-        intake.answered();
-        assert_eq!(intake.top_up(0), Some(1));
+        credit_window.answered();
+        assert_eq!(credit_window.top_up(0), Some(1));
     }
 
     #[test]
     fn four_windows_may_wait_for_answers_and_no_more() {
-        let mut intake = Intake::new(2);
+        let mut credit_window = CreditWindow::new(2);
         for _ in 0..8 {
-            assert!(intake.arrived());
+            assert!(credit_window.arrived());
         }
-        assert!(!intake.arrived());
-        intake.answered();
-        intake.answered();
-        assert!(intake.arrived());
+        assert!(!credit_window.arrived());
+        credit_window.answered();
+        credit_window.answered();
+        assert!(credit_window.arrived());
     }
 }

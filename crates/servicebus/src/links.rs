@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use endpoint::LinkId;
 
 use crate::coordinator::Coordinator;
-use crate::link::{Intake, Kind, Link};
+use crate::link::{CreditWindow, Link, LinkKind};
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
 use crate::sender::Sender;
@@ -46,19 +46,19 @@ impl Links {
     }
 
     /// The credit of a link that the client sends on.
-    pub(crate) fn intake(&mut self, id: LinkId) -> Option<&mut Intake> {
+    pub(crate) fn credit_window(&mut self, id: LinkId) -> Option<&mut CreditWindow> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Sender(sender) => Some(&mut sender.intake),
-            Kind::Request(request) => Some(&mut request.intake),
-            Kind::Coordinator(coordinator) => Some(&mut coordinator.intake),
-            Kind::Receiver(_) | Kind::Response(_) => None,
+            LinkKind::Sender(sender) => Some(&mut sender.credit_window),
+            LinkKind::Request(request) => Some(&mut request.credit_window),
+            LinkKind::Coordinator(coordinator) => Some(&mut coordinator.credit_window),
+            LinkKind::Receiver(_) | LinkKind::Response(_) => None,
         }
     }
 
     /// The link, if the client sends messages on it.
     pub(crate) fn sender(&mut self, id: LinkId) -> Option<&mut Sender> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Sender(sender) => Some(sender),
+            LinkKind::Sender(sender) => Some(sender),
             _ => None,
         }
     }
@@ -66,7 +66,7 @@ impl Links {
     /// The link, if the client receives messages on it.
     pub(crate) fn receiver(&mut self, id: LinkId) -> Option<&mut Receiver> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Receiver(receiver) => Some(receiver),
+            LinkKind::Receiver(receiver) => Some(receiver),
             _ => None,
         }
     }
@@ -74,7 +74,7 @@ impl Links {
     /// The link, if the client sends requests on it.
     pub(crate) fn request(&mut self, id: LinkId) -> Option<&mut RequestLink> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Request(request) => Some(request),
+            LinkKind::Request(request) => Some(request),
             _ => None,
         }
     }
@@ -82,7 +82,7 @@ impl Links {
     /// The link, if the client declares and discharges transactions on it.
     pub(crate) fn coordinator(&mut self, id: LinkId) -> Option<&mut Coordinator> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Coordinator(coordinator) => Some(coordinator),
+            LinkKind::Coordinator(coordinator) => Some(coordinator),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ impl Links {
     /// The link, if the client receives answers on it.
     pub(crate) fn response(&mut self, id: LinkId) -> Option<&mut ResponseLink> {
         match &mut self.0.get_mut(&id)?.kind {
-            Kind::Response(response) => Some(response),
+            LinkKind::Response(response) => Some(response),
             _ => None,
         }
     }

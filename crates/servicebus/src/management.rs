@@ -7,15 +7,15 @@
 use amqp::{Error, Value, decode};
 use broker::RequestError;
 
-use crate::accepting;
 use crate::client::Client;
-use crate::link::{Asked, Standing};
+use crate::errors;
+use crate::link::{EntityRef, PendingOperation};
 use crate::operation::Operation;
-use crate::pending::Question;
-use crate::refusal;
-use crate::refused::{Origin, Subject, path_of};
+use crate::pending_requests::PendingRequest;
+use crate::refusals::{Origin, Subject, path_of};
 use crate::request_response::Request;
-use crate::response::{self, Dialect, Status};
+use crate::response::{self, NodeKind, Status};
+use crate::session_attach;
 use crate::transactions;
 
 mod batch_delete;
@@ -34,11 +34,11 @@ mod update_disposition;
 const OVERHEAD: usize = 1_024;
 
 /// Makes an operation's command once its request has an id.
-type Build = Box<dyn FnOnce(broker::RequestId) -> broker::Command>;
+type CommandBuilder = Box<dyn FnOnce(broker::RequestId) -> broker::Command>;
 
 /// An operation whose request was sound.
 struct Prepared {
-    command: Build,
+    command: CommandBuilder,
     /// How many things were asked for.
     count: usize,
     /// Bytes that the answer may have; they count until it was given.
@@ -48,7 +48,7 @@ struct Prepared {
 }
 
 /// Reads an operation's arguments.
-type Read = fn(&Standing, &Body) -> Result<Prepared, Error>;
+type ArgumentReader = fn(&EntityRef, &Body) -> Result<Prepared, Error>;
 
 impl Client {
     /// Has the broker do what a request asks for, or refuses it.
@@ -61,7 +61,7 @@ impl Client {
         let answer = result.as_ref().map_or(0, |operation| operation.answer);
         let cost = request.size + OVERHEAD + answer;
         let transaction = request.transaction;
-        let asked = Asked {
+        let pending = PendingOperation {
             request_link: request.request_link,
             response_link: request.response_link,
             correlation: request.correlation,
@@ -71,12 +71,12 @@ impl Client {
             without_bodies: matches!(&result, Ok(operation) if operation.without_bodies),
         };
         match result {
-            Err(error) => self.refuse_request(&asked, error),
+            Err(error) => self.refuse_request(&pending, error),
             Ok(operation) => {
-                let id = self.ask(Question::Manage(Box::new(asked)), cost);
+                let id = self.register_request(PendingRequest::Manage(Box::new(pending)), cost);
                 let command = (operation.command)(id);
                 self.command(match transaction {
-                    Some(transaction) => transactions::within(transaction, command),
+                    Some(transaction) => transactions::enlist_command(transaction, command),
                     None => command,
                 });
             }
@@ -89,15 +89,15 @@ impl Client {
         request: &Request,
     ) -> Result<Prepared, Error> {
         let link = self.links.get(request.request_link);
-        let link = link.ok_or_else(|| refusal::entity_missing(""))?;
-        let unknown = || refusal::unknown_operation(request.text("operation").unwrap_or_default());
+        let link = link.ok_or_else(|| errors::entity_missing(""))?;
+        let unknown = || errors::unknown_operation(request.text("operation").unwrap_or_default());
         let operation = operation.ok_or_else(unknown)?;
-        let need = operation.need();
-        let standing = link.entity.as_ref().ok_or_else(unknown)?;
+        let required_right = operation.required_right();
+        let entity_ref = link.entity.as_ref().ok_or_else(unknown)?;
         // Some are a receiver's, some a sender's. (docs/spec/entities.md#2.6)
         // The link outlives its token for a while, and so does what it is for.
-        if !self.lasting_rights(&link.path).meet(need) {
-            return Err(refusal::unauthorized(need, &link.resource));
+        if !self.rights_within_grace(&link.path).allow(required_right) {
+            return Err(errors::unauthorized(required_right, &link.resource));
         }
         let body = Body::decode(request)?;
         let of_holder = matches!(
@@ -106,15 +106,15 @@ impl Client {
         );
         if let Some(session) = body.session()?
             && of_holder
-            && standing.sessions
+            && entity_ref.sessions
         {
-            self.check_session(standing, session)?;
+            self.check_session(entity_ref, session)?;
         }
         if operation == Operation::Schedule {
-            return schedule::read(&standing.clone(), &body, &mut self.ids);
+            return schedule::read(&entity_ref.clone(), &body, &mut self.ids);
         }
         let prepared = reader(operation).ok_or_else(unknown)?;
-        let prepared = prepared(standing, &body)?;
+        let prepared = prepared(entity_ref, &body)?;
         if operation == Operation::DeleteBatch {
             batch_delete::check_count(prepared.count, self.settings.batch_delete)?;
         }
@@ -122,42 +122,46 @@ impl Client {
     }
 
     /// Takes the request that the broker has answered.
-    fn answered(&mut self, request: broker::RequestId) -> Option<Box<Asked>> {
-        match self.pending.answer(request.token)? {
-            Question::Manage(asked) => Some(asked),
+    fn answered(&mut self, request: broker::RequestId) -> Option<Box<PendingOperation>> {
+        match self.pending_requests.remove(request.token)? {
+            PendingRequest::Manage(pending) => Some(pending),
             _ => None,
         }
     }
 
     fn answer_request(
         &mut self,
-        asked: &Asked,
+        pending: &PendingOperation,
         status: Status,
         body: impl FnOnce(&mut bytes::BytesMut),
     ) {
-        let payload =
-            response::encode(Dialect::Management, asked.correlation.clone(), status, body);
-        self.respond(asked.request_link, asked.response_link, payload);
+        let payload = response::encode(
+            NodeKind::Management,
+            pending.correlation.clone(),
+            status,
+            body,
+        );
+        self.respond(pending.request_link, pending.response_link, payload);
     }
 
-    fn refuse_request(&mut self, asked: &Asked, error: Error) {
+    fn refuse_request(&mut self, pending: &PendingOperation, error: Error) {
         let origin = Origin {
-            entity: path_of(&asked.resource),
-            operation: asked.operation,
+            entity: path_of(&pending.resource),
+            operation: pending.operation,
             ..Origin::default()
         };
-        self.note_request(Subject::Request, asked.request_link, origin, &error);
-        self.answer_request(asked, Status::of(error), response::empty_map);
+        self.note_request(Subject::Request, pending.request_link, origin, &error);
+        self.answer_request(pending, Status::of(error), response::empty_map);
     }
 
-    fn refuse_by_broker(&mut self, asked: &Asked, error: &RequestError) {
-        self.refuse_request(asked, refusal::request(error, &asked.resource));
+    fn refuse_by_broker(&mut self, pending: &PendingOperation, error: &RequestError) {
+        self.refuse_request(pending, errors::request(error, &pending.resource));
     }
 }
 
 /// What reads an operation's arguments, if it is one of these nodes. Schedules are read with the
 /// connection's message ids.
-fn reader(operation: Operation) -> Option<Read> {
+fn reader(operation: Operation) -> Option<ArgumentReader> {
     Some(match operation {
         Operation::Peek => peek::read,
         Operation::RenewLock => renew_lock::read,
@@ -177,9 +181,9 @@ fn reader(operation: Operation) -> Option<Read> {
 }
 
 /// Some operations are about sessions, so their entity must have them.
-fn check_sessions(standing: &Standing) -> Result<(), Error> {
-    let has = standing.sessions.then_some(());
-    has.ok_or_else(refusal::sessionful_receiver)
+fn check_sessions(entity_ref: &EntityRef) -> Result<(), Error> {
+    let has = entity_ref.sessions.then_some(());
+    has.ok_or_else(errors::sessionful_receiver)
 }
 
 /// A request's arguments.
@@ -190,10 +194,10 @@ impl Body {
         let body = request
             .body
             .as_ref()
-            .ok_or_else(|| refusal::bad_argument("The request has no map in its body."))?;
-        match decode::value(body).map_err(|error| refusal::undecodable(&error))? {
+            .ok_or_else(|| errors::bad_argument("The request has no map in its body."))?;
+        match decode::value(body).map_err(|error| errors::undecodable(&error))? {
             Value::Map(map) => Ok(Self(map)),
-            _ => Err(refusal::bad_argument("The request's body must be a map.")),
+            _ => Err(errors::bad_argument("The request's body must be a map.")),
         }
     }
 
@@ -207,7 +211,7 @@ impl Body {
         match self.get(key).map(Value::as_integer) {
             None => Ok(None),
             Some(Some(number)) => Ok(Some(number)),
-            Some(None) => Err(refusal::bad_argument(format!(
+            Some(None) => Err(errors::bad_argument(format!(
                 "The argument '{key}' must be a number."
             ))),
         }
@@ -218,7 +222,7 @@ impl Body {
         match self.get(key) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(refusal::bad_argument(format!(
+            Some(_) => Err(errors::bad_argument(format!(
                 "The argument '{key}' must be a boolean."
             ))),
         }
@@ -229,7 +233,7 @@ impl Body {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Timestamp(time)) => Ok(Some(*time)),
-            Some(_) => Err(refusal::bad_argument(format!(
+            Some(_) => Err(errors::bad_argument(format!(
                 "The argument '{key}' must be a timestamp."
             ))),
         }
@@ -239,7 +243,7 @@ impl Body {
         match self.get(key).map(crate::request_response::text) {
             None => Ok(None),
             Some(Some(text)) => Ok(Some(text)),
-            Some(None) => Err(refusal::bad_argument(format!(
+            Some(None) => Err(errors::bad_argument(format!(
                 "The argument '{key}' must be text."
             ))),
         }
@@ -250,7 +254,7 @@ impl Body {
         match self.get(key).map(Value::as_map) {
             None => Ok(&[]),
             Some(Some(map)) => Ok(map),
-            Some(None) => Err(refusal::bad_argument(format!(
+            Some(None) => Err(errors::bad_argument(format!(
                 "The argument '{key}' must be a map."
             ))),
         }
@@ -262,14 +266,14 @@ impl Body {
                 elements
             }
             _ => {
-                return Err(refusal::bad_argument(format!(
+                return Err(errors::bad_argument(format!(
                     "The argument '{key}' must be an array with at least one element."
                 )));
             }
         };
         let values: Option<Vec<T>> = elements.iter().map(read).collect();
         values.ok_or_else(|| {
-            refusal::bad_argument(format!(
+            errors::bad_argument(format!(
                 "An element of the argument '{key}' has the wrong type."
             ))
         })
@@ -278,14 +282,14 @@ impl Body {
     /// The argument `session-id`.
     fn session(&self) -> Result<Option<&str>, Error> {
         let session = self.text("session-id")?;
-        session.map_or(Ok(()), accepting::check_id)?;
+        session.map_or(Ok(()), session_attach::check_id)?;
         Ok(session)
     }
 
     /// The argument `session-id` of an operation that is nothing without it.
     fn needed_session(&self) -> Result<bytes::Bytes, Error> {
         let text = "The argument 'session-id' is missing.";
-        let session = self.session()?.ok_or_else(|| refusal::bad_argument(text))?;
+        let session = self.session()?.ok_or_else(|| errors::bad_argument(text))?;
         Ok(bytes::Bytes::copy_from_slice(session.as_bytes()))
     }
 

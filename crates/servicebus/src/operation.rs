@@ -4,10 +4,10 @@
 //! This table is the only place that says so: every check, of whatever protocol, takes its right
 //! from here, and a test goes through all of it with every combination of rights.
 
-use crate::rights::Need;
+use crate::rights::RequiredRight;
 
 macro_rules! operations {
-    ($($(#[$doc:meta])* $operation:ident: $need:ident $(, $name:literal)?;)*) => {
+    ($($(#[$doc:meta])* $operation:ident: $required_right:ident $(, $name:literal)?;)*) => {
         /// What somebody can ask for.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum Operation { $($(#[$doc])* $operation,)* }
@@ -18,8 +18,8 @@ macro_rules! operations {
 
             /// The right that it takes.
             #[must_use]
-            pub const fn need(self) -> Need {
-                match self { $(Self::$operation => Need::$need,)* }
+            pub const fn required_right(self) -> RequiredRight {
+                match self { $(Self::$operation => RequiredRight::$required_right,)* }
             }
 
             /// What a request to a management node calls it, if it is asked for there. (docs/spec/amqp.md#7.3)

@@ -9,14 +9,14 @@ use endpoint::{LinkId, SessionId};
 
 use crate::client::Client;
 use crate::coordinator::Control;
-use crate::link::Kind;
-use crate::refusal;
-use crate::refused::{Origin, Subject};
-use crate::sender::Sent;
+use crate::errors;
+use crate::link::LinkKind;
+use crate::refusals::{Origin, Subject};
+use crate::sender::PendingSend;
 use crate::transactions;
 
 /// A delivery that has outgrown its link.
-pub(crate) struct Oversize {
+pub(crate) struct OversizeDelivery {
     pub(crate) link: LinkId,
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
@@ -28,18 +28,18 @@ pub(crate) struct Oversize {
 
 impl Client {
     /// Rejects a delivery for its size.
-    pub(crate) fn handle_oversize(&mut self, oversize: &Oversize) {
+    pub(crate) fn handle_oversize(&mut self, oversize: &OversizeDelivery) {
         let link = oversize.link;
-        let Some(intake) = self.links.intake(link) else {
+        let Some(credit_window) = self.links.credit_window(link) else {
             return;
         };
-        if !intake.arrived() {
-            return self.detach(link, refusal::credit_overrun());
+        if !credit_window.arrived() {
+            return self.detach(link, errors::credit_overrun());
         }
-        let error = refusal::larger_than_link(oversize.limit);
+        let error = errors::larger_than_link(oversize.limit);
         match self.links.get(link).map(|link| &link.kind) {
-            Some(Kind::Sender(_)) => self.refuse_send(&oversize.sent(), error),
-            Some(Kind::Coordinator(_)) => {
+            Some(LinkKind::Sender(_)) => self.refuse_send(&oversize.pending_send(), error),
+            Some(LinkKind::Coordinator(_)) => {
                 let state = DeliveryState::Rejected(Some(error));
                 self.answer_control(&oversize.control(), state);
             }
@@ -47,11 +47,11 @@ impl Client {
         }
         if oversize.settled {
             self.note_findings();
-            self.forget(link);
+            self.remove_link(link);
         }
     }
 
-    fn refuse_oversize_request(&mut self, oversize: &Oversize, error: Error) {
+    fn refuse_oversize_request(&mut self, oversize: &OversizeDelivery, error: Error) {
         self.note_request(Subject::Request, oversize.link, Origin::default(), &error);
         if !oversize.settled {
             let state = DeliveryState::Rejected(Some(error));
@@ -62,14 +62,14 @@ impl Client {
     }
 }
 
-impl Oversize {
-    fn sent(&self) -> Sent {
-        Sent {
+impl OversizeDelivery {
+    fn pending_send(&self) -> PendingSend {
+        PendingSend {
             link: self.link,
             session: self.session,
             delivery_id: self.delivery_id,
             settled: self.settled,
-            transaction: transactions::of(self.state.as_ref()),
+            transaction: transactions::of_state(self.state.as_ref()),
         }
     }
 

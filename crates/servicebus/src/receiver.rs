@@ -16,19 +16,19 @@ use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
 use store::EntityId;
 
 use crate::client::Client;
-use crate::credit::{Credit, Told};
+use crate::clock_reading::ClockReading;
+use crate::credit::{Credit, CreditUpdate};
 use crate::delivery::{self, Lock, LockedUntil, View};
 use crate::disposition::{self, Decision, Settlement};
-use crate::link::Answer;
-use crate::moment::Moment;
-use crate::pending::Question;
-use crate::refusal;
+use crate::errors;
+use crate::link::PendingDisposition;
+use crate::pending_requests::PendingRequest;
 use crate::transactions;
 
 /// What a settlement costs while it waits for its answer.
 pub(crate) const SETTLEMENT: usize = 64;
 /// Receivers that are gone whose late deliveries can still be given back.
-const MAX_DEPARTED: usize = 64;
+const MAX_DETACHED_RECEIVERS: usize = 64;
 
 /// A receiver link's own state.
 #[derive(Debug)]
@@ -40,26 +40,30 @@ pub(crate) struct Receiver {
     /// Whether messages are only shown to it: what it makes of them concerns nobody.
     pub(crate) browses: bool,
     /// The session that it holds.
-    pub(crate) lent: Option<Bytes>,
+    pub(crate) held_session: Option<Bytes>,
     /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
     pub(crate) default_outcome: Option<DeliveryState>,
     pub(crate) credit: Credit,
     /// Deliveries that wait for credit: received and deleted, shown, or locked while the broker
     /// drains.
-    pub(crate) kept: VecDeque<Box<Delivery>>,
+    pub(crate) waiting: VecDeque<Box<Delivery>>,
 }
 
 impl Receiver {
     /// Where the answer to a disposition goes.
-    pub(crate) fn answer(&self, disposed: &Disposed, settlement: Settlement) -> Answer {
-        Answer {
+    pub(crate) fn pending_disposition(
+        &self,
+        disposition: &ReceivedDisposition,
+        settlement: Settlement,
+    ) -> PendingDisposition {
+        PendingDisposition {
             session: self.session,
-            delivery_id: disposed.delivery_id,
+            delivery_id: disposition.delivery_id,
             settlement,
         }
     }
 
-    fn keeps(&self) -> bool {
+    fn holds(&self) -> bool {
         let takes_locks = self.mode == ReceiveMode::PeekLock && !self.browses;
         !takes_locks || self.credit.is_draining()
     }
@@ -67,14 +71,14 @@ impl Receiver {
 
 /// What must be known of a receiver after its end to give its late deliveries back.
 #[derive(Debug)]
-pub(crate) struct Departed {
+pub(crate) struct DetachedReceiver {
     link: LinkId,
     entity: EntityId,
     subqueue: Subqueue,
 }
 
 /// A disposition as the endpoint reports it.
-pub(crate) struct Disposed {
+pub(crate) struct ReceivedDisposition {
     pub(crate) link: LinkId,
     pub(crate) cookie: u128,
     pub(crate) delivery_id: u32,
@@ -89,8 +93,8 @@ impl Client {
             return;
         };
         receiver.credit.grant(limit, drain);
-        self.send_kept(link);
-        self.tell_credit(link);
+        self.send_waiting(link);
+        self.update_credit(link);
     }
 
     /// The broker has nothing more for a drain.
@@ -103,9 +107,9 @@ impl Client {
         if answered {
             self.connection.drained(link);
         }
-        self.give_kept_back(link);
+        self.return_waiting(link);
         if !answered {
-            self.tell_credit(link);
+            self.update_credit(link);
         }
     }
 
@@ -113,13 +117,13 @@ impl Client {
     pub(crate) fn handle_deliver(&mut self, receiver: ReceiverId, delivery: Box<Delivery>) {
         let link = LinkId(receiver.link);
         let Some(state) = self.links.receiver(link) else {
-            return self.give_back_late(link, &delivery);
+            return self.return_late(link, &delivery);
         };
         state.credit.handed();
         let settled = state.mode == ReceiveMode::ReceiveAndDelete;
-        let waits = !state.kept.is_empty();
-        if waits || self.send_delivery(link, settled, &delivery).is_err() {
-            self.keep_or_give_back(link, delivery);
+        let must_wait = !state.waiting.is_empty();
+        if must_wait || self.send_delivery(link, settled, &delivery).is_err() {
+            self.hold_or_return(link, delivery);
         }
     }
 
@@ -154,62 +158,62 @@ impl Client {
     }
 
     /// Sends what was kept, as far as credit goes.
-    fn send_kept(&mut self, link: LinkId) {
+    fn send_waiting(&mut self, link: LinkId) {
         while let Some(receiver) = self.links.receiver(link) {
             let settled = receiver.mode == ReceiveMode::ReceiveAndDelete;
-            let Some(delivery) = receiver.kept.pop_front() else {
+            let Some(delivery) = receiver.waiting.pop_front() else {
                 return;
             };
             if self.send_delivery(link, settled, &delivery).is_err() {
                 if let Some(receiver) = self.links.receiver(link) {
-                    receiver.kept.push_front(delivery);
+                    receiver.waiting.push_front(delivery);
                 }
                 return;
             }
         }
     }
 
-    fn keep_or_give_back(&mut self, link: LinkId, delivery: Box<Delivery>) {
+    fn hold_or_return(&mut self, link: LinkId, delivery: Box<Delivery>) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
         };
-        let keeps = receiver.keeps();
-        receiver.kept.push_back(delivery);
-        if !keeps {
-            self.give_kept_back(link);
+        let holds = receiver.holds();
+        receiver.waiting.push_back(delivery);
+        if !holds {
+            self.return_waiting(link);
         }
     }
 
     /// Gives locked deliveries back. The broker hears first that there is no credit, else it
     /// would send them here again at once.
-    fn give_kept_back(&mut self, link: LinkId) {
+    fn return_waiting(&mut self, link: LinkId) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
         };
-        if receiver.kept.is_empty() || receiver.keeps() {
+        if receiver.waiting.is_empty() || receiver.holds() {
             return;
         }
         let (entity, subqueue) = (receiver.entity, receiver.subqueue);
-        let kept = std::mem::take(&mut receiver.kept);
-        let told = receiver.credit.stop(kept.len());
-        self.command_credit(link, told);
-        for delivery in kept {
-            self.give_back(entity, subqueue, &delivery);
+        let waiting = std::mem::take(&mut receiver.waiting);
+        let update = receiver.credit.stop(waiting.len());
+        self.command_credit(link, update);
+        for delivery in waiting {
+            self.return_delivery(entity, subqueue, &delivery);
         }
     }
 
-    fn tell_credit(&mut self, link: LinkId) {
+    fn update_credit(&mut self, link: LinkId) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
         };
-        if let Some(told) = receiver.credit.tell(receiver.kept.len()) {
-            self.command_credit(link, told);
+        if let Some(update) = receiver.credit.next_update(receiver.waiting.len()) {
+            self.command_credit(link, update);
         }
     }
 
-    fn command_credit(&mut self, link: LinkId, told: Told) {
+    fn command_credit(&mut self, link: LinkId, update: CreditUpdate) {
         let receiver = self.receiver_id(link);
-        let Told { limit, drain } = told;
+        let CreditUpdate { limit, drain } = update;
         self.command(Command::Credit {
             receiver,
             limit,
@@ -219,17 +223,20 @@ impl Client {
 
     /// Gives back a delivery whose receiver is gone already. What was received and deleted is lost
     /// with its receiver, as that mode has it.
-    fn give_back_late(&mut self, link: LinkId, delivery: &Delivery) {
-        let departed = self.departed.iter().find(|departed| departed.link == link);
+    fn return_late(&mut self, link: LinkId, delivery: &Delivery) {
+        let departed = self
+            .detached_receivers
+            .iter()
+            .find(|departed| departed.link == link);
         match departed.map(|departed| (departed.entity, departed.subqueue)) {
             Some((entity, subqueue)) if delivery.message.lock.is_some() => {
-                self.give_back(entity, subqueue, delivery);
+                self.return_delivery(entity, subqueue, delivery);
             }
             _ => self.report_written(delivery.size()),
         }
     }
 
-    fn give_back(&mut self, entity: EntityId, subqueue: Subqueue, delivery: &Delivery) {
+    fn return_delivery(&mut self, entity: EntityId, subqueue: Subqueue, delivery: &Delivery) {
         let (token, outcome) = (delivery.token, Outcome::Undelivered);
         self.command(Command::Settle {
             request: None,
@@ -242,80 +249,89 @@ impl Client {
     }
 
     /// A receiver link is gone: the broker gives it nothing more.
-    pub(crate) fn depart(&mut self, link: LinkId, receiver: &Receiver) {
+    pub(crate) fn detach_receiver(&mut self, link: LinkId, receiver: &Receiver) {
         let gone = self.receiver_id(link);
         self.command(Command::Detach { receiver: gone });
         let Receiver {
             entity, subqueue, ..
         } = *receiver;
-        if self.departed.len() == MAX_DEPARTED {
-            self.departed.pop_front();
+        if self.detached_receivers.len() == MAX_DETACHED_RECEIVERS {
+            self.detached_receivers.pop_front();
         }
-        self.departed.push_back(Departed {
+        self.detached_receivers.push_back(DetachedReceiver {
             link,
             entity,
             subqueue,
         });
-        for delivery in &receiver.kept {
-            self.give_back_late(link, delivery);
+        for delivery in &receiver.waiting {
+            self.return_late(link, delivery);
         }
     }
 
     /// The client disposed of a delivery.
-    pub(crate) fn handle_disposed(&mut self, disposed: &Disposed) {
-        let token = LockToken(disposed.cookie);
-        let Some(receiver) = self.links.receiver(disposed.link) else {
+    pub(crate) fn handle_disposed(&mut self, disposition: &ReceivedDisposition) {
+        let token = LockToken(disposition.cookie);
+        let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
         };
         if receiver.browses {
-            return self.forget_shown(disposed);
+            return self.settle_browsed(disposition);
         }
-        if disposed.settled && self.transactions.has_enlisted(token) {
+        if disposition.settled && self.transactions.has_enlisted(token) {
             // A client that does not wait for the commit forgets its delivery. (docs/spec/amqp.md#8)
             return;
         }
-        let (state, transaction) = match &disposed.state {
+        let (state, transaction) = match &disposition.state {
             Some(DeliveryState::Transactional { txn_id, outcome }) => {
-                (outcome.as_deref(), Some(transactions::named(txn_id)))
+                (outcome.as_deref(), Some(transactions::parse_id(txn_id)))
             }
             state => (state.as_ref(), None),
         };
         let default = receiver.default_outcome.as_ref();
-        match disposition::decide(state, disposed.settled, default) {
+        match disposition::decide(state, disposition.settled, default) {
             Ok(Decision::Wait) => {}
             Ok(Decision::Settle(outcome, settlement)) => match transaction {
-                None => self.settle(disposed, outcome, settlement),
-                Some(transaction) => self.enlist(disposed, transaction, outcome, settlement),
+                None => self.settle(disposition, outcome, settlement),
+                Some(transaction) => self.enlist(disposition, transaction, outcome, settlement),
             },
-            Err(error) => self.refuse_disposition(disposed, transaction, error),
+            Err(error) => self.refuse_disposition(disposition, transaction, error),
         }
     }
 
     /// A browser is done with a copy: whatever it made of it is as it says.
-    fn forget_shown(&mut self, disposed: &Disposed) {
-        let Some(receiver) = self.links.receiver(disposed.link) else {
+    fn settle_browsed(&mut self, disposition: &ReceivedDisposition) {
+        let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
         };
         let session = receiver.session;
-        let is_terminal = !matches!(disposed.state, None | Some(DeliveryState::Received { .. }));
-        if let Some(state) = disposed.state.clone().filter(|_| is_terminal)
-            && !disposed.settled
+        let is_terminal = !matches!(
+            disposition.state,
+            None | Some(DeliveryState::Received { .. })
+        );
+        if let Some(state) = disposition.state.clone().filter(|_| is_terminal)
+            && !disposition.settled
         {
             self.connection
-                .settle_sent(session, disposed.delivery_id, state, true);
+                .settle_sent(session, disposition.delivery_id, state, true);
         }
     }
 
-    fn settle(&mut self, disposed: &Disposed, outcome: Outcome, settlement: Settlement) {
-        let Some(receiver) = self.links.receiver(disposed.link) else {
+    fn settle(
+        &mut self,
+        disposition: &ReceivedDisposition,
+        outcome: Outcome,
+        settlement: Settlement,
+    ) {
+        let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
         };
         let (entity, subqueue) = (receiver.entity, receiver.subqueue);
-        let session = receiver.lent.clone();
-        let answer = receiver.answer(disposed, settlement);
+        let session = receiver.held_session.clone();
+        let pending = receiver.pending_disposition(disposition, settlement);
         let cost = SETTLEMENT + outcome.size();
-        let request = (!disposed.settled).then(|| self.ask(Question::Settle(answer), cost));
-        let token = LockToken(disposed.cookie);
+        let request = (!disposition.settled)
+            .then(|| self.register_request(PendingRequest::Settle(pending), cost));
+        let token = LockToken(disposition.cookie);
         self.command(Command::Settle {
             request,
             subqueue: SubqueueId { entity, subqueue },
@@ -328,18 +344,18 @@ impl Client {
     /// Refuses a disposition before the broker saw it; the lock is kept.
     fn refuse_disposition(
         &mut self,
-        disposed: &Disposed,
+        disposition: &ReceivedDisposition,
         transaction: Option<TransactionId>,
         error: Error,
     ) {
-        let Some(receiver) = self.links.receiver(disposed.link) else {
+        let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
         };
         let session = receiver.session;
-        if !disposed.settled {
+        if !disposition.settled {
             let state = DeliveryState::Rejected(Some(error));
             self.connection
-                .settle_sent(session, disposed.delivery_id, state, true);
+                .settle_sent(session, disposition.delivery_id, state, true);
         } else if let Some(transaction) = transaction {
             self.command(Command::Doom {
                 connection: self.id,
@@ -351,18 +367,21 @@ impl Client {
 
     /// The broker has ended a lock, or has not: by a disposition or through a management node.
     pub(crate) fn handle_settled(&mut self, request: RequestId, result: Result<(), SettleError>) {
-        match self.pending.answer(request.token) {
-            Some(Question::Settle(answer)) => {
+        match self.pending_requests.remove(request.token) {
+            Some(PendingRequest::Settle(pending)) => {
                 let (state, settled) = match result {
-                    Ok(()) => (answer.settlement.state(), true),
+                    Ok(()) => (pending.settlement.state(), true),
                     Err(error) => refused(&error),
                 };
                 self.connection
-                    .settle_sent(answer.session, answer.delivery_id, state, settled);
+                    .settle_sent(pending.session, pending.delivery_id, state, settled);
             }
-            Some(Question::Enlist(enlisted)) => self.answer_enlisted(&enlisted, result),
-            Some(Question::Manage(asked)) => self.answer_update(&asked, result),
-            Some(Question::Send(_) | Question::Declare(_) | Question::Discharge(_)) | None => {}
+            Some(PendingRequest::Enlist(enlisted)) => self.answer_enlisted(&enlisted, result),
+            Some(PendingRequest::Manage(pending)) => self.answer_update(&pending, result),
+            Some(
+                PendingRequest::Send(_) | PendingRequest::Declare(_) | PendingRequest::Discharge(_),
+            )
+            | None => {}
         }
     }
 }
@@ -371,12 +390,12 @@ impl Client {
 /// another time.
 pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
     let again = matches!(error, SettleError::Enlisted | SettleError::Transaction(_));
-    let state = DeliveryState::Rejected(Some(refusal::settle(error)));
+    let state = DeliveryState::Rejected(Some(errors::settle(error)));
     (state, !again)
 }
 
 /// The lock that goes with a delivery, by the machine's real clock, which clients compare it with.
-pub(crate) fn lock(delivery: &Delivery, now: Moment) -> Option<Lock> {
+pub(crate) fn lock(delivery: &Delivery, now: ClockReading) -> Option<Lock> {
     let time = delivery.message.lock?;
     Some(Lock {
         token: delivery.token,

@@ -13,11 +13,11 @@ use bytes::Bytes;
 use endpoint::{LinkId, Outgoing, SessionId};
 
 use crate::client::Client;
+use crate::errors;
 use crate::fields;
-use crate::link::{Intake, Kind, Link};
-use crate::refusal;
-use crate::refused::{Origin, Subject};
-use crate::sender::Arrival;
+use crate::link::{CreditWindow, Link, LinkKind};
+use crate::refusals::{Origin, Subject};
+use crate::sender::IncomingDelivery;
 use crate::transactions;
 
 /// Credit of a request link. (docs/spec/amqp.md#2.1)
@@ -27,14 +27,14 @@ const MAX_WAITING: usize = 1_024;
 /// Most bytes of answers that wait for credit on one connection.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 /// The same before the client has shown a right.
-const MAX_WAITING_BYTES_OF_STRANGER: usize = 1 << 20;
+const MAX_WAITING_BYTES_UNAUTHENTICATED: usize = 1 << 20;
 
 /// The client's sender to a node.
 #[derive(Debug)]
 pub(crate) struct RequestLink {
     /// [`Node::key`](crate::address::Node::key) of the node.
     pub(crate) node: String,
-    pub(crate) intake: Intake,
+    pub(crate) credit_window: CreditWindow,
 }
 
 /// The client's receiver from a node.
@@ -140,45 +140,45 @@ impl Parts {
 
 impl Client {
     /// Reads a request, finds its way back, and has its node answer it.
-    pub(crate) fn handle_request(&mut self, arrival: &Arrival) {
-        let Some(request) = self.links.request(arrival.link) else {
+    pub(crate) fn handle_request(&mut self, delivery: &IncomingDelivery) {
+        let Some(request) = self.links.request(delivery.link) else {
             return;
         };
-        if !request.intake.arrived() {
-            self.detach(arrival.link, refusal::credit_overrun());
+        if !request.credit_window.arrived() {
+            self.detach(delivery.link, errors::credit_overrun());
             return;
         }
-        match self.read_request(arrival) {
+        match self.read_request(delivery) {
             Err(error) => {
-                self.note_request(Subject::Request, arrival.link, Origin::default(), &error);
-                self.settle_request(arrival, DeliveryState::Rejected(Some(error)));
-                self.request_answered(arrival.link);
+                self.note_request(Subject::Request, delivery.link, Origin::default(), &error);
+                self.settle_request(delivery, DeliveryState::Rejected(Some(error)));
+                self.request_answered(delivery.link);
             }
             Ok(request) => {
-                self.settle_request(arrival, DeliveryState::Accepted);
+                self.settle_request(delivery, DeliveryState::Accepted);
                 self.perform(request);
             }
         }
     }
 
-    fn read_request(&self, arrival: &Arrival) -> Result<Request, Error> {
-        let parts = Parts::read(&arrival.payload).map_err(|error| refusal::undecodable(&error))?;
+    fn read_request(&self, delivery: &IncomingDelivery) -> Result<Request, Error> {
+        let parts = Parts::read(&delivery.payload).map_err(|error| errors::undecodable(&error))?;
         let reply_to = parts.reply_to.as_ref().and_then(text);
-        let response_link = self.route(arrival.link, arrival.session, reply_to)?;
+        let response_link = self.route(delivery.link, delivery.session, reply_to)?;
         Ok(Request {
-            request_link: arrival.link,
+            request_link: delivery.link,
             response_link,
             correlation: parts.message_id,
             properties: parts.properties,
             body: parts.body,
-            transaction: transactions::of(arrival.state.as_ref()),
-            size: arrival.payload.len(),
+            transaction: transactions::of_state(delivery.state.as_ref()),
+            size: delivery.payload.len(),
         })
     }
 
     fn perform(&mut self, request: Request) {
         match self.links.get(request.request_link).map(|link| &link.kind) {
-            Some(Kind::Request(node)) if node.node == crate::address::CBS => {
+            Some(LinkKind::Request(node)) if node.node == crate::address::CBS => {
                 self.handle_cbs(&request);
             }
             _ => self.handle_management(request),
@@ -194,14 +194,14 @@ impl Client {
         reply_to: Option<&str>,
     ) -> Result<LinkId, Error> {
         let Some(Link {
-            kind: Kind::Request(RequestLink { node, .. }),
+            kind: LinkKind::Request(RequestLink { node, .. }),
             ..
         }) = self.links.get(request)
         else {
-            return Err(refusal::no_response_link(reply_to.unwrap_or_default()));
+            return Err(errors::no_response_link(reply_to.unwrap_or_default()));
         };
         let all = self.links.iter().filter_map(|(id, link)| match &link.kind {
-            Kind::Response(response) if response.node == *node => Some((id, link, response)),
+            LinkKind::Response(response) if response.node == *node => Some((id, link, response)),
             _ => None,
         });
         let (near, far): (Vec<_>, Vec<_>) = all.partition(|(_, link, _)| link.session == session);
@@ -224,13 +224,13 @@ impl Client {
             .or_else(by_name)
             .or_else(|| only(&near))
             .or_else(|| only(&far).filter(|_| near.is_empty()))
-            .ok_or_else(|| refusal::no_response_link(reply_to.unwrap_or_default()))
+            .ok_or_else(|| errors::no_response_link(reply_to.unwrap_or_default()))
     }
 
-    fn settle_request(&mut self, arrival: &Arrival, state: DeliveryState) {
-        if !arrival.settled {
+    fn settle_request(&mut self, delivery: &IncomingDelivery, state: DeliveryState) {
+        if !delivery.settled {
             self.connection
-                .dispose_received(arrival.session, arrival.delivery_id, state, true);
+                .dispose_received(delivery.session, delivery.delivery_id, state, true);
         }
     }
 
@@ -238,8 +238,8 @@ impl Client {
     /// what may wait, is dropped: its client does not take answers.
     pub(crate) fn respond(&mut self, request_link: LinkId, response_link: LinkId, payload: Bytes) {
         let all_waiting_bytes = self.waiting_bytes;
-        let limit = match self.is_stranger {
-            true => MAX_WAITING_BYTES_OF_STRANGER,
+        let limit = match self.is_unauthenticated {
+            true => MAX_WAITING_BYTES_UNAUTHENTICATED,
             false => MAX_WAITING_BYTES,
         };
         match self.links.response(response_link) {
@@ -295,8 +295,11 @@ impl Client {
         let Some(request) = self.links.request(link) else {
             return;
         };
-        request.intake.answered();
-        if let Some(credit) = request.intake.top_up(self.connection.credit_left(link)) {
+        request.credit_window.answered();
+        if let Some(credit) = request
+            .credit_window
+            .top_up(self.connection.credit_left(link))
+        {
             self.connection.set_credit(link, credit, false);
         }
     }

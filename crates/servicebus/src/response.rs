@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 /// How a node names the fields of its status.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Dialect {
+pub(crate) enum NodeKind {
     /// `status-code`; no condition, since one client forgets the code when there is one.
     Cbs,
     /// `statusCode`.
@@ -82,7 +82,7 @@ fn code(condition: &str) -> i32 {
 
 /// An answer to the request whose message id was `correlation`; `body` writes the body's value.
 pub(crate) fn encode(
-    dialect: Dialect,
+    dialect: NodeKind,
     correlation: Option<Value>,
     status: Status,
     body: impl FnOnce(&mut BytesMut),
@@ -108,16 +108,16 @@ pub(crate) fn encode(
     out.freeze()
 }
 
-fn fields(dialect: Dialect, status: Status) -> Vec<(Value, Value)> {
+fn fields(dialect: NodeKind, status: Status) -> Vec<(Value, Value)> {
     let (code, description) = match dialect {
-        Dialect::Cbs => ("status-code", "status-description"),
-        Dialect::Management => ("statusCode", "statusDescription"),
+        NodeKind::Cbs => ("status-code", "status-description"),
+        NodeKind::Management => ("statusCode", "statusDescription"),
     };
     let mut fields = vec![
         (Value::from(code), Value::Int(status.code)),
         (Value::from(description), Value::String(status.description)),
     ];
-    if let (Dialect::Management, Some(condition)) = (dialect, status.condition) {
+    if let (NodeKind::Management, Some(condition)) = (dialect, status.condition) {
         fields.push((Value::from("errorCondition"), Value::Symbol(condition)));
     }
     fields

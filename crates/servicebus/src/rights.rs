@@ -49,20 +49,20 @@ impl Rights {
 
     /// Whether `need` is met. Manage implies the other two.
     #[must_use]
-    pub const fn meet(self, need: Need) -> bool {
-        match need {
-            Need::Nothing => true,
-            Need::Send => self.send || self.manage,
-            Need::Listen => self.listen || self.manage,
-            Need::SendOrListen => self.send || self.listen || self.manage,
-            Need::Manage => self.manage,
+    pub const fn allow(self, required_right: RequiredRight) -> bool {
+        match required_right {
+            RequiredRight::Nothing => true,
+            RequiredRight::Send => self.send || self.manage,
+            RequiredRight::Listen => self.listen || self.manage,
+            RequiredRight::SendOrListen => self.send || self.listen || self.manage,
+            RequiredRight::Manage => self.manage,
         }
     }
 }
 
 /// What a link, an operation or a request asks of somebody's rights. (docs/spec/amqp.md#2.6)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Need {
+pub enum RequiredRight {
     /// Open to all, as `$cbs` is: it is where rights come from.
     Nothing,
     /// To put messages in.
@@ -75,7 +75,7 @@ pub enum Need {
     Manage,
 }
 
-impl Need {
+impl RequiredRight {
     /// The claim as error texts name it.
     pub(crate) const fn claim(self) -> &'static str {
         match self {
@@ -192,7 +192,7 @@ pub struct AccessRule {
 
 impl AccessRule {
     /// Stands in for a name that no rule has; nothing is ever accepted from it.
-    pub(crate) fn nobody() -> Self {
+    pub(crate) fn placeholder() -> Self {
         Self {
             name: String::new(),
             primary: Secret::new("nobody".to_owned()),
@@ -210,7 +210,7 @@ impl AccessRule {
     }
 
     /// Whether the rule holds at `path`, which is normalised and in lower case.
-    pub(crate) fn reaches(&self, path: &str) -> bool {
+    pub(crate) fn applies_to(&self, path: &str) -> bool {
         match &self.entity {
             None => true,
             Some(entity) => address::belongs(path, &entity.to_lowercase()),

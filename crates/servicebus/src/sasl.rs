@@ -10,7 +10,7 @@ use amqp::{Error, Symbol};
 use bytes::Bytes;
 
 use crate::client::Client;
-use crate::refused::{Origin, Subject};
+use crate::refusals::{Origin, Subject};
 
 impl Client {
     /// Decides on the client's choice.
@@ -27,7 +27,7 @@ impl Client {
                 .note(Subject::Login, Origin::default(), &error);
         }
         if self.claims.has_any() {
-            self.become_known();
+            self.mark_authenticated();
         }
         self.connection
             .finish_sasl(if welcome { Code::Ok } else { Code::Auth });

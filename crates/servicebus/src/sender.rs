@@ -12,11 +12,11 @@ use endpoint::{LinkId, SessionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
-use crate::distributing;
+use crate::distribution;
+use crate::errors;
 use crate::incoming;
-use crate::link::Intake;
-use crate::pending::Question;
-use crate::refusal;
+use crate::link::CreditWindow;
+use crate::pending_requests::PendingRequest;
 use crate::transactions;
 
 /// What every message costs beside its bytes while it waits for its answer.
@@ -26,13 +26,13 @@ const OVERHEAD: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) entity: EntityId,
-    pub(crate) intake: Intake,
+    pub(crate) credit_window: CreditWindow,
     pub(crate) max_message_size: u64,
 }
 
 /// A delivery that the broker was given.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct PendingSend {
     pub(crate) link: LinkId,
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Sent {
 }
 
 /// A delivery as the endpoint reports it.
-pub(crate) struct Arrival {
+pub(crate) struct IncomingDelivery {
     pub(crate) link: LinkId,
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
@@ -54,60 +54,60 @@ pub(crate) struct Arrival {
 
 impl Client {
     /// Hands a delivery's messages to the broker, or refuses it.
-    pub(crate) fn handle_send(&mut self, arrival: &Arrival) {
-        let Some(sender) = self.links.sender(arrival.link) else {
+    pub(crate) fn handle_send(&mut self, delivery: &IncomingDelivery) {
+        let Some(sender) = self.links.sender(delivery.link) else {
             return;
         };
-        if !sender.intake.arrived() {
-            self.detach(arrival.link, refusal::credit_overrun());
+        if !sender.credit_window.arrived() {
+            self.detach(delivery.link, errors::credit_overrun());
             return;
         }
         let entity = sender.entity;
-        let Arrival {
+        let IncomingDelivery {
             link,
             session,
             delivery_id,
             settled,
             ..
-        } = *arrival;
-        let sent = Sent {
+        } = *delivery;
+        let pending = PendingSend {
             link,
             session,
             delivery_id,
             settled,
-            transaction: transactions::of(arrival.state.as_ref()),
+            transaction: transactions::of_state(delivery.state.as_ref()),
         };
-        let (format, limit) = (arrival.message_format, sender.max_message_size);
-        let messages = incoming::messages(format, &arrival.payload, limit, &mut self.ids);
+        let (format, limit) = (delivery.message_format, sender.max_message_size);
+        let messages = incoming::messages(format, &delivery.payload, limit, &mut self.ids);
         match messages {
-            Err(error) => self.refuse_send(&sent, error),
+            Err(error) => self.refuse_send(&pending, error),
             // An empty batch has no effect. (docs/spec/amqp.md#4.5)
-            Ok(messages) if messages.is_empty() && sent.transaction.is_none() => {
-                self.answer_send(&sent, Ok(()));
+            Ok(messages) if messages.is_empty() && pending.transaction.is_none() => {
+                self.answer_send(&pending, Ok(()));
             }
             Ok(mut messages) => {
                 let rules = self.directory.rules(entity);
                 self.is_slow =
-                    rules.is_some_and(|rules| distributing::distribute(rules, &mut messages));
+                    rules.is_some_and(|rules| distribution::distribute(rules, &mut messages));
                 let cost = messages.iter().map(|message| message.size() + OVERHEAD);
                 let cost = cost.sum();
-                let transaction = sent.transaction;
-                let request = self.ask(Question::Send(sent), cost);
+                let transaction = pending.transaction;
+                let request = self.register_request(PendingRequest::Send(pending), cost);
                 self.command(send(request, entity, messages, transaction));
             }
         }
     }
 
     /// Refuses a delivery that the broker has not seen.
-    pub(crate) fn refuse_send(&mut self, sent: &Sent, error: Error) {
-        if let Some(transaction) = sent.transaction {
+    pub(crate) fn refuse_send(&mut self, pending: &PendingSend, error: Error) {
+        if let Some(transaction) = pending.transaction {
             self.command(Command::Doom {
                 connection: self.id,
                 transaction,
                 reason: error.condition.as_str().to_owned(),
             });
         }
-        self.answer_send(sent, Err(error));
+        self.answer_send(pending, Err(error));
     }
 
     /// The broker has answered a send.
@@ -117,43 +117,46 @@ impl Client {
         result: Result<SequenceNumber, SendError>,
         duplicates: &[(usize, SequenceNumber)],
     ) {
-        let sent = match self.pending.answer(request.token) {
-            Some(Question::Send(sent)) => sent,
-            Some(Question::Manage(asked)) => {
-                return self.answer_schedule(&asked, result, duplicates);
+        let pending = match self.pending_requests.remove(request.token) {
+            Some(PendingRequest::Send(pending)) => pending,
+            Some(PendingRequest::Manage(pending)) => {
+                return self.answer_schedule(&pending, result, duplicates);
             }
             _ => return,
         };
         let result = result.map(|_| ()).map_err(|error| {
-            let link = self.links.get(sent.link);
+            let link = self.links.get(pending.link);
             let name = match &error {
                 SendError::NotFound | SendError::Disabled => link.map(|link| &link.resource),
                 _ => link.and_then(|link| Some(&link.entity.as_ref()?.path)),
             };
-            refusal::send(&error, name.map_or("", String::as_str))
+            errors::send(&error, name.map_or("", String::as_str))
         });
-        self.answer_send(&sent, result);
+        self.answer_send(&pending, result);
     }
 
     /// Settles a delivery (unless it came settled) and gives credit for more. After the link's
     /// end there is nobody to tell.
-    fn answer_send(&mut self, sent: &Sent, result: Result<(), Error>) {
-        let Some(sender) = self.links.sender(sent.link) else {
+    fn answer_send(&mut self, pending: &PendingSend, result: Result<(), Error>) {
+        let Some(sender) = self.links.sender(pending.link) else {
             return;
         };
-        sender.intake.answered();
-        if !sent.settled {
-            let state = sent.state(result);
+        sender.credit_window.answered();
+        if !pending.settled {
+            let state = pending.state(result);
             self.connection
-                .dispose_received(sent.session, sent.delivery_id, state, true);
+                .dispose_received(pending.session, pending.delivery_id, state, true);
         }
-        if let Some(credit) = sender.intake.top_up(self.connection.credit_left(sent.link)) {
-            self.connection.set_credit(sent.link, credit, false);
+        if let Some(credit) = sender
+            .credit_window
+            .top_up(self.connection.credit_left(pending.link))
+        {
+            self.connection.set_credit(pending.link, credit, false);
         }
     }
 }
 
-impl Sent {
+impl PendingSend {
     /// The state that tells the client. What happened within a transaction is told within its
     /// state, but not that there is no such transaction.
     fn state(&self, result: Result<(), Error>) -> DeliveryState {
@@ -165,7 +168,7 @@ impl Sent {
             Err(error) => DeliveryState::Rejected(Some(error)),
         };
         match self.transaction {
-            Some(transaction) => transactions::provisional(transaction, outcome),
+            Some(transaction) => transactions::transactional_state(transaction, outcome),
             None => outcome,
         }
     }

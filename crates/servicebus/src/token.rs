@@ -31,14 +31,14 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 
 /// What a sound token shows, and until when.
 #[derive(Clone, Debug)]
-pub(crate) struct Granted {
+pub(crate) struct VerifiedToken {
     pub(crate) credential: Credential,
     pub(crate) expires: Wall,
 }
 
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum Error {
     #[error("MalformedToken: The token is not a shared access signature with sr, sig, se and skn.")]
     Malformed,
     #[error("InvalidSignature: The token has an invalid signature.")]
@@ -71,17 +71,17 @@ pub(crate) fn verify(
     audience: &str,
     access: &Access,
     now: Wall,
-) -> Result<Granted, Refused> {
-    let fields = Fields::split(token).ok_or(Refused::Malformed)?;
-    let expires = fields.expires().ok_or(Refused::Malformed)?;
-    let credential = signer(&fields, audience, access).ok_or(Refused::Signature)?;
+) -> Result<VerifiedToken, Error> {
+    let fields = Fields::split(token).ok_or(Error::Malformed)?;
+    let expires = fields.expires().ok_or(Error::Malformed)?;
+    let credential = signer(&fields, audience, access).ok_or(Error::Signature)?;
     if expires <= now {
-        return Err(Refused::Expired);
+        return Err(Error::Expired);
     }
     if !address::covers(&address::scope(&decoded(fields.resource)), audience) {
-        return Err(Refused::Audience);
+        return Err(Error::Audience);
     }
-    Ok(Granted {
+    Ok(VerifiedToken {
         credential,
         expires,
     })

@@ -13,40 +13,43 @@ use endpoint::LinkId;
 
 use crate::client::Client;
 use crate::disposition::Settlement;
-use crate::link::Answer;
-use crate::pending::Question;
-use crate::receiver::{Disposed, SETTLEMENT, refused};
+use crate::link::PendingDisposition;
+use crate::pending_requests::PendingRequest;
+use crate::receiver::{ReceivedDisposition, SETTLEMENT, refused};
 
 /// The transaction that a client means: of any other than 16 bytes there is none.
-pub(crate) fn named(txn_id: &Bytes) -> TransactionId {
+pub(crate) fn parse_id(txn_id: &Bytes) -> TransactionId {
     let id = <[u8; 16]>::try_from(&txn_id[..]).unwrap_or_default();
     TransactionId(u128::from_be_bytes(id))
 }
 
 /// A transaction's id as the client knows it.
-pub(crate) fn name_of(transaction: TransactionId) -> Bytes {
+pub(crate) fn encode_id(transaction: TransactionId) -> Bytes {
     Bytes::copy_from_slice(&transaction.0.to_be_bytes())
 }
 
 /// The transaction that a delivery's state puts it into.
-pub(crate) fn of(state: Option<&DeliveryState>) -> Option<TransactionId> {
+pub(crate) fn of_state(state: Option<&DeliveryState>) -> Option<TransactionId> {
     match state {
-        Some(DeliveryState::Transactional { txn_id, .. }) => Some(named(txn_id)),
+        Some(DeliveryState::Transactional { txn_id, .. }) => Some(parse_id(txn_id)),
         _ => None,
     }
 }
 
 /// An outcome within a transaction.
-pub(crate) fn provisional(transaction: TransactionId, outcome: DeliveryState) -> DeliveryState {
+pub(crate) fn transactional_state(
+    transaction: TransactionId,
+    outcome: DeliveryState,
+) -> DeliveryState {
     DeliveryState::Transactional {
-        txn_id: name_of(transaction),
+        txn_id: encode_id(transaction),
         outcome: Some(Box::new(outcome)),
     }
 }
 
 /// A request's command as part of a transaction, if it is one that takes part; all others are done
 /// at once. (docs/spec/amqp.md#8)
-pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
+pub(crate) fn enlist_command(transaction: TransactionId, command: Command) -> Command {
     let (request, operation) = match command {
         Command::Send {
             request,
@@ -98,31 +101,31 @@ pub(crate) fn within(transaction: TransactionId, command: Command) -> Command {
 
 /// A disposition that is part of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Enlisted {
+pub(crate) struct EnlistedDisposition {
     pub(crate) transaction: TransactionId,
     pub(crate) token: LockToken,
-    pub(crate) answer: Answer,
+    pub(crate) disposition: PendingDisposition,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenTransaction {
     coordinator: LinkId,
     /// It is the broker's to decide now, whatever becomes of its coordinator.
     discharged: bool,
-    enlisted: Vec<Enlisted>,
+    enlisted: Vec<EnlistedDisposition>,
 }
 
 /// The open transactions of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
-    open: BTreeMap<TransactionId, Open>,
+    open: BTreeMap<TransactionId, OpenTransaction>,
     /// Tokens of all deliveries that are enlisted.
     tokens: BTreeSet<LockToken>,
 }
 
 impl Transactions {
     pub(crate) fn declared(&mut self, id: TransactionId, coordinator: LinkId) {
-        let open = Open {
+        let open = OpenTransaction {
             coordinator,
             discharged: false,
             enlisted: Vec::new(),
@@ -132,7 +135,7 @@ impl Transactions {
 
     /// A disposition is on its way to the broker. One that comes after the discharge is refused
     /// there, so the commit does not settle it.
-    pub(crate) fn enlist(&mut self, enlisted: Enlisted) {
+    pub(crate) fn enlist(&mut self, enlisted: EnlistedDisposition) {
         if let Some(open) = self.open.get_mut(&enlisted.transaction)
             && !open.discharged
             && self.tokens.insert(enlisted.token)
@@ -147,9 +150,9 @@ impl Transactions {
     }
 
     /// The broker has refused a disposition.
-    pub(crate) fn refused(&mut self, refused: &Enlisted) {
-        let is_it = |enlisted: &Enlisted| {
-            let (one, other) = (enlisted.answer, refused.answer);
+    pub(crate) fn refused(&mut self, refused: &EnlistedDisposition) {
+        let is_it = |enlisted: &EnlistedDisposition| {
+            let (one, other) = (enlisted.disposition, refused.disposition);
             (one.session, one.delivery_id) == (other.session, other.delivery_id)
         };
         if let Some(open) = self.open.get_mut(&refused.transaction)
@@ -168,7 +171,7 @@ impl Transactions {
     }
 
     /// A transaction is over. Returns the answers to the dispositions that were part of it.
-    pub(crate) fn end(&mut self, id: TransactionId) -> Vec<Answer> {
+    pub(crate) fn end(&mut self, id: TransactionId) -> Vec<PendingDisposition> {
         let Some(open) = self.open.remove(&id) else {
             return Vec::new();
         };
@@ -176,7 +179,7 @@ impl Transactions {
             self.tokens.remove(&enlisted.token);
         }
         let enlisted = open.enlisted.into_iter();
-        enlisted.map(|enlisted| enlisted.answer).collect()
+        enlisted.map(|enlisted| enlisted.disposition).collect()
     }
 
     /// A coordinator is gone.
@@ -196,18 +199,18 @@ impl Client {
     /// Makes a disposition part of a transaction.
     pub(crate) fn enlist(
         &mut self,
-        disposed: &Disposed,
+        disposition: &ReceivedDisposition,
         transaction: TransactionId,
         outcome: Outcome,
         settlement: Settlement,
     ) {
-        let Some(receiver) = self.links.receiver(disposed.link) else {
+        let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
         };
-        let enlisted = Enlisted {
+        let enlisted = EnlistedDisposition {
             transaction,
-            token: LockToken(disposed.cookie),
-            answer: receiver.answer(disposed, settlement),
+            token: LockToken(disposition.cookie),
+            disposition: receiver.pending_disposition(disposition, settlement),
         };
         let cost = SETTLEMENT + outcome.size();
         let operation = Operation::Settle {
@@ -215,29 +218,33 @@ impl Client {
                 entity: receiver.entity,
                 subqueue: receiver.subqueue,
             },
-            session: receiver.lent.clone(),
+            session: receiver.held_session.clone(),
             tokens: vec![enlisted.token],
             outcome,
         };
         self.transactions.enlist(enlisted);
-        let request = self.ask(Question::Enlist(enlisted), cost);
+        let request = self.register_request(PendingRequest::Enlist(enlisted), cost);
         self.command(Command::Enlist {
             request,
             transaction,
             operation,
-            heard: !disposed.settled,
+            heard: !disposition.settled,
         });
     }
 
     /// What is part of a transaction stays unsettled until that is committed. A refusal is told
     /// outside of the transaction's state, since one SDK looks at the type of the state only.
     /// (docs/spec/amqp.md#8)
-    pub(crate) fn answer_enlisted(&mut self, enlisted: &Enlisted, result: Result<(), SettleError>) {
-        let answer = enlisted.answer;
+    pub(crate) fn answer_enlisted(
+        &mut self,
+        enlisted: &EnlistedDisposition,
+        result: Result<(), SettleError>,
+    ) {
+        let pending = enlisted.disposition;
         let (state, settled) = match result {
             Ok(()) => {
-                let outcome = answer.settlement.state();
-                (provisional(enlisted.transaction, outcome), false)
+                let outcome = pending.settlement.state();
+                (transactional_state(enlisted.transaction, outcome), false)
             }
             Err(error) => {
                 self.transactions.refused(enlisted);
@@ -245,6 +252,6 @@ impl Client {
             }
         };
         self.connection
-            .settle_sent(answer.session, answer.delivery_id, state, settled);
+            .settle_sent(pending.session, pending.delivery_id, state, settled);
     }
 }

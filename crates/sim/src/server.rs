@@ -13,7 +13,7 @@ use broker::{
 use bytes::BytesMut;
 use endpoint::Mono;
 use servicebus::{
-    AccessRule, AccessRules, Client, Directory, Entity, MessageIds, Moment, Rights, Secret,
+    AccessRule, AccessRules, Client, ClockReading, Directory, Entity, MessageIds, Rights, Secret,
     Settings,
 };
 use store::memory::MemoryDisk;
@@ -52,8 +52,8 @@ pub struct Server {
 
 /// Now, for a client: the simulator's real clock is the broker's.
 #[must_use]
-pub fn moment(now: Now) -> Moment {
-    Moment {
+pub fn moment(now: Now) -> ClockReading {
+    ClockReading {
         mono: Mono(now.mono.0),
         wall: now.wall,
     }

@@ -39,7 +39,7 @@ impl Caller {
         let directory = house.directory();
         let access = directory.access();
         match &self.authorization {
-            None if self.has_origin => Err(Unauthorized::Missing(operation.need())),
+            None if self.has_origin => Err(Unauthorized::Missing(operation.required_right())),
             None if self.is_loopback && access.is_development() => Ok(()),
             shown => {
                 let now = house.clock.moment().wall;

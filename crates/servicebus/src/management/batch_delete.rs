@@ -9,22 +9,22 @@ use bytes::Bytes;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::Standing;
-use crate::refusal;
+use crate::errors;
+use crate::link::EntityRef;
 use crate::response::{self, Status};
 
 /// The operation.
 const COUNT: &str = "message-count";
 const BEFORE: &str = "enqueued-time-utc";
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let count = body.integer(COUNT)?.ok_or_else(|| missing(COUNT))?;
     let before = body.time(BEFORE)?.ok_or_else(|| missing(BEFORE))?;
     let session = body.session()?;
     let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
     // A negative number is not within any limit either.
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let (entity, subqueue) = (standing.id, standing.subqueue);
+    let (entity, subqueue) = (entity_ref.id, entity_ref.subqueue);
     let enqueued_before = Wall(u64::try_from(before).unwrap_or_default());
     let command = Box::new(move |request| Command::DeleteMessages {
         request,
@@ -44,11 +44,11 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
 /// Whether one request may ask for so many.
 pub(super) fn check_count(count: usize, most: usize) -> Result<(), Error> {
     let within = (count <= most).then_some(());
-    within.ok_or_else(|| refusal::number_out_of_range(COUNT, most))
+    within.ok_or_else(|| errors::number_out_of_range(COUNT, most))
 }
 
 fn missing(key: &str) -> Error {
-    refusal::bad_argument(format!("The argument '{key}' is missing."))
+    errors::bad_argument(format!("The argument '{key}' is missing."))
 }
 
 impl Client {
@@ -58,16 +58,16 @@ impl Client {
         request: RequestId,
         result: Result<usize, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
-            Ok(0) => self.answer_request(&asked, Status::no_content(), response::empty_map),
+            Err(error) => self.refuse_by_broker(&pending, &error),
+            Ok(0) => self.answer_request(&pending, Status::no_content(), response::empty_map),
             Ok(count) => {
                 let count = i32::try_from(count).unwrap_or(i32::MAX);
                 let map = [(Value::from(COUNT), Value::Int(count))];
-                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(&pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }

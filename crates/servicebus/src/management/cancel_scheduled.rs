@@ -6,22 +6,22 @@ use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
+use crate::errors;
 use crate::incoming::MAX_BATCH;
-use crate::link::Standing;
-use crate::refusal;
+use crate::link::EntityRef;
 use crate::response::{self, Status};
 
 /// What every number costs until it is answered.
 const OVERHEAD: usize = 64;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
     let numbers = body.elements("sequence-numbers", number)?;
     if numbers.len() > MAX_BATCH {
         let what = "The array 'sequence-numbers'";
-        return Err(refusal::out_of_range(what, MAX_BATCH, "elements"));
+        return Err(errors::out_of_range(what, MAX_BATCH, "elements"));
     }
-    let (entity, count) = (standing.id, numbers.len());
+    let (entity, count) = (entity_ref.id, numbers.len());
     let command = Box::new(move |request| Command::CancelScheduled {
         request,
         entity,
@@ -42,12 +42,12 @@ impl Client {
         request: RequestId,
         result: Result<(), RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Ok(()) => self.answer_request(&asked, Status::ok(), response::empty_map),
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Ok(()) => self.answer_request(&pending, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_by_broker(&pending, &error),
         }
     }
 }

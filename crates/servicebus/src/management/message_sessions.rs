@@ -5,8 +5,8 @@ use broker::{Command, RequestError, RequestId, SessionPage, Wall};
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::Standing;
-use crate::refusal;
+use crate::errors;
+use crate::link::EntityRef;
 use crate::response::{self, Status};
 
 /// Clients ask with the last moment that their clocks know for all sessions with messages or a
@@ -18,8 +18,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// A page without a size.
 const DEFAULT_TOP: i64 = 100;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
-    super::check_sessions(standing)?;
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
+    super::check_sessions(entity_ref)?;
     let updated_after = match body.integer("last-updated-time")? {
         Some(since) if since < ALL_SINCE => Some(Wall(u64::try_from(since).unwrap_or_default())),
         _ => None,
@@ -27,10 +27,10 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
     let count = |key: &str, default: i64| {
         let count = body.integer(key)?.unwrap_or(default);
         let text = format!("The argument '{key}' must not be negative.");
-        usize::try_from(count).map_err(|_| refusal::bad_argument(text))
+        usize::try_from(count).map_err(|_| errors::bad_argument(text))
     };
     let (skip, top) = (count("skip", 0)?, count("top", DEFAULT_TOP)?.min(MAX_TOP));
-    let entity = standing.id;
+    let entity = entity_ref.id;
     let command = Box::new(move |request| Command::ListSessions {
         request,
         entity,
@@ -53,13 +53,13 @@ impl Client {
         request: RequestId,
         result: Result<SessionPage, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(page) if page.ids.is_empty() => {
-                self.answer_request(&asked, Status::no_content(), response::empty_map);
+                self.answer_request(&pending, Status::no_content(), response::empty_map);
             }
             Ok(page) => {
                 let ids = page.ids.iter().map(|id| String::from_utf8_lossy(id));
@@ -69,7 +69,7 @@ impl Client {
                     (Value::from("skip"), Value::Int(skip)),
                     (Value::from("sessions-ids"), Value::Array(ids)),
                 ];
-                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(&pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }

@@ -8,31 +8,31 @@ use store::SequenceNumber;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::delivery::{self, LockedUntil, View};
-use crate::embedded::{self, Embedded};
-use crate::link::Standing;
-use crate::refusal;
+use crate::errors;
+use crate::link::EntityRef;
+use crate::message_list::{self, ListedMessage};
 use crate::response::{self, Status};
 
 /// Most messages, and most bytes of them, in one answer.
 const MAX_MESSAGES: usize = 250;
 const MAX_BYTES: usize = 256 << 10;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let from = body.integer("from-sequence-number")?.unwrap_or_default();
     let from = SequenceNumber(u64::try_from(from).unwrap_or_default());
     let count = match usize::try_from(body.integer("message-count")?.unwrap_or(1)) {
         Ok(count) if count > 0 => count.min(MAX_MESSAGES),
         _ => {
-            return Err(refusal::bad_argument(
+            return Err(errors::bad_argument(
                 "The argument 'message-count' must be at least 1.",
             ));
         }
     };
     let without_bodies = body.flag("omit-message-body")?;
-    let (entity, subqueue, max_bytes) = (standing.id, standing.subqueue, MAX_BYTES);
-    let session = body.session()?.filter(|_| standing.sessions);
+    let (entity, subqueue, max_bytes) = (entity_ref.id, entity_ref.subqueue, MAX_BYTES);
+    let session = body.session()?.filter(|_| entity_ref.sessions);
     let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
-    let command: super::Build = match session {
+    let command: super::CommandBuilder = match session {
         Some(session) => Box::new(move |request| Command::PeekSession {
             request,
             entity,
@@ -65,26 +65,26 @@ impl Client {
         request: RequestId,
         result: Result<Vec<Browsed>, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(found) if found.is_empty() => {
-                self.answer_request(&asked, Status::no_content(), response::empty_map);
+                self.answer_request(&pending, Status::no_content(), response::empty_map);
             }
             Ok(mut found) => {
-                if asked.without_bodies {
+                if pending.without_bodies {
                     found.iter_mut().for_each(delivery::remove_body);
                 }
                 let now = self.now.wall.0;
-                let messages = found.iter().map(|message| Embedded {
+                let messages = found.iter().map(|message| ListedMessage {
                     message,
                     view: View::Peek(LockedUntil::of(message.lock, now)),
                     token: None,
                 });
-                self.answer_request(&asked, Status::ok(), |out| {
-                    embedded::write(out, messages);
+                self.answer_request(&pending, Status::ok(), |out| {
+                    message_list::write(out, messages);
                 });
             }
         }

@@ -8,10 +8,10 @@ use store::SequenceNumber;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::delivery::View;
-use crate::embedded::{self, Embedded};
-use crate::link::Standing;
+use crate::errors;
+use crate::link::EntityRef;
+use crate::message_list::{self, ListedMessage};
 use crate::receiver;
-use crate::refusal;
 use crate::response::Status;
 
 /// The answer holds whole messages, so it is bounded by their number.
@@ -21,11 +21,11 @@ const USUAL_BYTES: usize = 256 << 10;
 /// Most bytes of the messages of one answer, unless it is a single one.
 const MAX_BYTES: usize = 32 << 20;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
     let numbers = body.elements("sequence-numbers", number)?;
     if numbers.len() > MAX_NUMBERS {
-        return Err(refusal::out_of_range(
+        return Err(errors::out_of_range(
             "The array 'sequence-numbers'",
             MAX_NUMBERS,
             "elements",
@@ -35,12 +35,12 @@ pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> 
         Some(0) => ReceiveMode::ReceiveAndDelete,
         None | Some(1) => ReceiveMode::PeekLock,
         Some(_) => {
-            return Err(refusal::bad_argument(
+            return Err(errors::bad_argument(
                 "The argument 'receiver-settle-mode' must be 0 or 1.",
             ));
         }
     };
-    let (entity, subqueue, count) = (standing.id, standing.subqueue, numbers.len());
+    let (entity, subqueue, count) = (entity_ref.id, entity_ref.subqueue, numbers.len());
     let command = Box::new(move |request| Command::ReceiveDeferred {
         request,
         subqueue: SubqueueId { entity, subqueue },
@@ -63,20 +63,20 @@ impl Client {
         request: RequestId,
         result: Result<Vec<Delivery>, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(found) => {
                 let now = self.now;
-                let messages = found.iter().map(|delivery| Embedded {
+                let messages = found.iter().map(|delivery| ListedMessage {
                     message: &delivery.message,
                     view: View::Deferred(receiver::lock(delivery, now)),
                     token: Some(delivery.token),
                 });
-                self.answer_request(&asked, Status::ok(), |out| {
-                    embedded::write(out, messages);
+                self.answer_request(&pending, Status::ok(), |out| {
+                    message_list::write(out, messages);
                 });
             }
         }

@@ -5,12 +5,12 @@ use broker::{Command, RequestError, RequestId};
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::Standing;
+use crate::link::EntityRef;
 use crate::response::Status;
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
-    super::check_sessions(standing)?;
-    let (entity, session) = (standing.id, body.needed_session()?);
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
+    super::check_sessions(entity_ref)?;
+    let (entity, session) = (entity_ref.id, body.needed_session()?);
     let command = Box::new(move |request| Command::RenewSession {
         request,
         entity,
@@ -32,16 +32,16 @@ impl Client {
         request: RequestId,
         result: Result<u64, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(left) => {
                 let until = self.now.wall.0.saturating_add(left);
                 let until = Value::Timestamp(i64::try_from(until).unwrap_or(i64::MAX));
                 let map = [(Value::from("expiration"), until)];
-                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(&pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }

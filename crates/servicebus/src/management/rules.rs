@@ -5,8 +5,8 @@ use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::Standing;
-use crate::refusal;
+use crate::errors;
+use crate::link::EntityRef;
 use crate::response::{self, Status};
 
 /// Most rules of one page, and what it may take.
@@ -24,11 +24,11 @@ const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
 /// What SDKs tell as the level of the language.
 const COMPATIBILITY: i32 = 20;
 
-pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read_add(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let name = needed_name(body)?;
     let Some(description) = body.get("rule-description").and_then(Value::as_map) else {
         let text = "The argument 'rule-description' must be a map.";
-        return Err(refusal::bad_argument(text));
+        return Err(errors::bad_argument(text));
     };
     let rule = RuleDescription {
         name: name.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Prepared, Err
         action: action(description)?,
         ..RuleDescription::default()
     };
-    let (entity, rule) = (standing.id, Box::new(rule));
+    let (entity, rule) = (entity_ref.id, Box::new(rule));
     Ok(operation(Box::new(move |request| Command::AddRule {
         request,
         entity,
@@ -44,8 +44,8 @@ pub(super) fn read_add(standing: &Standing, body: &Body) -> Result<Prepared, Err
     })))
 }
 
-pub(super) fn read_remove(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
-    let (entity, name) = (standing.id, needed_name(body)?.to_owned());
+pub(super) fn read_remove(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
+    let (entity, name) = (entity_ref.id, needed_name(body)?.to_owned());
     Ok(operation(Box::new(move |request| Command::RemoveRule {
         request,
         entity,
@@ -53,14 +53,14 @@ pub(super) fn read_remove(standing: &Standing, body: &Body) -> Result<Prepared, 
     })))
 }
 
-pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read_list(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let count = |key: &str, default: i64| {
         let count = body.integer(key)?.unwrap_or(default);
         let text = format!("The argument '{key}' must not be negative.");
-        usize::try_from(count).map_err(|_| refusal::bad_argument(text))
+        usize::try_from(count).map_err(|_| errors::bad_argument(text))
     };
     let (skip, top) = (count("skip", 0)?, count("top", 100)?.min(MAX_TOP));
-    let entity = standing.id;
+    let entity = entity_ref.id;
     let command = Box::new(move |request| Command::ListRules {
         request,
         entity,
@@ -75,7 +75,7 @@ pub(super) fn read_list(standing: &Standing, body: &Body) -> Result<Prepared, Er
     })
 }
 
-fn operation(command: super::Build) -> Prepared {
+fn operation(command: super::CommandBuilder) -> Prepared {
     Prepared {
         command,
         count: 1,
@@ -87,7 +87,7 @@ fn operation(command: super::Build) -> Prepared {
 fn needed_name(body: &Body) -> Result<&str, Error> {
     let text = "The argument 'rule-name' is missing.";
     body.text("rule-name")?
-        .ok_or_else(|| refusal::bad_argument(text))
+        .ok_or_else(|| errors::bad_argument(text))
 }
 
 /// The one filter of a description.
@@ -105,7 +105,7 @@ fn filter(description: &Map) -> Result<FilterDescription, Error> {
             let correlation = correlation_of(fields)?;
             Ok(FilterDescription::Correlation(Box::new(correlation)))
         }
-        _ => Err(refusal::bad_argument(
+        _ => Err(errors::bad_argument(
             "A rule needs either a 'sql-filter' or a 'correlation-filter'.",
         )),
     }
@@ -123,14 +123,14 @@ fn member<'a>(map: &'a Map, key: &str) -> Result<Option<&'a Map>, Error> {
         Some(Value::Map(map)) => Ok(Some(map)),
         Some(_) => {
             let text = format!("The member '{key}' must be a map.");
-            Err(refusal::bad_argument(text))
+            Err(errors::bad_argument(text))
         }
     }
 }
 
 fn expression(map: &Map) -> Result<&str, Error> {
     let text = value::lookup(map, "expression").and_then(crate::request_response::text);
-    text.ok_or_else(|| refusal::bad_argument("The member 'expression' must be text."))
+    text.ok_or_else(|| errors::bad_argument("The member 'expression' must be text."))
 }
 
 fn correlation_of(fields: &Map) -> Result<Correlation, Error> {
@@ -140,7 +140,7 @@ fn correlation_of(fields: &Map) -> Result<Correlation, Error> {
             Some(text) => Ok(Some(text.to_owned())),
             None => {
                 let text = format!("The member '{key}' must be text.");
-                Err(refusal::bad_argument(text))
+                Err(errors::bad_argument(text))
             }
         },
     };
@@ -148,7 +148,7 @@ fn correlation_of(fields: &Map) -> Result<Correlation, Error> {
     for (key, value) in member(fields, "properties")?.into_iter().flatten() {
         let Some(key) = crate::request_response::text(key) else {
             let text = "The names of properties must be text.";
-            return Err(refusal::bad_argument(text));
+            return Err(errors::bad_argument(text));
         };
         properties.push((key.to_owned(), value.clone()));
     }
@@ -221,12 +221,12 @@ impl Client {
         request: RequestId,
         result: Result<(), RuleError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_request(&asked, refusal::rule(&error, &asked.resource)),
-            Ok(()) => self.answer_request(&asked, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_request(&pending, errors::rule(&error, &pending.resource)),
+            Ok(()) => self.answer_request(&pending, Status::ok(), response::empty_map),
         }
     }
 
@@ -236,13 +236,13 @@ impl Client {
         request: RequestId,
         result: Result<Vec<RuleDescription>, RuleError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_request(&asked, refusal::rule(&error, &asked.resource)),
+            Err(error) => self.refuse_request(&pending, errors::rule(&error, &pending.resource)),
             Ok(rules) if rules.is_empty() => {
-                self.answer_request(&asked, Status::no_content(), response::empty_map);
+                self.answer_request(&pending, Status::no_content(), response::empty_map);
             }
             Ok(rules) => {
                 let rules = rules.iter().map(|rule| {
@@ -250,7 +250,7 @@ impl Client {
                     Value::Map(vec![entry])
                 });
                 let map = [(Value::from("rules"), Value::List(rules.collect()))];
-                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(&pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }

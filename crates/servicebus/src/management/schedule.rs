@@ -11,33 +11,33 @@ use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
+use crate::errors;
 use crate::incoming::{self, MAX_BATCH};
-use crate::link::{Asked, Standing};
+use crate::link::{EntityRef, PendingOperation};
 use crate::message_id::MessageIds;
-use crate::refusal;
 use crate::response::Status;
 
 /// What every message costs beside its bytes until it is answered, its number included.
 const OVERHEAD: usize = 256;
 
 pub(super) fn read(
-    standing: &Standing,
+    entity_ref: &EntityRef,
     body: &Body,
     ids: &mut MessageIds,
 ) -> Result<Prepared, Error> {
-    if standing.subqueue != Subqueue::Main {
-        return Err(refusal::no_sends_to_subqueue(&standing.path));
+    if entity_ref.subqueue != Subqueue::Main {
+        return Err(errors::no_sends_to_subqueue(&entity_ref.path));
     }
     let payloads = body.elements("messages", payload)?;
     if payloads.len() > MAX_BATCH {
         let what = "The list 'messages'";
-        return Err(refusal::out_of_range(what, MAX_BATCH, "elements"));
+        return Err(errors::out_of_range(what, MAX_BATCH, "elements"));
     }
     let messages = payloads
         .iter()
-        .map(|payload| incoming::read(payload, standing.max_message_size, ids))
+        .map(|payload| incoming::read(payload, entity_ref.max_message_size, ids))
         .collect::<Result<Vec<_>, _>>()?;
-    let (entity, count) = (standing.id, messages.len());
+    let (entity, count) = (entity_ref.id, messages.len());
     let command = Box::new(move |request| Command::Send {
         request,
         entity,
@@ -64,12 +64,12 @@ impl Client {
     /// the number of the message that it is one of, so that a repeated request is answered alike.
     pub(crate) fn answer_schedule(
         &mut self,
-        asked: &Asked,
+        pending: &PendingOperation,
         result: Result<SequenceNumber, SendError>,
         duplicates: &[(usize, SequenceNumber)],
     ) {
         match result {
-            Err(error) => self.refuse_request(asked, refusal::send(&error, &asked.resource)),
+            Err(error) => self.refuse_request(pending, errors::send(&error, &pending.resource)),
             Ok(first) => {
                 let mut fresh = first.0..;
                 let mut duplicates = duplicates.iter().peekable();
@@ -78,9 +78,9 @@ impl Client {
                     let number = known.map(|(_, number)| number.0).or_else(|| fresh.next());
                     Value::Long(number.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX)))
                 };
-                let numbers = (0..asked.count).map(number).collect();
+                let numbers = (0..pending.count).map(number).collect();
                 let map = [(Value::from("sequence-numbers"), Value::Array(numbers))];
-                self.answer_request(asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }

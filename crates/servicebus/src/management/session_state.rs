@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::Standing;
-use crate::refusal;
+use crate::errors;
+use crate::link::EntityRef;
 use crate::response::{self, Status};
 
-pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
-    super::check_sessions(standing)?;
-    let (entity, session) = (standing.id, body.needed_session()?);
+pub(super) fn read_get(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
+    super::check_sessions(entity_ref)?;
+    let (entity, session) = (entity_ref.id, body.needed_session()?);
     let command = Box::new(move |request| Command::GetSessionState {
         request,
         entity,
@@ -22,15 +22,15 @@ pub(super) fn read_get(standing: &Standing, body: &Body) -> Result<Prepared, Err
     Ok(Prepared {
         command,
         count: 1,
-        answer: usize::try_from(standing.max_message_size).unwrap_or(usize::MAX),
+        answer: usize::try_from(entity_ref.max_message_size).unwrap_or(usize::MAX),
         without_bodies: false,
     })
 }
 
 /// A state is as large as one message at most. (docs/spec/entities.md#4)
-pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
-    super::check_sessions(standing)?;
-    let (entity, session) = (standing.id, body.needed_session()?);
+pub(super) fn read_set(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
+    super::check_sessions(entity_ref)?;
+    let (entity, session) = (entity_ref.id, body.needed_session()?);
     let state = match body.get("session-state") {
         None => None,
         // It clears the state, as null does.
@@ -38,14 +38,14 @@ pub(super) fn read_set(standing: &Standing, body: &Body) -> Result<Prepared, Err
         // An allocation of its own, since it may wait while the old one is read.
         Some(Value::Binary(state)) => Some(Bytes::copy_from_slice(state)),
         Some(_) => {
-            return Err(refusal::bad_argument(
+            return Err(errors::bad_argument(
                 "The argument 'session-state' must be binary or null.",
             ));
         }
     };
-    let limit = usize::try_from(standing.max_message_size).unwrap_or(usize::MAX);
+    let limit = usize::try_from(entity_ref.max_message_size).unwrap_or(usize::MAX);
     if state.as_ref().is_some_and(|state| state.len() > limit) {
-        return Err(refusal::out_of_range("The session state", limit, "bytes"));
+        return Err(errors::out_of_range("The session state", limit, "bytes"));
     }
     let command = Box::new(move |request| Command::SetSessionState {
         request,
@@ -68,15 +68,15 @@ impl Client {
         request: RequestId,
         result: Result<Option<Bytes>, RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
+            Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(state) => {
                 let state = state.map_or(Value::Null, Value::Binary);
                 let map = [(Value::from("session-state"), state)];
-                self.answer_request(&asked, Status::ok(), |out| encode::map(out, &map));
+                self.answer_request(&pending, Status::ok(), |out| encode::map(out, &map));
             }
         }
     }
@@ -87,12 +87,12 @@ impl Client {
         request: RequestId,
         result: Result<(), RequestError>,
     ) {
-        let Some(asked) = self.answered(request) else {
+        let Some(pending) = self.answered(request) else {
             return;
         };
         match result {
-            Err(error) => self.refuse_by_broker(&asked, &error),
-            Ok(()) => self.answer_request(&asked, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_by_broker(&pending, &error),
+            Ok(()) => self.answer_request(&pending, Status::ok(), response::empty_map),
         }
     }
 }

@@ -8,16 +8,16 @@ use bytes::Bytes;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::disposition;
-use crate::link::{Asked, Standing};
-use crate::refusal;
+use crate::errors;
+use crate::link::{EntityRef, PendingOperation};
 use crate::response::{self, Status};
 
-pub(super) fn read(standing: &Standing, body: &Body) -> Result<Prepared, Error> {
+pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;
     let outcome = outcome(body)?;
     let session = body.session()?;
     let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
-    let (entity, subqueue, count) = (standing.id, standing.subqueue, tokens.len());
+    let (entity, subqueue, count) = (entity_ref.id, entity_ref.subqueue, tokens.len());
     let command = Box::new(move |request| Command::SettleMany {
         request,
         subqueue: SubqueueId { entity, subqueue },
@@ -52,7 +52,7 @@ fn outcome(body: &Body) -> Result<Outcome, Error> {
             }
         }
         _ => {
-            return Err(refusal::bad_argument(
+            return Err(errors::bad_argument(
                 "The argument 'disposition-status' is missing or not known.",
             ));
         }
@@ -61,10 +61,14 @@ fn outcome(body: &Body) -> Result<Outcome, Error> {
 
 impl Client {
     /// The broker has ended the locks, or none of them.
-    pub(crate) fn answer_update(&mut self, asked: &Asked, result: Result<(), SettleError>) {
+    pub(crate) fn answer_update(
+        &mut self,
+        pending: &PendingOperation,
+        result: Result<(), SettleError>,
+    ) {
         match result {
-            Ok(()) => self.answer_request(asked, Status::ok(), response::empty_map),
-            Err(error) => self.refuse_request(asked, refusal::settle(&error)),
+            Ok(()) => self.answer_request(pending, Status::ok(), response::empty_map),
+            Err(error) => self.refuse_request(pending, errors::settle(&error)),
         }
     }
 }

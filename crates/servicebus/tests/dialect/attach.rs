@@ -459,7 +459,7 @@ fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
         settings: broker::QueueSettings::default(),
     });
     let directory = std::sync::Arc::new(directory);
-    world.server.set_directory(world.moment(), directory);
+    world.server.set_directory(world.clock_reading(), directory);
     world.pump();
     assert_eq!(
         world.detach_error(link).expect("detached").condition,
@@ -479,7 +479,7 @@ fn a_receiver_that_the_broker_evicts_is_detached() {
         receiver: receiver.expect("attached"),
         reason: broker::Eviction::NotFound,
     };
-    world.server.handle_output(world.moment(), output);
+    world.server.handle_output(world.clock_reading(), output);
     world.pump();
     assert_eq!(
         world.detach_error(link).expect("detached").condition,

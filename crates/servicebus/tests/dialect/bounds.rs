@@ -28,7 +28,7 @@ fn push(world: &mut World, handle: u32, id: u32, more: bool, payload: &[u8]) {
     Performative::Transfer(transfer).encode(&mut bytes);
     bytes.extend_from_slice(payload);
     frame::finish(&mut bytes, start);
-    world.server.handle_input(world.moment(), &mut bytes);
+    world.server.handle_input(world.clock_reading(), &mut bytes);
 }
 
 fn condition(world: &World, link: LinkId) -> Option<String> {
@@ -70,7 +70,7 @@ fn count_attached(world: &World, links: &[LinkId]) -> usize {
 }
 
 #[test]
-fn a_stranger_gets_64_sessions() {
+fn an_unauthenticated_client_gets_64_sessions() {
     let mut world = World::with(STRANGER, |_| {});
     assert!(begin_sessions(&mut world, 64));
     assert!(!begin_sessions(&mut world, 1));
@@ -83,13 +83,13 @@ fn who_has_logged_in_gets_more_sessions() {
 }
 
 #[test]
-fn nobody_is_a_stranger_where_everyone_has_rights() {
+fn a_client_counts_as_authenticated_where_everyone_has_rights() {
     let rules = AccessRules {
         anonymous: Rights::ALL,
         ..rules()
     };
     let mut world = World::under(rules, STRANGER);
-    assert!(!world.server.is_stranger());
+    assert!(!world.server.is_unauthenticated());
     assert!(begin_sessions(&mut world, 100));
 }
 
@@ -97,15 +97,15 @@ fn nobody_is_a_stranger_where_everyone_has_rights() {
 fn a_token_that_is_accepted_makes_a_client_known() {
     let mut world = World::with(STRANGER, |_| {});
     assert!(put_token(&mut world, KEY));
-    assert!(!world.server.is_stranger());
+    assert!(!world.server.is_unauthenticated());
     assert!(begin_sessions(&mut world, 100));
 }
 
 #[test]
-fn a_token_that_is_refused_leaves_a_client_a_stranger() {
+fn a_token_that_is_refused_leaves_a_client_unauthenticated() {
     let mut world = World::with(STRANGER, |_| {});
     assert!(!put_token(&mut world, "not-the-key"));
-    assert!(world.server.is_stranger());
+    assert!(world.server.is_unauthenticated());
     assert!(!begin_sessions(&mut world, 100));
 }
 
@@ -125,7 +125,7 @@ fn a_client_stays_known_when_its_token_has_run_out() {
 }
 
 #[test]
-fn a_stranger_gets_64_links() {
+fn an_unauthenticated_client_gets_64_links() {
     let mut world = World::with(STRANGER, |_| {});
     let session = world.session();
     let links = attach_links(&mut world, session, 65);
@@ -157,7 +157,7 @@ fn leave_unfinished(login: Login) -> Vec<String> {
 }
 
 #[test]
-fn a_stranger_may_leave_a_mebibyte_of_messages_unfinished() {
+fn an_unauthenticated_client_may_leave_a_mebibyte_of_messages_unfinished() {
     // 17 times 60,000 bytes are less than a mebibyte, 18 times are more.
     assert_eq!(
         leave_unfinished(STRANGER),
@@ -173,7 +173,7 @@ fn unfinished_messages_that_are_given_up_take_their_links_along() {
     push(&mut world, 0, 0, true, &[0; 10_000]);
     let unfinished = world.server.partial_bytes();
     assert!(unfinished >= 10_000);
-    world.server.shed_partials(world.moment(), 1);
+    world.server.shed_partials(world.clock_reading(), 1);
     assert_eq!(world.server.partial_bytes(), 0);
     world.pump();
     let detached = condition(&world, link);
@@ -200,7 +200,7 @@ fn answers_that_waited(login: Login) -> usize {
 }
 
 #[test]
-fn few_answers_wait_for_a_stranger() {
+fn few_answers_wait_for_an_unauthenticated_client() {
     assert_eq!(answers_that_waited(ROOT), 60);
     assert_eq!(answers_that_waited(STRANGER), 26);
 }

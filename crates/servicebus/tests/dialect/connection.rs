@@ -32,7 +32,7 @@ fn a_connection_that_is_closed_disconnects_last_and_once() {
     world.client.close(None);
     world.pump();
     assert!(world.server.is_finished());
-    world.server.handle_eof(world.moment());
+    world.server.handle_eof(world.clock_reading());
     world.advance(100_000);
     assert_eq!(disconnects(&world), 1);
     assert!(matches!(
@@ -45,7 +45,7 @@ fn a_connection_that_is_closed_disconnects_last_and_once() {
 fn a_connection_that_is_cut_disconnects() {
     let mut world = World::new();
     world.receiver("orders", SenderSettleMode::Unsettled, 1);
-    world.server.handle_eof(world.moment());
+    world.server.handle_eof(world.clock_reading());
     world.pump();
     assert_eq!(disconnects(&world), 1);
     assert!(matches!(
@@ -58,7 +58,7 @@ fn a_connection_that_is_cut_disconnects() {
 fn a_protocol_error_disconnects() {
     let mut world = World::new();
     world.server.handle_input(
-        world.moment(),
+        world.clock_reading(),
         &mut bytes::BytesMut::from(&b"\x00\x00\x00\x01garbage"[..]),
     );
     world.pump();
@@ -69,7 +69,7 @@ fn a_protocol_error_disconnects() {
 #[test]
 fn a_refused_login_disconnects_once_the_socket_is_gone() {
     let mut world = World::with(Login::Plain("root", "wrong"), |_| {});
-    world.server.handle_eof(world.moment());
+    world.server.handle_eof(world.clock_reading());
     world.pump();
     assert!(world.server.is_finished());
     assert_eq!(disconnects(&world), 1);
@@ -81,7 +81,7 @@ fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
     let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
     world.enqueue("orders", &message("x"));
     assert_eq!(world.received(receiver).len(), 1);
-    world.server.shut_down(world.moment());
+    world.server.shut_down(world.clock_reading());
     world.pump();
     assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
     assert_eq!(disconnects(&world), 1);

@@ -97,9 +97,11 @@ fn deliveries_that_meet_no_credit_are_given_back_and_come_when_there_is_some() {
     world.client.set_credit(receiver, 0, false);
     let flow = world.client.output(endpoint::Mono(0)).split();
     let outputs = world.deliveries_for_credit();
-    world.server.handle_input(world.moment(), &mut { flow });
+    world
+        .server
+        .handle_input(world.clock_reading(), &mut { flow });
     for output in outputs {
-        world.server.handle_output(world.moment(), output);
+        world.server.handle_output(world.clock_reading(), output);
     }
     world.client_stalls = false;
     world.pump();
@@ -126,9 +128,11 @@ fn received_and_deleted_messages_wait_for_credit_rather_than_get_lost() {
     world.client.set_credit(receiver, 0, false);
     let flow = world.client.output(endpoint::Mono(0)).split();
     let outputs = world.deliveries_for_credit();
-    world.server.handle_input(world.moment(), &mut { flow });
+    world
+        .server
+        .handle_input(world.clock_reading(), &mut { flow });
     for output in outputs {
-        world.server.handle_output(world.moment(), output);
+        world.server.handle_output(world.clock_reading(), output);
     }
     world.pump();
     assert!(world.received(receiver).is_empty());
@@ -168,7 +172,7 @@ fn a_receiver_that_is_gone_gives_back_what_was_on_its_way() {
     world.client.detach(receiver, true, None);
     world.pump();
     for output in outputs {
-        world.server.handle_output(world.moment(), output);
+        world.server.handle_output(world.clock_reading(), output);
     }
     world.broker_stalls = false;
     world.pump();
@@ -188,7 +192,7 @@ fn a_late_drain_answer_of_the_broker_for_a_link_that_is_gone_means_nothing() {
     world.client.detach(receiver, true, None);
     world.pump();
     world.server.handle_output(
-        world.moment(),
+        world.clock_reading(),
         Output::Drained {
             receiver: id.expect("attached"),
         },
@@ -228,9 +232,10 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         rests_on: store::CommitId::default(),
     });
     let receiver = receiver.expect("attached");
-    world
-        .server
-        .handle_output(world.moment(), Output::Deliver { receiver, delivery });
+    world.server.handle_output(
+        world.clock_reading(),
+        Output::Deliver { receiver, delivery },
+    );
     let commands: Vec<String> = world
         .server
         .commands()
@@ -263,7 +268,7 @@ fn several_receivers_that_are_gone_give_back_what_was_on_its_way() {
     }
     world.pump();
     for output in outputs {
-        world.server.handle_output(world.moment(), output);
+        world.server.handle_output(world.clock_reading(), output);
     }
     world.broker_stalls = false;
     world.pump();

@@ -59,11 +59,11 @@ proptest! {
         let mut input = BytesMut::new();
         for part in bytes.chunks(cut) {
             input.extend_from_slice(part);
-            world.server.handle_input(world.moment(), &mut input);
-            let _ = world.server.output(world.moment()).split();
+            world.server.handle_input(world.clock_reading(), &mut input);
+            let _ = world.server.output(world.clock_reading()).split();
             world.server.written();
         }
-        world.server.handle_eof(world.moment());
+        world.server.handle_eof(world.clock_reading());
         let is_last = matches!(world.server.commands().last(), Some(broker::Command::Disconnect { .. }));
         prop_assert!(is_last);
     }

@@ -3,7 +3,7 @@
 //! Time is moved by hand, nothing sleeps and nothing opens a port. Tests whose names begin with
 //! `rule_NN_` show the rule of that number in docs/spec/amqp.md#0.1.
 
-mod draft;
+mod client_frames;
 mod received;
 mod world;
 
@@ -11,7 +11,6 @@ mod attach;
 mod batch_delete;
 mod bounds;
 mod cbs;
-mod choice;
 mod connection;
 mod credit;
 mod duplicates;
@@ -19,7 +18,8 @@ mod forwarding;
 mod hostile;
 mod management;
 mod receive;
-mod refused;
+mod receiver_source;
+mod refusals;
 mod rotation;
 mod sasl;
 mod schedule;

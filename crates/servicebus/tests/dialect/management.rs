@@ -183,11 +183,11 @@ fn requests_that_repeat_a_delivery_id_and_tag_are_each_answered() {
         .client
         .send(pair.request, &outgoing, &[&request.encode()]);
     sent.expect("there is credit");
-    let frames = world.client.output(world.moment().mono).split();
+    let frames = world.client.output(world.clock_reading().mono).split();
     for _ in 0..3 {
         world
             .server
-            .handle_input(world.moment(), &mut frames.clone());
+            .handle_input(world.clock_reading(), &mut frames.clone());
     }
     world.pump();
     assert_eq!(world.received(pair.response).len(), 3);

@@ -210,7 +210,7 @@ fn refused_by_broker(error: SendError) -> amqp::Error {
         result: Err(error),
         duplicates: Vec::new(),
     };
-    world.server.handle_output(world.moment(), output);
+    world.server.handle_output(world.clock_reading(), output);
     world.pump();
     match world.outcomes(sender).pop() {
         Some(DeliveryState::Rejected(Some(error))) => error,
@@ -466,7 +466,9 @@ fn rule_19_a_sender_that_overruns_its_credit_is_served() {
         frame
     };
     for id in 2..7 {
-        world.server.handle_input(world.moment(), &mut transfer(id));
+        world
+            .server
+            .handle_input(world.clock_reading(), &mut transfer(id));
     }
     world.broker_stalls = false;
     world.pump();

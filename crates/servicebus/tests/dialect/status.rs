@@ -125,7 +125,7 @@ fn a_send_that_is_refused_names_the_entity() {
         result: Err(broker::SendError::Disabled),
         duplicates: Vec::new(),
     };
-    world.server.handle_output(world.moment(), refused);
+    world.server.handle_output(world.clock_reading(), refused);
     world.pump();
     let outcomes = world.outcomes(link);
     let [DeliveryState::Rejected(Some(error))] = &outcomes[..] else {
@@ -221,7 +221,7 @@ fn a_broker_that_knows_first_ends_a_wait_for_a_session() {
         receiver: receiver.expect("it was asked"),
         reason: broker::Eviction::Disabled,
     };
-    world.server.handle_output(world.moment(), evicted);
+    world.server.handle_output(world.clock_reading(), evicted);
     world.pump();
     assert_eq!(told(&world, waiting).0, CONDITION);
 }

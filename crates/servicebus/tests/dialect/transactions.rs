@@ -497,7 +497,7 @@ fn the_end_of_the_connection_rolls_back() {
     let (_, sender) = world.sender("orders2");
     let id = declare(&mut world, coordinator);
     send_within(&mut world, sender, &id, &message("x"), false);
-    world.server.handle_eof(world.moment());
+    world.server.handle_eof(world.clock_reading());
     world.pump();
     let last = world.commands.last();
     assert!(matches!(last, Some(Command::Disconnect { .. })));

@@ -9,10 +9,10 @@ use broker::{
     Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{AccessRules, Client, Directory, MessageIds, Moment, Settings};
+use servicebus::{AccessRules, Client, ClockReading, Directory, MessageIds, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
-pub use crate::draft::{Pair, Request, message, receiver, rules, sender, target, token};
+pub use crate::client_frames::{Pair, Request, message, receiver, rules, sender, target, token};
 pub use crate::received::{Received, Response};
 
 pub const KEY: &str = "a2V5LW9mLXJvb3Q=";
@@ -77,7 +77,7 @@ impl World {
     pub fn replace_rules(&mut self, rules: AccessRules) {
         self.directory.set_access_rules(rules);
         let directory = Arc::new(self.directory.clone());
-        self.server.set_directory(self.moment(), directory);
+        self.server.set_directory(self.clock_reading(), directory);
         self.pump();
     }
 
@@ -102,7 +102,7 @@ impl World {
                 Arc::new(settings),
                 Arc::new(Directory::new(rules.clone())),
                 MessageIds::new([7; 16]),
-                Moment {
+                ClockReading {
                     mono: Mono(0),
                     wall: Wall(START),
                 },
@@ -185,8 +185,8 @@ impl World {
         self.administer(Order::Remove { path });
     }
 
-    pub fn moment(&self) -> Moment {
-        Moment {
+    pub fn clock_reading(&self) -> ClockReading {
+        ClockReading {
             mono: Mono(self.elapsed),
             wall: Wall(START + self.elapsed),
         }
@@ -203,7 +203,7 @@ impl World {
     pub fn advance(&mut self, milliseconds: u64) {
         self.elapsed += milliseconds;
         self.client.handle_timeout(Mono(self.elapsed));
-        self.server.handle_timeout(self.moment());
+        self.server.handle_timeout(self.clock_reading());
         self.pump();
     }
 
@@ -221,7 +221,7 @@ impl World {
         let mut bytes = self.client.output(Mono(self.elapsed)).split();
         let moved = !bytes.is_empty();
         if moved {
-            self.server.handle_input(self.moment(), &mut bytes);
+            self.server.handle_input(self.clock_reading(), &mut bytes);
             assert!(bytes.is_empty(), "whole frames are taken whole");
         }
         moved
@@ -254,11 +254,11 @@ impl World {
                 _ => continue,
             }
             let directory = Arc::new(self.directory.clone());
-            self.server.set_directory(self.moment(), directory);
+            self.server.set_directory(self.clock_reading(), directory);
         }
         for output in said {
             if output.connection() == ConnectionId(7) {
-                self.server.handle_output(self.moment(), output);
+                self.server.handle_output(self.clock_reading(), output);
             }
         }
     }
@@ -267,7 +267,7 @@ impl World {
         if self.client_stalls {
             return false;
         }
-        let mut bytes = self.server.output(self.moment()).split();
+        let mut bytes = self.server.output(self.clock_reading()).split();
         let moved = !bytes.is_empty();
         if moved {
             self.server.written();

@@ -4,61 +4,61 @@
 //! that are open at a time. A token carries the slot and its generation, so an answer that comes
 //! twice finds nothing. Every open question has a cost in bytes; the owner bounds their sum.
 
-use crate::link::{Answer, Asked};
+use crate::link::{PendingDisposition, PendingOperation};
 
 /// What a token of the broker's answer leads to.
 #[derive(Debug)]
-pub(crate) enum Question {
+pub(crate) enum PendingRequest {
     /// Messages of one delivery.
-    Send(crate::sender::Sent),
+    Send(crate::sender::PendingSend),
     /// A disposition that waits for its answer.
-    Settle(Answer),
+    Settle(PendingDisposition),
     /// A disposition within a transaction.
-    Enlist(crate::transactions::Enlisted),
+    Enlist(crate::transactions::EnlistedDisposition),
     Declare(crate::coordinator::Control),
     Discharge(crate::coordinator::Discharge),
     /// An operation on a management node.
-    Manage(Box<Asked>),
+    Manage(Box<PendingOperation>),
 }
 
 #[derive(Debug, Default)]
 struct Slot {
     generation: u32,
     cost: usize,
-    question: Option<Question>,
+    request: Option<PendingRequest>,
 }
 
 /// Open questions by token.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingRequests {
     slots: Vec<Slot>,
     free: Vec<u32>,
     cost: usize,
 }
 
-impl Pending {
+impl PendingRequests {
     /// Keeps `question`, which occupies `cost` bytes, and names it.
-    pub(crate) fn ask(&mut self, question: Question, cost: usize) -> u64 {
+    pub(crate) fn insert(&mut self, request: PendingRequest, cost: usize) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let slot = &mut self.slots[index as usize];
-        slot.question = Some(question);
+        slot.request = Some(request);
         slot.cost = cost;
         self.cost = self.cost.saturating_add(cost);
         u64::from(slot.generation) << 32 | u64::from(index)
     }
 
     /// Takes the question that `token` names, once.
-    pub(crate) fn answer(&mut self, token: u64) -> Option<Question> {
+    pub(crate) fn remove(&mut self, token: u64) -> Option<PendingRequest> {
         let index = (token & u64::from(u32::MAX)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
         if u64::from(slot.generation) != token >> 32 {
             return None;
         }
-        let question = slot.question.take()?;
+        let request = slot.request.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.cost = self.cost.saturating_sub(slot.cost);
         self.free.push(index);
-        Some(question)
+        Some(request)
     }
 
     /// Bytes that all open questions occupy.
@@ -78,9 +78,9 @@ mod tests {
     use super::*;
     use endpoint::SessionId;
 
-    fn question(delivery_id: u32) -> Question {
+    fn request(delivery_id: u32) -> PendingRequest {
         let session = SessionId(0);
-        Question::Settle(Answer {
+        PendingRequest::Settle(PendingDisposition {
             session,
             delivery_id,
             settlement: crate::disposition::Settlement::Accepted,
@@ -88,26 +88,29 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_finds_its_question_once() {
-        let mut pending = Pending::default();
-        let token = pending.ask(question(7), 10);
+    fn an_answer_finds_its_request_once() {
+        let mut pending = PendingRequests::default();
+        let token = pending.insert(request(7), 10);
         assert_eq!(pending.cost(), 10);
         assert!(matches!(
-            pending.answer(token),
-            Some(Question::Settle(Answer { delivery_id: 7, .. }))
+            pending.remove(token),
+            Some(PendingRequest::Settle(PendingDisposition {
+                delivery_id: 7,
+                ..
+            }))
         ));
-        assert!(pending.answer(token).is_none());
+        assert!(pending.remove(token).is_none());
         assert_eq!(pending.cost(), 0);
     }
 
     #[test]
     fn a_reused_slot_does_not_answer_to_its_old_token() {
-        let mut pending = Pending::default();
-        let old = pending.ask(question(1), 1);
-        pending.answer(old);
-        let new = pending.ask(question(2), 1);
+        let mut pending = PendingRequests::default();
+        let old = pending.insert(request(1), 1);
+        pending.remove(old);
+        let new = pending.insert(request(2), 1);
         assert_ne!(old, new);
-        assert!(pending.answer(old).is_none());
-        assert!(pending.answer(new).is_some());
+        assert!(pending.remove(old).is_none());
+        assert!(pending.remove(new).is_some());
     }
 }

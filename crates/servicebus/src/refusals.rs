@@ -38,18 +38,18 @@ pub enum Subject {
 
 /// How much a refusal matters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Weight {
+pub enum Severity {
     /// The client, its configuration or its rights need a look.
-    Refusal,
+    Warning,
     /// Sound clients meet it too, and come back by themselves.
     Notice,
     /// There was nothing to be had, as a client that asks expects now and then.
-    Ordinary,
+    Expected,
 }
 
 /// One refusal.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refused {
+pub struct Refusal {
     /// What is refused.
     pub subject: Subject,
     /// The name of the link, or of the link that the request came by.
@@ -64,18 +64,18 @@ pub struct Refused {
     pub text: String,
 }
 
-impl Refused {
+impl Refusal {
     /// How much it matters.
     #[must_use]
-    pub fn weight(&self) -> Weight {
+    pub fn severity(&self) -> Severity {
         let is = |condition: Symbol| self.condition == condition;
         match self.subject {
-            Subject::Connection if is(condition::CONNECTION_FORCED) => Weight::Notice,
-            Subject::Link if is(condition::SESSION_LOCK_LOST) => Weight::Notice,
-            Subject::Link if is(condition::DETACH_FORCED) => Weight::Notice,
-            Subject::Attach if is(condition::TIMEOUT) => Weight::Ordinary,
-            Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Weight::Ordinary,
-            _ => Weight::Refusal,
+            Subject::Connection if is(condition::CONNECTION_FORCED) => Severity::Notice,
+            Subject::Link if is(condition::SESSION_LOCK_LOST) => Severity::Notice,
+            Subject::Link if is(condition::DETACH_FORCED) => Severity::Notice,
+            Subject::Attach if is(condition::TIMEOUT) => Severity::Expected,
+            Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Severity::Expected,
+            _ => Severity::Warning,
         }
     }
 }
@@ -84,7 +84,7 @@ impl Refused {
 #[derive(Debug, Default)]
 pub struct Refusals {
     /// The first of them.
-    pub first: Vec<Refused>,
+    pub first: Vec<Refusal>,
     /// How many there were besides.
     pub left_out: u64,
 }
@@ -103,7 +103,7 @@ impl Refusals {
             self.left_out += 1;
             return;
         }
-        self.first.push(Refused {
+        self.first.push(Refusal {
             subject,
             link: origin.link.map(shortened),
             entity: origin.entity.map(shortened),
@@ -158,7 +158,10 @@ impl Client {
                 attached,
             } => {
                 let known = self.links.get(*link);
-                let waits = self.accepting.get(link).map(|waits| waits.path.as_str());
+                let waits = self
+                    .pending_attaches
+                    .get(link)
+                    .map(|waits| waits.path.as_str());
                 let subject = match attached {
                     true => Subject::Link,
                     false => Subject::Attach,
@@ -194,26 +197,26 @@ mod tests {
         Error::new(condition, "why")
     }
 
-    fn check(subject: Subject, condition: Symbol, expected: Weight) {
+    fn check(subject: Subject, condition: Symbol, expected: Severity) {
         let mut refusals = Refusals::default();
         refusals.note(subject, Origin::default(), &error(condition));
-        assert_eq!(refusals.first[0].weight(), expected, "{refusals:?}");
+        assert_eq!(refusals.first[0].severity(), expected, "{refusals:?}");
     }
 
     #[test]
     fn what_a_client_expects_now_and_then_weighs_less() {
         use Subject::{Attach, Connection, Link, Request, Session, Token};
-        check(Attach, condition::TIMEOUT, Weight::Ordinary);
-        check(Request, condition::MESSAGE_NOT_FOUND, Weight::Ordinary);
-        check(Connection, condition::CONNECTION_FORCED, Weight::Notice);
-        check(Link, condition::SESSION_LOCK_LOST, Weight::Notice);
-        check(Link, condition::DETACH_FORCED, Weight::Notice);
-        check(Request, condition::SESSION_LOCK_LOST, Weight::Refusal);
-        check(Attach, condition::NOT_FOUND, Weight::Refusal);
-        check(Link, condition::NOT_FOUND, Weight::Refusal);
-        check(Token, condition::UNAUTHORIZED_ACCESS, Weight::Refusal);
-        check(Session, condition::WINDOW_VIOLATION, Weight::Refusal);
-        check(Connection, condition::FRAMING_ERROR, Weight::Refusal);
+        check(Attach, condition::TIMEOUT, Severity::Expected);
+        check(Request, condition::MESSAGE_NOT_FOUND, Severity::Expected);
+        check(Connection, condition::CONNECTION_FORCED, Severity::Notice);
+        check(Link, condition::SESSION_LOCK_LOST, Severity::Notice);
+        check(Link, condition::DETACH_FORCED, Severity::Notice);
+        check(Request, condition::SESSION_LOCK_LOST, Severity::Warning);
+        check(Attach, condition::NOT_FOUND, Severity::Warning);
+        check(Link, condition::NOT_FOUND, Severity::Warning);
+        check(Token, condition::UNAUTHORIZED_ACCESS, Severity::Warning);
+        check(Session, condition::WINDOW_VIOLATION, Severity::Warning);
+        check(Connection, condition::FRAMING_ERROR, Severity::Warning);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
 use broker::{Eviction, SessionError, TransactionError};
 
-use crate::rights::Need;
+use crate::rights::RequiredRight;
 
-mod of_broker;
+mod from_broker;
 
-pub use of_broker::describe_forward_error;
-pub(crate) use of_broker::{request, rule, send, settle};
+pub use from_broker::describe_forward_error;
+pub(crate) use from_broker::{request, rule, send, settle};
 
 /// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {
@@ -73,28 +73,28 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
 }
 
 /// A right that the connection does not have. (docs/spec/amqp.md#2.6)
-pub(crate) fn unauthorized(need: Need, resource: &str) -> Error {
+pub(crate) fn unauthorized(required_right: RequiredRight, resource: &str) -> Error {
     Error::new(
         condition::UNAUTHORIZED_ACCESS,
-        unauthorized_text(need, resource),
+        unauthorized_text(required_right, resource),
     )
 }
 
 /// The words for a right that is not there.
-pub(crate) fn unauthorized_text(need: Need, resource: &str) -> String {
+pub(crate) fn unauthorized_text(required_right: RequiredRight, resource: &str) -> String {
     format!(
         "Unauthorized access. '{}' claim(s) are required to perform this operation. Resource: '{resource}'.",
-        need.claim()
+        required_right.claim()
     )
 }
 
 /// A link whose token ran out. Retriable, so that SDKs renew and come back. (docs/spec/amqp.md#2.7)
-pub(crate) fn token_expired(link: &str, need: Need, resource: &str) -> Error {
+pub(crate) fn token_expired(link: &str, required_right: RequiredRight, resource: &str) -> Error {
     Error::new(
         condition::DETACH_FORCED,
         format!(
             "The link '{link}' is force detached. Code: RenewToken. Details: {}.",
-            unauthorized_text(need, resource)
+            unauthorized_text(required_right, resource)
         ),
     )
 }
@@ -201,7 +201,7 @@ pub(crate) fn unknown_distribution_mode() -> Error {
 }
 
 /// Messages of a session come all of them and in order, to their holder alone.
-pub(crate) fn choosy_session_receiver() -> Error {
+pub(crate) fn session_receiver_with_filter() -> Error {
     Error::new(
         condition::NOT_IMPLEMENTED,
         "A receiver of a session can neither have a message selector nor browse.",
@@ -235,14 +235,14 @@ pub(crate) fn sessionful_receiver() -> Error {
 }
 
 /// Why a receiver gets no session. (docs/spec/amqp.md#3.4)
-pub(crate) fn session(error: SessionError, wanted: &Value) -> Error {
+pub(crate) fn session(error: SessionError, request: &Value) -> Error {
     match error {
         SessionError::CannotBeLocked => {
-            let wanted = match wanted {
+            let request = match request {
                 Value::Described(pair) => &pair.1,
                 value => value,
             };
-            let id = wanted.as_text().unwrap_or_default();
+            let id = request.as_text().unwrap_or_default();
             Error::new(
                 condition::SESSION_CANNOT_BE_LOCKED,
                 format!(

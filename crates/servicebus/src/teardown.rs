@@ -8,51 +8,67 @@ use broker::Command;
 use endpoint::{LinkId, Mono};
 
 use crate::client::Client;
-use crate::link::{Kind, Link};
+use crate::errors;
+use crate::link::{Link, LinkKind};
 use crate::links::Links;
 use crate::operation::Operation;
-use crate::refusal;
-use crate::refused::{Origin, Subject, path_of};
-use crate::rights::{Need, Rights};
+use crate::refusals::{Origin, Subject, path_of};
+use crate::rights::{RequiredRight, Rights};
 
 impl Client {
     /// Detaches links whose right is gone, and refuses those that wait for a session. `why` gives the
     /// error by the link's name, what it needs and what it is for.
-    pub(crate) fn check_links_again(&mut self, why: impl Fn(&str, Need, &str) -> Error) {
-        let lost = |link: &Link| !self.lasting_rights(&link.path).meet(link.need);
+    pub(crate) fn recheck_links(&mut self, why: impl Fn(&str, RequiredRight, &str) -> Error) {
+        let lost = |link: &Link| {
+            !self
+                .rights_within_grace(&link.path)
+                .allow(link.required_right)
+        };
         let lost = self.links.iter().filter(|(_, link)| lost(link));
-        let lost = lost.map(|(id, link)| (id, why(&link.name, link.need, &link.resource)));
+        let lost =
+            lost.map(|(id, link)| (id, why(&link.name, link.required_right, &link.resource)));
         for (link, error) in lost.collect::<Vec<_>>() {
             self.detach(link, error);
         }
-        let waiting = self.accepting.iter();
-        let lost = waiting.filter_map(|(link, accepting)| {
-            let path = accepting.path.to_lowercase();
-            let resource = self.resource(&accepting.path);
-            let is_lost = !self.lasting_rights(&path).meet(Operation::Receive.need());
+        let waiting = self.pending_attaches.iter();
+        let lost = waiting.filter_map(|(link, pending_attach)| {
+            let path = pending_attach.path.to_lowercase();
+            let resource = self.resource(&pending_attach.path);
+            let is_lost = !self
+                .rights_within_grace(&path)
+                .allow(Operation::Receive.required_right());
             is_lost.then(|| {
                 (
                     *link,
-                    why(accepting.name(), Operation::Receive.need(), &resource),
+                    why(
+                        pending_attach.name(),
+                        Operation::Receive.required_right(),
+                        &resource,
+                    ),
                 )
             })
         });
         for (link, error) in lost.collect::<Vec<_>>() {
-            if let Some(accepting) = self.stop_waiting(link) {
-                self.refuse_waiting(&accepting, error);
+            if let Some(pending_attach) = self.cancel_pending_attach(link) {
+                self.refuse_pending_attach(&pending_attach, error);
             }
         }
     }
 
     /// Why a link goes whose token has run out, or whose key was replaced: a client that has another
     /// comes back by itself. (docs/spec/amqp.md#2.7)
-    pub(crate) fn renew_token(name: &str, need: Need, resource: &str) -> Error {
-        refusal::token_expired(name, need, resource)
+    pub(crate) fn token_expired(
+        name: &str,
+        required_right: RequiredRight,
+        resource: &str,
+    ) -> Error {
+        errors::token_expired(name, required_right, resource)
     }
 
     /// What may go on at `path`, which is in lower case.
-    pub(crate) fn lasting_rights(&self, path: &str) -> Rights {
-        self.claims.lasting_rights(self.directory.access(), path)
+    pub(crate) fn rights_within_grace(&self, path: &str) -> Rights {
+        self.claims
+            .rights_within_grace(self.directory.access(), path)
     }
 
     pub(crate) fn detach(&mut self, link: LinkId, error: Error) {
@@ -64,36 +80,36 @@ impl Client {
             };
             self.refusals.note(Subject::Link, origin, &error);
         }
-        self.forget(link);
+        self.remove_link(link);
         self.connection.detach(link, true, Some(error));
     }
 
     /// A link is gone, or as good as gone.
-    pub(crate) fn forget(&mut self, link: LinkId) {
+    pub(crate) fn remove_link(&mut self, link: LinkId) {
         let Some(gone) = self.links.remove(link) else {
-            self.stop_waiting(link);
+            self.cancel_pending_attach(link);
             return;
         };
         match &gone.kind {
-            Kind::Receiver(receiver) => self.depart(link, receiver),
-            Kind::Response(response) => self.drop_responses(response),
-            Kind::Coordinator(_) => self.end_coordinator(link),
-            Kind::Sender(_) | Kind::Request(_) => {}
+            LinkKind::Receiver(receiver) => self.detach_receiver(link, receiver),
+            LinkKind::Response(response) => self.drop_responses(response),
+            LinkKind::Coordinator(_) => self.end_coordinator(link),
+            LinkKind::Sender(_) | LinkKind::Request(_) => {}
         }
-        self.note_linkless();
+        self.start_idle_timer();
     }
 
-    pub(crate) fn note_linkless(&mut self) {
+    pub(crate) fn start_idle_timer(&mut self) {
         if self.links.is_empty() {
-            self.linkless_since = Some(self.now.mono);
+            self.idle_since = Some(self.now.mono);
         }
     }
 
     pub(crate) fn idle_deadline(&self) -> Option<Mono> {
         let allowed = self.settings.idle_connection?;
         let since = self
-            .linkless_since
-            .filter(|_| self.links.is_empty() && self.accepting.is_empty() && !self.ended)?;
+            .idle_since
+            .filter(|_| self.links.is_empty() && self.pending_attaches.is_empty() && !self.ended)?;
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
@@ -101,18 +117,18 @@ impl Client {
     pub(crate) fn close(&mut self, error: Error) {
         let origin = Origin::default();
         self.refusals.note(Subject::Connection, origin, &error);
-        self.leave(error);
+        self.close_unrecorded(error);
     }
 
     /// Closes the connection. Nothing is sent on its links any more, so they are gone at once.
-    pub(crate) fn leave(&mut self, error: Error) {
+    pub(crate) fn close_unrecorded(&mut self, error: Error) {
         for link in self.links.ids() {
-            self.forget(link);
+            self.remove_link(link);
         }
-        for link in self.accepting.keys().copied().collect::<Vec<_>>() {
-            self.stop_waiting(link);
+        for link in self.pending_attaches.keys().copied().collect::<Vec<_>>() {
+            self.cancel_pending_attach(link);
         }
-        self.linkless_since = None;
+        self.idle_since = None;
         self.connection.close(Some(error));
     }
 
@@ -124,7 +140,7 @@ impl Client {
             });
             self.ended = true;
             self.links = Links::default();
-            self.accepting.clear();
+            self.pending_attaches.clear();
         }
     }
 }

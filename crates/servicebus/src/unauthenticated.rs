@@ -20,20 +20,24 @@ const BOUNDS: Bounds = Bounds {
 
 impl Client {
     /// Narrows the connection down unless everyone has rights.
-    pub(crate) fn begin_as_stranger(&mut self) {
+    pub(crate) fn begin_unauthenticated(&mut self) {
         let everyone = self.directory.access().anonymous();
-        self.is_stranger = !self.claims.has_any() && everyone == Rights::NONE;
-        if self.is_stranger {
+        self.is_unauthenticated = !self.claims.has_any() && everyone == Rights::NONE;
+        if self.is_unauthenticated {
             let allowed = self.settings.authentication_time_out;
-            self.known_by = Some(Mono(self.now.mono.0.saturating_add(allowed.into())));
+            self.authentication_deadline =
+                Some(Mono(self.now.mono.0.saturating_add(allowed.into())));
             self.connection.confine(Some(BOUNDS));
         }
     }
 
     /// Closes the connection of a stranger whose time is up.
-    pub(crate) fn dismiss_stranger(&mut self) {
-        if self.known_by.is_some_and(|due| due <= self.now.mono) {
-            self.known_by = None;
+    pub(crate) fn close_unauthenticated(&mut self) {
+        if self
+            .authentication_deadline
+            .is_some_and(|due| due <= self.now.mono)
+        {
+            self.authentication_deadline = None;
             let allowed = self.settings.authentication_time_out;
             let text =
                 format!("No right was shown on the connection within {allowed} milliseconds.");
@@ -42,9 +46,9 @@ impl Client {
     }
 
     /// The client has shown a right.
-    pub(crate) fn become_known(&mut self) {
-        self.known_by = None;
-        self.is_stranger = false;
+    pub(crate) fn mark_authenticated(&mut self) {
+        self.authentication_deadline = None;
+        self.is_unauthenticated = false;
         self.connection.confine(None);
     }
 }

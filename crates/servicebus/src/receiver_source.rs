@@ -10,7 +10,7 @@ use amqp::{Attach, Error, Map, Value};
 use broker::{Access, Command, ReceiverId, Selector, Subqueue, SubqueueId};
 use store::EntityId;
 
-use crate::refusal;
+use crate::errors;
 
 /// What the filter of a JMS client is called, and its descriptor.
 const SELECTOR: &str = "apache.org:selector-filter:string";
@@ -22,7 +22,7 @@ const MAX_SELECTOR: usize = 1_024;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct ReceiverSource {
     selector: Option<Arc<Selector>>,
     /// The filter of the answer.
     pub(crate) filter: Option<Map>,
@@ -30,7 +30,7 @@ pub(crate) struct Choice {
     pub(crate) browses: bool,
 }
 
-impl Choice {
+impl ReceiverSource {
     /// What a receiver's attach asks for.
     pub(crate) fn of(attach: &Attach) -> Result<Self, Error> {
         let source = attach.source.as_deref();
@@ -38,13 +38,13 @@ impl Choice {
         let browses = match mode.map(amqp::Symbol::as_str) {
             None | Some("move") => false,
             Some("copy") => true,
-            Some(_) => return Err(refusal::unknown_distribution_mode()),
+            Some(_) => return Err(errors::unknown_distribution_mode()),
         };
         let filters = source.and_then(|source| source.filter.as_deref());
         let mut selectors = filters.unwrap_or_default().iter().filter(is_selector);
         let filter = selectors.next();
         if selectors.next().is_some() {
-            return Err(refusal::several_selectors());
+            return Err(errors::several_selectors());
         }
         let selector = filter.map(|(_, value)| parse(value)).transpose()?;
         Ok(Self {
@@ -97,11 +97,11 @@ fn parse(value: &Value) -> Result<Selector, Error> {
         value => value,
     };
     let Value::String(text) = value else {
-        return Err(refusal::no_selector("it must be a string"));
+        return Err(errors::no_selector("it must be a string"));
     };
     if text.len() > MAX_SELECTOR && text.chars().count() > MAX_SELECTOR {
         let reason = format!("it is longer than {MAX_SELECTOR} characters");
-        return Err(refusal::no_selector(&reason));
+        return Err(errors::no_selector(&reason));
     }
-    Selector::parse(text).map_err(|error| refusal::no_selector(&error.to_string()))
+    Selector::parse(text).map_err(|error| errors::no_selector(&error.to_string()))
 }

@@ -4,7 +4,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::QueueSettings;
-use servicebus::{Refused, Subject, Weight};
+use servicebus::{Refusal, Severity, Subject};
 
 use crate::sessions;
 use crate::world::{KEY, LISTEN_KEY, Login, Request, World, message, receiver, sender, token};
@@ -13,7 +13,7 @@ const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const ORDERS: &str = "amqps://host/Orders";
 
 /// What was refused since the last call.
-fn taken(world: &mut World) -> Vec<Refused> {
+fn taken(world: &mut World) -> Vec<Refusal> {
     let Some(refusals) = world.server.take_refusals() else {
         return Vec::new();
     };
@@ -23,7 +23,7 @@ fn taken(world: &mut World) -> Vec<Refused> {
 }
 
 /// The same, which must be one.
-fn one(world: &mut World) -> Refused {
+fn one(world: &mut World) -> Refusal {
     let mut refusals = taken(world);
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     refusals.remove(0)
@@ -31,7 +31,7 @@ fn one(world: &mut World) -> Refused {
 
 /// Compares what a refusal says besides its text.
 fn check(
-    refused: &Refused,
+    refused: &Refusal,
     subject: Subject,
     link: Option<&str>,
     entity: Option<&str>,
@@ -88,7 +88,7 @@ fn an_attach_that_is_refused_names_its_link_and_what_it_was_for() {
         check(&refused, Subject::Attach, link, entity, condition);
         assert_eq!(told.condition, refused.condition);
         assert_eq!(told.description.as_deref(), Some(refused.text.as_str()));
-        assert_eq!(refused.weight(), Weight::Refusal);
+        assert_eq!(refused.severity(), Severity::Warning);
     }
 }
 
@@ -222,7 +222,7 @@ fn a_connection_with_too_many_bad_tokens_is_reported_besides_the_last_of_them() 
     assert_eq!(token.subject, Subject::Token);
     let condition = "amqp:unauthorized-access";
     check(connection, Subject::Connection, None, None, condition);
-    assert_eq!(connection.weight(), Weight::Refusal);
+    assert_eq!(connection.severity(), Severity::Warning);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_request_that_is_not_done_names_its_operation_and_its_entity() {
         check(&refused, Subject::Request, link, entity, condition);
         assert_eq!(refused.operation, known);
         assert_eq!(told.condition(), condition);
-        assert_eq!(refused.weight(), Weight::Refusal);
+        assert_eq!(refused.severity(), Severity::Warning);
     }
 }
 
@@ -286,7 +286,7 @@ fn what_is_not_there_to_be_had_is_ordinary() {
     let (link, entity) = (Some("link 2"), Some("orders"));
     let condition = "com.microsoft:message-not-found";
     check(&refused, Subject::Request, link, entity, condition);
-    assert_eq!(refused.weight(), Weight::Ordinary);
+    assert_eq!(refused.severity(), Severity::Expected);
     let nothing = Request::operation(
         "com.microsoft:peek-message",
         vec![
@@ -307,7 +307,7 @@ fn a_session_that_does_not_come_in_time_is_ordinary_and_one_that_is_held_is_not(
     assert_eq!(refused.subject, Subject::Attach);
     assert_eq!(refused.entity.as_deref(), Some("sessions"));
     assert_eq!(refused.condition, "com.microsoft:timeout");
-    assert_eq!(refused.weight(), Weight::Ordinary);
+    assert_eq!(refused.severity(), Severity::Expected);
     sessions::hold(&mut world, "held", 1);
     sessions::seek(&mut world, Value::from("held"), None);
     let refused = one(&mut world);
@@ -325,7 +325,7 @@ fn a_lock_of_a_session_that_runs_out_is_a_notice() {
     let refused = one(&mut world);
     assert_eq!(refused.subject, Subject::Link);
     assert_eq!(refused.condition, "com.microsoft:session-lock-lost");
-    assert_eq!(refused.weight(), Weight::Notice);
+    assert_eq!(refused.severity(), Severity::Notice);
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn links_that_outlive_their_token_are_a_notice() {
     let (link, entity) = (Some("link 3"), Some("orders"));
     let condition = "amqp:link:detach-forced";
     check(&refused, Subject::Link, link, entity, condition);
-    assert_eq!(refused.weight(), Weight::Notice);
+    assert_eq!(refused.severity(), Severity::Notice);
 }
 
 #[test]
@@ -390,11 +390,13 @@ fn what_the_endpoint_refuses_by_itself_is_reported_with_its_entity() {
 fn a_connection_that_breaks_the_protocol_is_reported() {
     let mut world = World::new();
     let mut garbage = bytes::BytesMut::from(&b"\x00\x00\x00\x01garbage"[..]);
-    world.server.handle_input(world.moment(), &mut garbage);
+    world
+        .server
+        .handle_input(world.clock_reading(), &mut garbage);
     let refused = one(&mut world);
     let condition = "amqp:connection:framing-error";
     check(&refused, Subject::Connection, None, None, condition);
-    assert_eq!(refused.weight(), Weight::Refusal);
+    assert_eq!(refused.severity(), Severity::Warning);
 }
 
 #[test]
@@ -411,7 +413,7 @@ fn a_mechanism_that_is_not_offered_is_reported() {
     };
     init.encode(&mut bytes);
     amqp::frame::finish(&mut bytes, start);
-    world.server.handle_input(world.moment(), &mut bytes);
+    world.server.handle_input(world.clock_reading(), &mut bytes);
     let refused = one(&mut world);
     let condition = "amqp:unauthorized-access";
     check(&refused, Subject::Connection, None, None, condition);
@@ -426,10 +428,10 @@ fn an_idle_connection_is_a_notice_and_the_end_of_the_broker_is_none() {
     let refused = one(&mut world);
     let condition = "amqp:connection:forced";
     check(&refused, Subject::Connection, None, None, condition);
-    assert_eq!(refused.weight(), Weight::Notice);
+    assert_eq!(refused.severity(), Severity::Notice);
     let mut world = World::new();
     world.sender("orders");
-    world.server.shut_down(world.moment());
+    world.server.shut_down(world.clock_reading());
     world.pump();
     assert_eq!(taken(&mut world), []);
 }
@@ -443,7 +445,7 @@ fn a_connection_that_shows_no_right_in_time_is_reported() {
     let refused = one(&mut world);
     let condition = "amqp:unauthorized-access";
     check(&refused, Subject::Connection, None, None, condition);
-    assert_eq!(refused.weight(), Weight::Refusal);
+    assert_eq!(refused.severity(), Severity::Warning);
 }
 
 #[test]

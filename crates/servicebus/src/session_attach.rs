@@ -10,13 +10,13 @@ use broker::{Command, ReceiverId, SessionError, SessionFilter};
 use bytes::Bytes;
 use endpoint::LinkId;
 
-use crate::attach::Wanted;
+use crate::attach::AttachRequest;
 use crate::client::Client;
-use crate::link::{Kind, Standing};
+use crate::errors;
+use crate::link::{EntityRef, LinkKind};
 use crate::operation::Operation;
 use crate::receiver::Receiver;
-use crate::refusal;
-use crate::refused::{Origin, Subject};
+use crate::refusals::{Origin, Subject};
 
 const FILTER: &str = "com.microsoft:session-filter";
 const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
@@ -32,26 +32,26 @@ const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 
 /// The session filter of an attach, as it was sent.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct RequestedSession {
     key: Value,
     value: Value,
 }
 
 /// A link that waits for its session.
 #[derive(Debug)]
-pub(crate) struct Accepting {
-    pub(crate) wanted: Wanted,
+pub(crate) struct PendingAttach {
+    pub(crate) request: AttachRequest,
     pub(crate) reply: Attach,
-    pub(crate) wish: Wish,
-    pub(crate) standing: Standing,
+    pub(crate) requested_session: RequestedSession,
+    pub(crate) entity_ref: EntityRef,
     pub(crate) path: String,
     pub(crate) receiver: Receiver,
 }
 
-impl Accepting {
+impl PendingAttach {
     /// The link's name.
     pub(crate) fn name(&self) -> &str {
-        &self.wanted.attach.name
+        &self.request.attach.name
     }
 }
 
@@ -62,17 +62,17 @@ pub(crate) fn check_exclusive(attach: &Attach) -> Result<(), Error> {
     let filters = source.and_then(|source| source.filter.as_deref());
     let mut keys = filters.unwrap_or_default().iter().map(|(key, _)| key);
     if keys.any(|key| key.as_text() == Some(NON_EXCLUSIVE)) {
-        return Err(refusal::non_exclusive_session());
+        return Err(errors::non_exclusive_session());
     }
     Ok(())
 }
 
-impl Wish {
+impl RequestedSession {
     /// The session filter of an attach, if there is one.
     pub(crate) fn of(attach: &Attach) -> Option<Self> {
         let source = attach.source.as_deref()?;
         let mut filters = source.filter.as_deref()?.iter();
-        let is_wish = |key: &Value, value: &Value| {
+        let is_session_filter = |key: &Value, value: &Value| {
             let described = match value {
                 Value::Described(pair) => {
                     pair.0 == Value::Ulong(FILTER_CODE) || pair.0.as_text() == Some(FILTER)
@@ -81,7 +81,9 @@ impl Wish {
             };
             described || key.as_text() == Some(FILTER)
         };
-        let (key, value) = filters.find(|(key, value)| is_wish(key, value))?.clone();
+        let (key, value) = filters
+            .find(|(key, value)| is_session_filter(key, value))?
+            .clone();
         Some(Self { key, value })
     }
 
@@ -99,7 +101,7 @@ impl Wish {
                 check_id(id)?;
                 Ok(SessionFilter::ById(Bytes::copy_from_slice(id.as_bytes())))
             }
-            _ => Err(refusal::bad_argument(
+            _ => Err(errors::bad_argument(
                 "The session filter must be a string or null.",
             )),
         }
@@ -120,11 +122,7 @@ impl Wish {
 pub(crate) fn check_id(id: &str) -> Result<(), Error> {
     // Bytes bound characters, so short ids need no counting.
     if id.len() > MAX_ID && id.chars().count() > MAX_ID {
-        return Err(refusal::out_of_range(
-            "The session id",
-            MAX_ID,
-            "characters",
-        ));
+        return Err(errors::out_of_range("The session id", MAX_ID, "characters"));
     }
     Ok(())
 }
@@ -137,7 +135,7 @@ fn timeout(attach: &Attach) -> Result<u64, Error> {
         Some(value) => {
             let timeout = value.as_integer().map(u64::try_from);
             timeout.and_then(Result::ok).ok_or_else(|| {
-                refusal::bad_argument(format!("The property '{TIMEOUT}' must be a number."))
+                errors::bad_argument(format!("The property '{TIMEOUT}' must be a number."))
             })
         }
     }
@@ -145,15 +143,19 @@ fn timeout(attach: &Attach) -> Result<u64, Error> {
 
 impl Client {
     /// Asks the broker for the session that a link wants.
-    pub(crate) fn seek_session(&mut self, accepting: Accepting, session: SessionFilter) {
-        let link = accepting.wanted.link;
+    pub(crate) fn request_session(
+        &mut self,
+        pending_attach: PendingAttach,
+        session: SessionFilter,
+    ) {
+        let link = pending_attach.request.link;
         let command = Command::AcceptSession {
             receiver: self.receiver_id(link),
-            entity: accepting.standing.id,
-            mode: accepting.receiver.mode,
+            entity: pending_attach.entity_ref.id,
+            mode: pending_attach.receiver.mode,
             session,
         };
-        self.accepting.insert(link, Box::new(accepting));
+        self.pending_attaches.insert(link, Box::new(pending_attach));
         self.command(command);
     }
 
@@ -165,42 +167,49 @@ impl Client {
         lock_ms: u64,
     ) {
         let link = LinkId(receiver.link);
-        let Some(accepting) = self.accepting.remove(&link) else {
+        let Some(pending_attach) = self.pending_attaches.remove(&link) else {
             return;
         };
-        let need = Operation::Receive.need();
-        let path = accepting.path.to_lowercase();
-        if !self.lasting_rights(&path).meet(need) {
-            let error = refusal::unauthorized(need, &self.resource(&accepting.path));
+        let required_right = Operation::Receive.required_right();
+        let path = pending_attach.path.to_lowercase();
+        if !self.rights_within_grace(&path).allow(required_right) {
+            let error = errors::unauthorized(required_right, &self.resource(&pending_attach.path));
             self.command(Command::Detach {
                 receiver: self.receiver_id(link),
             });
-            return self.refuse_waiting(&accepting, error);
+            return self.refuse_pending_attach(&pending_attach, error);
         }
-        let Accepting {
-            wanted,
+        let PendingAttach {
+            request,
             mut reply,
-            wish,
-            standing,
+            requested_session,
+            entity_ref,
             path,
             mut receiver,
-        } = *accepting;
+        } = *pending_attach;
         if let Some(source) = reply.source.as_deref_mut() {
-            source.filter = Some(wish.granted(session_id));
+            source.filter = Some(requested_session.granted(session_id));
         }
         let until = self.now.wall.0.saturating_add(lock_ms);
         announce_lock(reply.properties.get_or_insert_default(), until);
-        receiver.lent = Some(session_id.clone());
-        let kind = Kind::Receiver(receiver);
-        self.accept(wanted, reply, need, &path, Some(standing), kind);
+        receiver.held_session = Some(session_id.clone());
+        let kind = LinkKind::Receiver(receiver);
+        self.accept(
+            request,
+            reply,
+            required_right,
+            &path,
+            Some(entity_ref),
+            kind,
+        );
     }
 
     /// There is no session for a link.
     pub(crate) fn handle_session_refused(&mut self, receiver: ReceiverId, error: SessionError) {
         let link = LinkId(receiver.link);
-        if let Some(accepting) = self.accepting.remove(&link) {
-            let error = refusal::session(error, &accepting.wish.value);
-            self.refuse_waiting(&accepting, error);
+        if let Some(pending_attach) = self.pending_attaches.remove(&link) {
+            let error = errors::session(error, &pending_attach.requested_session.value);
+            self.refuse_pending_attach(&pending_attach, error);
         }
     }
 
@@ -208,44 +217,44 @@ impl Client {
     pub(crate) fn handle_session_lost(&mut self, receiver: ReceiverId) {
         let link = LinkId(receiver.link);
         if self.links.get(link).is_some() {
-            self.detach(link, refusal::session_lock_lost());
+            self.detach(link, errors::session_lock_lost());
         }
-        self.accepting.remove(&link);
+        self.pending_attaches.remove(&link);
     }
 
     /// A link that waits is gone: the broker is not to lend it anything.
-    pub(crate) fn stop_waiting(&mut self, link: LinkId) -> Option<Box<Accepting>> {
-        let accepting = self.accepting.remove(&link)?;
+    pub(crate) fn cancel_pending_attach(&mut self, link: LinkId) -> Option<Box<PendingAttach>> {
+        let pending_attach = self.pending_attaches.remove(&link)?;
         self.command(Command::Detach {
             receiver: self.receiver_id(link),
         });
-        self.note_linkless();
-        Some(accepting)
+        self.start_idle_timer();
+        Some(pending_attach)
     }
 
     /// Refuses a link that does not wait any more.
-    pub(crate) fn refuse_waiting(&mut self, accepting: &Accepting, error: Error) {
+    pub(crate) fn refuse_pending_attach(&mut self, pending_attach: &PendingAttach, error: Error) {
         let origin = Origin {
-            link: Some(accepting.name()),
-            entity: Some(&accepting.path),
+            link: Some(pending_attach.name()),
+            entity: Some(&pending_attach.path),
             ..Origin::default()
         };
         self.refusals.note(Subject::Attach, origin, &error);
-        self.connection.refuse(accepting.wanted.link, error);
-        self.note_linkless();
+        self.connection.refuse(pending_attach.request.link, error);
+        self.start_idle_timer();
     }
 
     /// Whether the connection holds a session of an entity, by one of its links.
-    pub(crate) fn check_session(&self, standing: &Standing, session: &str) -> Result<(), Error> {
+    pub(crate) fn check_session(&self, entity_ref: &EntityRef, session: &str) -> Result<(), Error> {
         check_id(session)?;
         let held = self.links.iter().any(|(_, link)| match &link.kind {
-            Kind::Receiver(receiver) => {
-                receiver.entity == standing.id
-                    && receiver.lent.as_deref() == Some(session.as_bytes())
+            LinkKind::Receiver(receiver) => {
+                receiver.entity == entity_ref.id
+                    && receiver.held_session.as_deref() == Some(session.as_bytes())
             }
             _ => false,
         });
-        held.then_some(()).ok_or_else(refusal::session_lock_lost)
+        held.then_some(()).ok_or_else(errors::session_lock_lost)
     }
 }
 

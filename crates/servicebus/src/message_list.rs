@@ -10,7 +10,7 @@ use bytes::{BufMut, BytesMut};
 use crate::delivery::{self, View};
 
 /// A message to embed.
-pub(crate) struct Embedded<'a> {
+pub(crate) struct ListedMessage<'a> {
     pub(crate) message: &'a Browsed,
     pub(crate) view: View,
     /// Stands beside the message.
@@ -18,7 +18,7 @@ pub(crate) struct Embedded<'a> {
 }
 
 /// Writes the map that holds `messages`.
-pub(crate) fn write<'a>(out: &mut BytesMut, messages: impl Iterator<Item = Embedded<'a>>) {
+pub(crate) fn write<'a>(out: &mut BytesMut, messages: impl Iterator<Item = ListedMessage<'a>>) {
     let map = encode::map32_begin(out);
     encode::string(out, "messages");
     let list = encode::list32_begin(out);
@@ -32,7 +32,7 @@ pub(crate) fn write<'a>(out: &mut BytesMut, messages: impl Iterator<Item = Embed
     encode::map32_finish(out, map, 1);
 }
 
-fn write_entry(out: &mut BytesMut, embedded: &Embedded<'_>, head: &mut BytesMut) {
+fn write_entry(out: &mut BytesMut, embedded: &ListedMessage<'_>, head: &mut BytesMut) {
     let entry = encode::map32_begin(out);
     if let Some(token) = embedded.token {
         encode::string(out, "lock-token");

@@ -8,7 +8,7 @@ use endpoint::Mono;
 
 /// Real time, both ways.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Moment {
+pub struct ClockReading {
     /// Never goes back.
     pub mono: Mono,
     /// May jump both ways.
