@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use admin::{Circumstances, Exchange, Settings};
+use admin::{Exchange, RequestContext, Settings};
 use broker::Wall;
 use bytes::Bytes;
 use http::{Method, Request, Uri};
@@ -30,12 +30,12 @@ fuzz_target!(|input: &[u8]| {
         let any = http::HeaderValue::from_static("*");
         request.headers_mut().insert(http::header::IF_MATCH, any);
     }
-    let circumstances = Circumstances {
+    let context = RequestContext {
         now: Wall(0),
         tracking: 0,
-        chance: &mut || [0; 32],
+        random: &mut || [0; 32],
     };
-    if let Err(response) = Exchange::begin(&Settings::default(), &request, circumstances) {
+    if let Err(response) = Exchange::begin(&Settings::default(), &request, context) {
         assert!(response.status().is_client_error(), "{response:?}");
     }
 });

@@ -15,16 +15,16 @@ const MAX_NAME: usize = 256;
 const PROPERTY: &str = "AuthorizationRules";
 
 /// A rule of a description, with both keys whether they were given or not.
-pub(crate) struct Given {
+pub(crate) struct SubmittedRule {
     rule: AuthorizationRule,
     has_primary: bool,
     has_secondary: bool,
 }
 
-impl Given {
+impl SubmittedRule {
     /// The rule as it is to be. A key that was not given stays what it is: some clients leave out
     /// what they were shown. Where there is none yet, a new one was made.
-    pub(crate) fn settled(&self, current: &[AuthorizationRule]) -> AuthorizationRule {
+    pub(crate) fn with_keys_of(&self, current: &[AuthorizationRule]) -> AuthorizationRule {
         let mut rule = self.rule.clone();
         let mut current = current.iter();
         if let Some(known) = current.find(|known| known.key_name == rule.key_name) {
@@ -42,45 +42,49 @@ impl Given {
 /// The rules of a description. Keys that are not given are made of `chance`.
 pub(crate) fn read(
     description: &Element,
-    chance: &mut dyn FnMut() -> [u8; 32],
-) -> Result<Vec<Given>, Error> {
+    random: &mut dyn FnMut() -> [u8; 32],
+) -> Result<Vec<SubmittedRule>, Error> {
     let list = description.child(PROPERTY);
     let elements = list.into_iter().flat_map(|list| &list.children);
-    let mut rules: Vec<Given> = Vec::new();
+    let mut rules: Vec<SubmittedRule> = Vec::new();
     for element in elements.filter(|element| element.name == "AuthorizationRule") {
-        let given = Given {
-            rule: read_one(element, chance)?,
+        let submitted = SubmittedRule {
+            rule: read_one(element, random)?,
             has_primary: element.value("PrimaryKey").is_some(),
             has_secondary: element.value("SecondaryKey").is_some(),
         };
-        let name = &given.rule.key_name;
+        let name = &submitted.rule.key_name;
         if rules.len() == MAX_RULES {
-            return Err(wrong(format!("there can be {MAX_RULES}")));
+            return Err(invalid_rules(format!("there can be {MAX_RULES}")));
         } else if rules.iter().any(|known| known.rule.key_name == *name) {
-            return Err(wrong(format!("there are two called '{name}'")));
+            return Err(invalid_rules(format!("there are two called '{name}'")));
         }
-        rules.push(given);
+        rules.push(submitted);
     }
     Ok(rules)
 }
 
-fn wrong(why: impl std::fmt::Display) -> Error {
+fn invalid_rules(why: impl std::fmt::Display) -> Error {
     Error::value(PROPERTY, why)
 }
 
 fn read_one(
     element: &Element,
-    chance: &mut dyn FnMut() -> [u8; 32],
+    random: &mut dyn FnMut() -> [u8; 32],
 ) -> Result<AuthorizationRule, Error> {
     let key_name = element.value("KeyName").unwrap_or_default();
     if !(1..=MAX_NAME).contains(&key_name.chars().count()) {
-        return Err(wrong(format!("a KeyName has 1 to {MAX_NAME} characters")));
+        return Err(invalid_rules(format!(
+            "a KeyName has 1 to {MAX_NAME} characters"
+        )));
     }
     let mut key = |name: &str| {
         let given = element.value(name).map(str::to_owned);
-        let given = given.unwrap_or_else(|| STANDARD.encode(chance()));
+        let given = given.unwrap_or_else(|| STANDARD.encode(random()));
         if given.chars().count() > MAX_NAME {
-            return Err(wrong(format!("a {name} has at most {MAX_NAME} characters")));
+            return Err(invalid_rules(format!(
+                "a {name} has at most {MAX_NAME} characters"
+            )));
         }
         Ok(given)
     };
@@ -103,11 +107,11 @@ fn read_one(
             "Send" => rule.send = true,
             "Listen" => rule.listen = true,
             "Manage" => rule.manage = true,
-            other => return Err(wrong(format!("the right '{other}' is not known"))),
+            other => return Err(invalid_rules(format!("the right '{other}' is not known"))),
         }
     }
     if rule.manage && !(rule.send && rule.listen) {
-        return Err(wrong("the right Manage needs Send and Listen"));
+        return Err(invalid_rules("the right Manage needs Send and Listen"));
     }
     Ok(rule)
 }

@@ -7,10 +7,10 @@
 mod batch;
 mod broker_properties;
 mod call;
-mod draft;
+mod errors;
+mod new_message;
 mod property;
-mod refusal;
-mod shown;
+mod received_message;
 
 use broker::Wall;
 use bytes::Bytes;
@@ -19,8 +19,8 @@ use http::{HeaderMap, Request, header};
 use crate::error::Error;
 
 pub use call::{Action, Call};
-pub use refusal::{dead_letter_only, evicted, gone, invalid, lock, request, send, too_large};
-pub use shown::{Lock, received};
+pub use errors::{dead_letter_only, evicted, gone, invalid, lock, request, send, too_large};
+pub use received_message::{Lock, received};
 
 /// The content type of a batch.
 const BATCH: &str = "application/vnd.microsoft.servicebus.json";
@@ -31,10 +31,10 @@ const BATCH: &str = "application/vnd.microsoft.servicebus.json";
 /// When the request can not be understood.
 pub fn messages(request: &Request<Bytes>, now: Wall) -> Result<Vec<Bytes>, Error> {
     if is_batch(request.headers()) {
-        return batch::read(request.body(), |draft| draft.encode(now));
+        return batch::read(request.body(), |message| message.encode(now));
     }
-    let draft = draft::Draft::of(request)?;
-    Ok(vec![draft.encode(now)?])
+    let message = new_message::NewMessage::of(request)?;
+    Ok(vec![message.encode(now)?])
 }
 
 fn is_batch(headers: &HeaderMap) -> bool {

@@ -6,8 +6,8 @@
 //! again, even where a configuration file went beyond what can be said here.
 
 mod fields;
+mod formatted_entity;
 mod queue;
-mod shown;
 mod subscription;
 mod topic;
 

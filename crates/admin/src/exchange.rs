@@ -19,19 +19,19 @@ use crate::settings::Settings;
 use crate::{description, rule};
 
 use call::{Call, Destination, Put};
-use respond::Correspondence;
+use respond::ResponseBuilder;
 
 /// A response with its whole body. One that refuses has its [`Error`] among its extensions.
 pub type Response = http::Response<Bytes>;
 
 /// What the outside contributes to an exchange.
-pub struct Circumstances<'a> {
+pub struct RequestContext<'a> {
     /// Real time.
     pub now: Wall,
     /// Names the exchange in errors.
     pub tracking: u128,
     /// Makes keys that a client did not choose.
-    pub chance: &'a mut dyn FnMut() -> [u8; 32],
+    pub random: &'a mut dyn FnMut() -> [u8; 32],
 }
 
 /// What is to be done next.
@@ -47,7 +47,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Exchange {
     settings: Settings,
-    correspondence: Correspondence,
+    response_builder: ResponseBuilder,
     call: Call,
     destinations: Vec<Destination>,
     /// Whether an update knows what is there, and has been ordered.
@@ -62,29 +62,29 @@ impl Exchange {
     pub fn begin(
         settings: &Settings,
         request: &Request<Bytes>,
-        circumstances: Circumstances<'_>,
+        context: RequestContext<'_>,
     ) -> Result<(Self, Order), Box<Response>> {
-        let Circumstances {
+        let RequestContext {
             now,
             tracking,
-            chance,
-        } = circumstances;
-        let correspondence = Correspondence::new(request, now, tracking);
-        let call = match Call::parse(request, &correspondence, chance) {
+            random,
+        } = context;
+        let response_builder = ResponseBuilder::new(request, now, tracking);
+        let call = match Call::parse(request, &response_builder, random) {
             Ok(call) => call,
-            Err(error) => return Err(Box::new(correspondence.error(&error))),
+            Err(error) => return Err(Box::new(response_builder.error(&error))),
         };
         let destinations = call.destinations(request.headers());
         let exchange = Self {
             settings: settings.clone(),
-            correspondence,
+            response_builder,
             call,
             destinations,
             is_ordered: false,
         };
         match exchange.first_order() {
             Ok(order) => Ok((exchange, order)),
-            Err(error) => Err(Box::new(exchange.correspondence.error(&error))),
+            Err(error) => Err(Box::new(exchange.response_builder.error(&error))),
         }
     }
 
@@ -98,26 +98,26 @@ impl Exchange {
     /// The response when somebody else refuses the request.
     #[must_use]
     pub fn refuse(&self, error: &Error) -> Response {
-        self.correspondence.error(error)
+        self.response_builder.error(error)
     }
 
     /// The response to a request that is not even looked at.
     #[must_use]
-    pub fn refuse_unseen<T>(
+    pub fn refuse_unparsed<T>(
         request: &Request<T>,
         now: Wall,
         tracking: u128,
         error: &Error,
     ) -> Response {
-        Correspondence::new(request, now, tracking).error(error)
+        ResponseBuilder::new(request, now, tracking).error(error)
     }
 
     /// The broker's answer to what it was asked last.
     #[must_use]
-    pub fn hear(&mut self, result: Result<Answer, EntityError>) -> Step {
-        match self.understand(result) {
+    pub fn handle_answer(&mut self, result: Result<Answer, EntityError>) -> Step {
+        match self.interpret(result) {
             Ok(step) => step,
-            Err(error) => Step::Respond(self.correspondence.error(&error)),
+            Err(error) => Step::Respond(self.response_builder.error(&error)),
         }
     }
 
@@ -180,17 +180,21 @@ impl Exchange {
         let mut described = description::read(put.kind, &put.element, &self.settings, current)?;
         let known = current.map_or(&[][..], |current| &current.kept.authorization_rules);
         let rules = put.authorization_rules.iter();
-        described.kept.authorization_rules = rules.map(|rule| rule.settled(known)).collect();
+        described.kept.authorization_rules = rules.map(|rule| rule.with_keys_of(known)).collect();
         Ok(described)
     }
 
-    fn understand(&mut self, result: Result<Answer, EntityError>) -> Result<Step, Error> {
+    fn interpret(&mut self, result: Result<Answer, EntityError>) -> Result<Step, Error> {
         let answer = match (result, &self.call) {
             (Ok(answer), _) => answer,
             (Err(error), call) => {
-                return match (&error, call.shows_nothing(), call.is_delete()) {
+                return match (
+                    &error,
+                    call.answers_empty_feed_if_missing(),
+                    call.is_delete(),
+                ) {
                     (error, true, _) if is_missing(error) => {
-                        Ok(Step::Respond(self.correspondence.nothing()))
+                        Ok(Step::Respond(self.response_builder.nothing()))
                     }
                     (error, _, true) if is_missing(error) => Err(nothing_to_delete()),
                     _ => {
@@ -200,7 +204,7 @@ impl Exchange {
                 };
             }
         };
-        let respond = &self.correspondence;
+        let respond = &self.response_builder;
         let response = match (&self.call, answer) {
             (Call::PutEntity(put), Answer::Entity(info)) if !put.update => {
                 respond.created(&self.settings, &info)

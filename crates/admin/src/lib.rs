@@ -13,8 +13,8 @@ mod error;
 mod exchange;
 mod feed;
 mod limits;
-mod place;
 mod query;
+mod resource;
 mod rule;
 mod settings;
 mod time;
@@ -22,7 +22,7 @@ mod typed;
 mod xml;
 
 pub use error::Error;
-pub use exchange::{Circumstances, Exchange, Response, Step};
+pub use exchange::{Exchange, RequestContext, Response, Step};
 pub use settings::Settings;
 
 /// More than any description that is accepted; longer bodies are not looked at.

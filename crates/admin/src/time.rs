@@ -23,15 +23,15 @@ fn written_ms(at: Wall) -> i64 {
 
 /// So many milliseconds after 1970 began; `None` if nobody could write that.
 pub(crate) fn text_of_ms(ms: i64) -> Option<String> {
-    let moment = Timestamp::from_millisecond(ms).ok()?;
-    Some(moment.to_string())
+    let timestamp = Timestamp::from_millisecond(ms).ok()?;
+    Some(timestamp.to_string())
 }
 
 /// So many ticks after the year 1 began.
 pub(crate) fn text_of_ticks(ticks: i64) -> Option<String> {
     let since = i128::from(ticks) - i128::from(TICKS_TO_1970);
-    let moment = Timestamp::from_nanosecond(since * 100).ok()?;
-    Some(moment.to_string())
+    let timestamp = Timestamp::from_nanosecond(since * 100).ok()?;
+    Some(timestamp.to_string())
 }
 
 /// An entity tag: .NET's ticks of a moment. (docs/spec/admin.md#4.4)
@@ -41,14 +41,14 @@ pub(crate) fn tag(at: Wall) -> String {
 
 /// Ticks since the year 1 of a text, which is UTC unless it says otherwise.
 pub(crate) fn ticks(text: &str) -> Option<i64> {
-    let moment = match text.parse::<Timestamp>() {
-        Ok(moment) => moment,
+    let timestamp = match text.parse::<Timestamp>() {
+        Ok(timestamp) => timestamp,
         Err(_) => {
             let civil: DateTime = text.parse().ok()?;
             civil.to_zoned(TimeZone::UTC).ok()?.timestamp()
         }
     };
-    let since = moment.as_nanosecond().div_euclid(100);
+    let since = timestamp.as_nanosecond().div_euclid(100);
     i64::try_from(since + i128::from(TICKS_TO_1970)).ok()
 }
 

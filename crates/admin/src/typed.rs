@@ -33,7 +33,7 @@ pub(crate) fn parse(element: &Element) -> Result<Value, String> {
         "float" => text.parse().ok().map(Value::Float),
         "double" | "decimal" => text.parse().ok().map(Value::Double),
         "boolean" => boolean(text).map(Value::Bool),
-        "dateTime" => time::ticks(text).map(moment),
+        "dateTime" => time::ticks(text).map(date_time),
         "duration" => duration::ticks(text).map(|ticks| described(TIME_SPAN, Value::Long(ticks))),
         "char" => character(&element.text).map(Value::Char),
         "guid" => guid(text).map(Value::Uuid),
@@ -74,7 +74,7 @@ fn described(descriptor: Symbol, value: Value) -> Value {
     Value::Described(Box::new((Value::Symbol(descriptor), value)))
 }
 
-fn moment(ticks: i64) -> Value {
+fn date_time(ticks: i64) -> Value {
     match time::ms_of_ticks(ticks) {
         (ms, true) => Value::Timestamp(ms),
         _ => described(TICKS, Value::Long(ticks)),

@@ -11,21 +11,21 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::broker_properties::Given;
-use super::draft::Draft;
+use super::broker_properties::SenderProperties;
+use super::new_message::NewMessage;
 use crate::error::Error;
 
 /// As many as in a batch over AMQP.
-const MOST: usize = 16_384;
+const MAX_MESSAGES: usize = 16_384;
 /// Properties of one message.
-const MOST_PROPERTIES: usize = 4_096;
+const MAX_PROPERTIES: usize = 4_096;
 
 /// One message. Names that are not known are passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct Entry {
     body: String,
-    broker_properties: Given,
+    broker_properties: SenderProperties,
     #[serde(deserialize_with = "properties")]
     user_properties: BTreeMap<String, Scalar>,
 }
@@ -56,7 +56,7 @@ impl Scalar {
 /// The messages of a batch as `encode` makes them, all or none.
 pub(super) fn read(
     body: &[u8],
-    encode: impl FnMut(Draft) -> Result<Bytes, Error>,
+    encode: impl FnMut(NewMessage) -> Result<Bytes, Error>,
 ) -> Result<Vec<Bytes>, Error> {
     let mut refused = None;
     let messages = Messages {
@@ -79,7 +79,7 @@ struct Messages<'a, F> {
     refused: &'a mut Option<Error>,
 }
 
-impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> DeserializeSeed<'de> for Messages<'_, F> {
+impl<'de, F: FnMut(NewMessage) -> Result<Bytes, Error>> DeserializeSeed<'de> for Messages<'_, F> {
     type Value = Vec<Bytes>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
@@ -87,7 +87,7 @@ impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> DeserializeSeed<'de> for Mess
     }
 }
 
-impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> Visitor<'de> for Messages<'_, F> {
+impl<'de, F: FnMut(NewMessage) -> Result<Bytes, Error>> Visitor<'de> for Messages<'_, F> {
     type Value = Vec<Bytes>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,11 +97,11 @@ impl<'de, F: FnMut(Draft) -> Result<Bytes, Error>> Visitor<'de> for Messages<'_,
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut messages = Vec::new();
         while let Some(entry) = entries.next_element::<Entry>()? {
-            if messages.len() >= MOST {
-                let text = format!("a batch has at most {MOST} messages");
+            if messages.len() >= MAX_MESSAGES {
+                let text = format!("a batch has at most {MAX_MESSAGES} messages");
                 return Err(A::Error::custom(text));
             }
-            match (self.encode)(entry.draft()) {
+            match (self.encode)(entry.into_message()) {
                 Ok(message) => messages.push(message),
                 Err(error) => {
                     *self.refused = Some(error);
@@ -126,8 +126,8 @@ fn properties<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, Sca
         fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
             let mut found = BTreeMap::new();
             while let Some((name, value)) = entries.next_entry()? {
-                if found.len() >= MOST_PROPERTIES {
-                    let text = format!("a message has at most {MOST_PROPERTIES} properties");
+                if found.len() >= MAX_PROPERTIES {
+                    let text = format!("a message has at most {MAX_PROPERTIES} properties");
                     return Err(A::Error::custom(text));
                 }
                 found.insert(name, value);
@@ -140,10 +140,10 @@ fn properties<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, Sca
 }
 
 impl Entry {
-    fn draft(self) -> Draft {
+    fn into_message(self) -> NewMessage {
         let properties = self.user_properties.into_iter();
-        Draft {
-            given: self.broker_properties,
+        NewMessage {
+            broker_properties: self.broker_properties,
             content_type: None,
             properties: properties
                 .map(|(name, value)| (Value::String(name), value.value()))
@@ -164,7 +164,7 @@ mod tests {
             Ok(Bytes::new())
         });
         let read = read.map_err(|error| format!("{error:?}"));
-        assert!(made <= MOST, "more were made than may be");
+        assert!(made <= MAX_MESSAGES, "more were made than may be");
         read.map(|messages| messages.len())
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_batch_has_so_many_messages_and_no_more() {
-        assert_eq!(check(&entries(MOST)), Ok(MOST));
+        assert_eq!(check(&entries(MAX_MESSAGES)), Ok(MAX_MESSAGES));
         let refused = check(&entries(400_000)).unwrap_err();
         assert!(refused.contains("at most 16384 messages"), "{refused}");
     }
@@ -185,8 +185,8 @@ mod tests {
             let properties: Vec<_> = (0..count).map(|n| format!("\"p{n}\":1")).collect();
             format!(r#"[{{"UserProperties":{{{}}}}}]"#, properties.join(","))
         };
-        assert_eq!(check(&with(MOST_PROPERTIES)), Ok(1));
-        let refused = check(&with(MOST_PROPERTIES + 1)).unwrap_err();
+        assert_eq!(check(&with(MAX_PROPERTIES)), Ok(1));
+        let refused = check(&with(MAX_PROPERTIES + 1)).unwrap_err();
         assert!(refused.contains("at most 4096 properties"), "{refused}");
     }
 

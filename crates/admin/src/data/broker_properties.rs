@@ -10,7 +10,7 @@ use crate::error::Error;
 /// What a sender says. Names that are not known are passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
-pub(super) struct Given {
+pub(super) struct SenderProperties {
     pub message_id: Option<String>,
     pub correlation_id: Option<String>,
     pub label: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Given {
     scheduled_enqueue_time_utc: Option<String>,
 }
 
-impl Given {
+impl SenderProperties {
     /// What a header says.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
@@ -63,7 +63,7 @@ impl Given {
             return Ok(None);
         };
         let name = "ScheduledEnqueueTimeUtc";
-        let time = moment(text).ok_or_else(|| Error::value(name, "it is no time"))?;
+        let time = parse_time(text).ok_or_else(|| Error::value(name, "it is no time"))?;
         Ok(Some(time.as_millisecond()))
     }
 }
@@ -72,7 +72,7 @@ impl Given {
 pub(super) const FOR_EVER: f64 = 922_337_203_685.0;
 
 /// A time as HTTP writes it, or ISO 8601.
-pub(super) fn moment(text: &str) -> Option<Timestamp> {
+pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
     let zoned = rfc2822::parse(text).ok();
     zoned
         .map(|zoned| zoned.timestamp())
@@ -97,7 +97,7 @@ fn time_span(text: &str) -> Option<f64> {
 /// What a receiver is told.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Told {
+pub(super) struct ReceiverProperties {
     pub delivery_count: u32,
     pub enqueued_sequence_number: u64,
     pub enqueued_time_utc: String,
@@ -134,8 +134,8 @@ pub(super) struct Told {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Given {
-        Given::parse(text).unwrap()
+    fn parse(text: &str) -> SenderProperties {
+        SenderProperties::parse(text).unwrap()
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             (given.label.as_deref(), given.message_id),
             (Some("a"), None)
         );
-        assert!(Given::parse("Label: a").is_err());
-        assert!(Given::parse(r#"{"Label": 1}"#).is_err());
+        assert!(SenderProperties::parse("Label: a").is_err());
+        assert!(SenderProperties::parse(r#"{"Label": 1}"#).is_err());
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 /// How long a receive waits that does not say so. (docs/spec/admin.md#11)
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// As long as it can wait.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,7 +107,9 @@ fn timeout(query: &str) -> Duration {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let seconds = pairs.find(|(name, _)| name.eq_ignore_ascii_case("timeout"));
     let seconds = seconds.and_then(|(_, value)| value.parse().ok());
-    seconds.map_or(TIMEOUT, Duration::from_secs).min(LONGEST)
+    seconds
+        .map_or(TIMEOUT, Duration::from_secs)
+        .min(MAX_TIMEOUT)
 }
 
 #[cfg(test)]

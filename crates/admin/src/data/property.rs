@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 
-use super::broker_properties::moment;
+use super::broker_properties::parse_time;
 
 /// Headers that are never properties, besides those that begin as below.
 const STANDARD: [&str; 30] = [
@@ -71,7 +71,7 @@ pub(super) fn read_all(headers: &HeaderMap) -> Vec<(Value, Value)> {
 
 fn read(text: &str) -> Value {
     if let Some(inner) = quoted(text) {
-        return moment_of_http(&inner).map_or(Value::String(inner), Value::Timestamp);
+        return parse_http_time(&inner).map_or(Value::String(inner), Value::Timestamp);
     }
     if let Ok(flag) = text.parse() {
         return Value::Bool(flag);
@@ -92,8 +92,8 @@ fn quoted(text: &str) -> Option<String> {
 }
 
 /// Only texts that end so, since clients send strings that happen to be times of another form.
-fn moment_of_http(text: &str) -> Option<i64> {
-    let time = text.ends_with(" GMT").then(|| moment(text)).flatten()?;
+fn parse_http_time(text: &str) -> Option<i64> {
+    let time = text.ends_with(" GMT").then(|| parse_time(text)).flatten()?;
     Some(time.as_millisecond())
 }
 

@@ -4,7 +4,7 @@ use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSett
 
 use super::View;
 use super::fields::{Fields, kept_targets};
-use super::shown::{Shown, counts};
+use super::formatted_entity::{FormattedEntity, counts};
 use crate::authorization;
 use crate::error::Error;
 use crate::query::Version;
@@ -74,46 +74,46 @@ pub(super) fn check_express(settings: &QueueSettings, kept: &KeptProperties) -> 
 }
 
 pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
-    let shown = Shown { info, view };
+    let entity = FormattedEntity { info, view };
     let (settings, kept) = (&info.queue.settings, &*info.kept);
     writer.open(
         "QueueDescription",
         &[("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)],
     );
-    writer.text("LockDuration", shown.lock_duration());
+    writer.text("LockDuration", entity.lock_duration());
     writer.number("MaxSizeInMegabytes", settings.max_size >> 20);
     writer.boolean(
         "RequiresDuplicateDetection",
         settings.requires_duplicate_detection,
     );
     writer.boolean("RequiresSession", settings.requires_session);
-    writer.text("DefaultMessageTimeToLive", shown.time_to_live());
+    writer.text("DefaultMessageTimeToLive", entity.time_to_live());
     writer.boolean(
         "DeadLetteringOnMessageExpiration",
         settings.dead_lettering_on_message_expiration,
     );
-    writer.text("DuplicateDetectionHistoryTimeWindow", shown.history());
+    writer.text("DuplicateDetectionHistoryTimeWindow", entity.history());
     writer.number("MaxDeliveryCount", settings.max_delivery_count.into());
     writer.boolean("EnableBatchedOperations", kept.enable_batched_operations);
     writer.number("SizeInBytes", info.queue.bytes);
     writer.number("MessageCount", counts(info).total());
     writer.boolean("IsAnonymousAccessible", kept.is_anonymous_accessible);
     authorization::write(writer, &kept.authorization_rules);
-    writer.text("Status", shown.status());
-    writer.optional("ForwardTo", shown.forward_to());
-    shown.write_times(writer);
+    writer.text("Status", entity.status());
+    writer.optional("ForwardTo", entity.forward_to());
+    entity.write_times(writer);
     writer.optional("UserMetadata", kept.user_metadata.as_ref());
     writer.boolean("SupportOrdering", kept.support_ordering);
     if view.runtime {
         counts(info).write(writer, "d2p1");
     }
-    writer.text("AutoDeleteOnIdle", shown.idle());
+    writer.text("AutoDeleteOnIdle", entity.idle());
     writer.boolean("EnablePartitioning", kept.enable_partitioning);
     writer.text("EntityAvailabilityStatus", "Available");
-    writer.optional("ForwardDeadLetteredMessagesTo", shown.dead_letters_to());
+    writer.optional("ForwardDeadLetteredMessagesTo", entity.dead_letters_to());
     writer.boolean("EnableExpress", kept.enable_express);
     if view.version >= Version::WithMessageSize {
-        writer.number("MaxMessageSizeInKilobytes", shown.max_message_kilobytes());
+        writer.number("MaxMessageSizeInKilobytes", entity.max_message_kilobytes());
     }
     writer.close("QueueDescription");
 }

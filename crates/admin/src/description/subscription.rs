@@ -4,7 +4,7 @@ use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSett
 
 use super::View;
 use super::fields::{Fields, kept_targets};
-use super::shown::{Shown, counts};
+use super::formatted_entity::{FormattedEntity, counts};
 use crate::error::Error;
 use crate::query::Version;
 use crate::xml::{INSTANCE, SERVICE_BUS, Writer};
@@ -48,15 +48,15 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
 }
 
 pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
-    let shown = Shown { info, view };
+    let entity = FormattedEntity { info, view };
     let (settings, kept) = (&info.queue.settings, &*info.kept);
     writer.open(
         "SubscriptionDescription",
         &[("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)],
     );
-    writer.text("LockDuration", shown.lock_duration());
+    writer.text("LockDuration", entity.lock_duration());
     writer.boolean("RequiresSession", settings.requires_session);
-    writer.text("DefaultMessageTimeToLive", shown.time_to_live());
+    writer.text("DefaultMessageTimeToLive", entity.time_to_live());
     writer.boolean(
         "DeadLetteringOnMessageExpiration",
         settings.dead_lettering_on_message_expiration,
@@ -68,15 +68,15 @@ pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
     writer.number("MessageCount", counts(info).total());
     writer.number("MaxDeliveryCount", settings.max_delivery_count.into());
     writer.boolean("EnableBatchedOperations", kept.enable_batched_operations);
-    writer.text("Status", shown.status());
-    writer.optional("ForwardTo", shown.forward_to());
-    shown.write_times(writer);
+    writer.text("Status", entity.status());
+    writer.optional("ForwardTo", entity.forward_to());
+    entity.write_times(writer);
     if view.runtime {
         counts(info).write(writer, "d3p1");
     }
     writer.optional("UserMetadata", kept.user_metadata.as_ref());
-    writer.optional("ForwardDeadLetteredMessagesTo", shown.dead_letters_to());
-    writer.text("AutoDeleteOnIdle", shown.idle());
+    writer.optional("ForwardDeadLetteredMessagesTo", entity.dead_letters_to());
+    writer.text("AutoDeleteOnIdle", entity.idle());
     writer.text("EntityAvailabilityStatus", "Available");
     if view.version >= Version::WithMessageSize {
         writer.boolean("IsClientAffine", false);

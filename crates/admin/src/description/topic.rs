@@ -4,8 +4,8 @@ use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSett
 
 use super::View;
 use super::fields::Fields;
+use super::formatted_entity::{FormattedEntity, counts};
 use super::queue::check_express;
-use super::shown::{Shown, counts};
 use crate::authorization;
 use crate::error::Error;
 use crate::query::Version;
@@ -60,19 +60,19 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
 }
 
 pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
-    let shown = Shown { info, view };
+    let entity = FormattedEntity { info, view };
     let (settings, kept) = (&info.queue.settings, &*info.kept);
     writer.open(
         "TopicDescription",
         &[("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)],
     );
-    writer.text("DefaultMessageTimeToLive", shown.time_to_live());
+    writer.text("DefaultMessageTimeToLive", entity.time_to_live());
     writer.number("MaxSizeInMegabytes", settings.max_size >> 20);
     writer.boolean(
         "RequiresDuplicateDetection",
         settings.requires_duplicate_detection,
     );
-    writer.text("DuplicateDetectionHistoryTimeWindow", shown.history());
+    writer.text("DuplicateDetectionHistoryTimeWindow", entity.history());
     writer.boolean("EnableBatchedOperations", kept.enable_batched_operations);
     let bytes = info.queue.bytes.saturating_add(info.below.bytes);
     writer.number("SizeInBytes", bytes);
@@ -82,14 +82,14 @@ pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
     );
     writer.boolean("IsAnonymousAccessible", kept.is_anonymous_accessible);
     authorization::write(writer, &kept.authorization_rules);
-    writer.text("Status", shown.status());
-    shown.write_times(writer);
+    writer.text("Status", entity.status());
+    entity.write_times(writer);
     writer.optional("UserMetadata", kept.user_metadata.as_ref());
     writer.boolean("SupportOrdering", kept.support_ordering);
     if view.runtime {
         write_runtime(writer, info, view);
     }
-    writer.text("AutoDeleteOnIdle", shown.idle());
+    writer.text("AutoDeleteOnIdle", entity.idle());
     writer.boolean("EnablePartitioning", kept.enable_partitioning);
     writer.text("EntityAvailabilityStatus", "Available");
     writer.boolean(
@@ -98,7 +98,7 @@ pub(super) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
     );
     writer.boolean("EnableExpress", kept.enable_express);
     if view.version >= Version::WithMessageSize {
-        writer.number("MaxMessageSizeInKilobytes", shown.max_message_kilobytes());
+        writer.number("MaxMessageSizeInKilobytes", entity.max_message_kilobytes());
     }
     writer.close("TopicDescription");
 }

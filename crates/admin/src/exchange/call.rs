@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::header::IF_MATCH;
 use http::{HeaderMap, Method, Request};
 
-use super::respond::Correspondence;
+use super::respond::ResponseBuilder;
 use crate::error::{Error, Subject};
-use crate::place::{Place, subscription_path};
 use crate::query::Query;
+use crate::resource::{Resource, subscription_path};
 use crate::xml::{self, Element};
 use crate::{authorization, description, rule};
 
@@ -84,7 +84,7 @@ pub(super) struct Put {
     pub path: EntityPath,
     pub kind: EntityKind,
     pub element: Element,
-    pub authorization_rules: Vec<authorization::Given>,
+    pub authorization_rules: Vec<authorization::SubmittedRule>,
     /// Whether it has to be there already, rather than not yet.
     pub update: bool,
 }
@@ -110,29 +110,29 @@ impl Put {
 impl Call {
     pub(super) fn parse(
         request: &Request<Bytes>,
-        correspondence: &Correspondence,
-        chance: &mut dyn FnMut() -> [u8; 32],
+        response_builder: &ResponseBuilder,
+        random: &mut dyn FnMut() -> [u8; 32],
     ) -> Result<Self, Error> {
         let query = Query::parse(request.uri().query().unwrap_or_default())?;
-        let place = Place::parse(request.uri().path());
+        let resource = Resource::parse(request.uri().path());
         let method = request.method();
         if method == Method::PUT {
             let refuse = |error: NameError| {
-                let error = error.in_request(correspondence.address());
+                let error = error.in_request(response_builder.address());
                 Error::name(&error)
             };
-            check_name(&place).map_err(refuse)?;
+            check_name(&resource).map_err(refuse)?;
         }
-        match (method, place) {
-            (&Method::GET, Place::Namespace) => Ok(Self::ShowNamespace),
-            (&Method::GET, Place::Queues) => Ok(Self::list(Listing::Queues, query)),
-            (&Method::GET, Place::Topics) => Ok(Self::list(Listing::Topics, query)),
-            (&Method::GET, Place::Subscriptions { topic }) => {
+        match (method, resource) {
+            (&Method::GET, Resource::Namespace) => Ok(Self::ShowNamespace),
+            (&Method::GET, Resource::Queues) => Ok(Self::list(Listing::Queues, query)),
+            (&Method::GET, Resource::Topics) => Ok(Self::list(Listing::Topics, query)),
+            (&Method::GET, Resource::Subscriptions { topic }) => {
                 Ok(Self::list(Listing::Subscriptions(topic), query))
             }
             (
                 &Method::GET,
-                Place::Rules {
+                Resource::Rules {
                     topic,
                     subscription,
                 },
@@ -140,20 +140,24 @@ impl Call {
                 subscription: subscription_path(&topic, &subscription),
                 query,
             }),
-            (&Method::GET, Place::Entity { path }) => Ok(Self::ShowEntity { path }),
-            (&Method::GET, Place::Subscription { topic, name }) => Ok(Self::ShowSubscription {
+            (&Method::GET, Resource::Entity { path }) => Ok(Self::ShowEntity { path }),
+            (&Method::GET, Resource::Subscription { topic, name }) => Ok(Self::ShowSubscription {
                 path: subscription_path(&topic, &name),
             }),
-            (&Method::DELETE, place @ (Place::Entity { .. } | Place::Subscription { .. })) => {
-                let path = place.broker_path().unwrap_or_default();
+            (
+                &Method::DELETE,
+                resource @ (Resource::Entity { .. } | Resource::Subscription { .. }),
+            ) => {
+                let path = resource.broker_path().unwrap_or_default();
                 Ok(Self::DeleteEntity { path })
             }
-            (&Method::PUT, place @ (Place::Entity { .. } | Place::Subscription { .. })) => {
-                put(request, place, chance)
-            }
+            (
+                &Method::PUT,
+                resource @ (Resource::Entity { .. } | Resource::Subscription { .. }),
+            ) => put(request, resource, random),
             (
                 method @ (&Method::GET | &Method::DELETE | &Method::PUT),
-                Place::Rule {
+                Resource::Rule {
                     topic,
                     subscription,
                     name,
@@ -176,7 +180,7 @@ impl Call {
 
     /// Whether an empty list of services stands for what is missing. One SDK can not read that in
     /// the place of a subscription or a rule, and all take a 404 there. (docs/spec/admin.md#6)
-    pub(super) fn shows_nothing(&self) -> bool {
+    pub(super) fn answers_empty_feed_if_missing(&self) -> bool {
         matches!(
             self,
             Self::ShowNamespace
@@ -241,17 +245,17 @@ impl Call {
 }
 
 /// Whether what a path names may be called so.
-fn check_name(place: &Place) -> Result<(), NameError> {
-    match place {
-        Place::Entity { path } | Place::Reserved { path } => broker::check_path(path),
-        Place::Subscription { name, .. } => broker::check_subscription_name(name),
-        Place::Rule { name, .. } => broker::check_rule_name(name),
-        Place::Namespace
-        | Place::Queues
-        | Place::Topics
-        | Place::Subscriptions { .. }
-        | Place::Rules { .. }
-        | Place::Other => Ok(()),
+fn check_name(resource: &Resource) -> Result<(), NameError> {
+    match resource {
+        Resource::Entity { path } | Resource::Reserved { path } => broker::check_path(path),
+        Resource::Subscription { name, .. } => broker::check_subscription_name(name),
+        Resource::Rule { name, .. } => broker::check_rule_name(name),
+        Resource::Namespace
+        | Resource::Queues
+        | Resource::Topics
+        | Resource::Subscriptions { .. }
+        | Resource::Rules { .. }
+        | Resource::Other => Ok(()),
     }
 }
 
@@ -271,26 +275,26 @@ fn piped(path: &str) -> String {
 
 fn put(
     request: &Request<Bytes>,
-    place: Place,
-    chance: &mut dyn FnMut() -> [u8; 32],
+    resource: Resource,
+    random: &mut dyn FnMut() -> [u8; 32],
 ) -> Result<Call, Error> {
     let element = content(request.body())?;
     let kind = description::kind(&element);
-    let (path, kind) = match (place, kind) {
-        (Place::Entity { path }, Some(EntityKind::Queue)) => {
+    let (path, kind) = match (resource, kind) {
+        (Resource::Entity { path }, Some(EntityKind::Queue)) => {
             (EntityPath::Queue(path), EntityKind::Queue)
         }
-        (Place::Entity { path }, Some(EntityKind::Topic)) => {
+        (Resource::Entity { path }, Some(EntityKind::Topic)) => {
             (EntityPath::Topic(path), EntityKind::Topic)
         }
-        (Place::Subscription { topic, name }, Some(EntityKind::Subscription)) => {
+        (Resource::Subscription { topic, name }, Some(EntityKind::Subscription)) => {
             let path = EntityPath::Subscription { topic, name };
             (path, EntityKind::Subscription)
         }
         _ => return Err(invalid(&format!("{} does not describe this", element.name))),
     };
     let authorization_rules = match kind {
-        EntityKind::Queue | EntityKind::Topic => authorization::read(&element, chance)?,
+        EntityKind::Queue | EntityKind::Topic => authorization::read(&element, random)?,
         EntityKind::Subscription => Vec::new(),
     };
     Ok(Call::PutEntity(Box::new(Put {

@@ -21,7 +21,7 @@ const ERROR: &str = "application/xml; charset=utf-8";
 
 /// What of a request its response comes back to.
 #[derive(Debug)]
-pub(super) struct Correspondence {
+pub(super) struct ResponseBuilder {
     host: String,
     /// As it was sent.
     path: String,
@@ -32,7 +32,7 @@ pub(super) struct Correspondence {
     tracking: String,
 }
 
-impl Correspondence {
+impl ResponseBuilder {
     pub(super) fn new<T>(request: &Request<T>, now: Wall, tracking: u128) -> Self {
         let host = request
             .headers()
@@ -161,7 +161,7 @@ impl Correspondence {
     /// The error itself is among the response's extensions.
     pub(super) fn error(&self, error: &Error) -> Response {
         let sub_code = error.sub_code.map(|code| format!("SubCode={code}. "));
-        let moment = time::text(Wall(self.now.0 / 1_000 * 1_000));
+        let time = time::text(Wall(self.now.0 / 1_000 * 1_000));
         let detail = format!(
             "{}{} TrackingId:{}_G2, SystemTracker:{}:{}, Timestamp:{}",
             sub_code.unwrap_or_default(),
@@ -169,7 +169,7 @@ impl Correspondence {
             self.tracking,
             self.host,
             self.path.trim_start_matches('/'),
-            moment.trim_end_matches('Z')
+            time.trim_end_matches('Z')
         );
         let mut writer = Writer::default();
         writer.open("Error", &[]);

@@ -53,7 +53,8 @@ impl Writer {
         text: impl AsRef<str>,
     ) {
         self.open(name, attributes);
-        self.0.push_str(&partial_escape(possible(text.as_ref())));
+        self.0
+            .push_str(&partial_escape(replace_invalid(text.as_ref())));
         self.close(name);
     }
 
@@ -79,14 +80,14 @@ impl Writer {
             self.0.push(' ');
             self.0.push_str(key);
             self.0.push_str("=\"");
-            self.0.push_str(&escape(possible(value)));
+            self.0.push_str(&escape(replace_invalid(value)));
             self.0.push('"');
         }
     }
 }
 
 /// `text` with nothing but characters of XML.
-fn possible(text: &str) -> Cow<'_, str> {
+fn replace_invalid(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_character) {
         return Cow::Borrowed(text);
     }

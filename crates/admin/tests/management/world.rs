@@ -1,6 +1,6 @@
 //! World: a broker on a disk in memory, and requests that are carried to it at once.
 
-use admin::{Circumstances, Exchange, Response, Settings, Step};
+use admin::{Exchange, RequestContext, Response, Settings, Step};
 use broker::{
     BrokerSettings, Command, ConnectionId, DeadLetterReason, ForwardError, Mono, Now, Output,
     RequestId, Shard, Wall,
@@ -136,21 +136,21 @@ impl World {
 
     fn carry(&mut self, request: &Request<Bytes>) -> Response {
         let keys = &mut self.keys;
-        let circumstances = Circumstances {
+        let context = RequestContext {
             now: Wall(START + self.mono),
             tracking: 7,
-            chance: &mut || {
+            random: &mut || {
                 *keys += 1;
                 [*keys; 32]
             },
         };
-        let begun = Exchange::begin(&self.settings, request, circumstances);
+        let begun = Exchange::begin(&self.settings, request, context);
         let (mut exchange, mut order) = match begun {
             Ok(begun) => begun,
             Err(response) => return *response,
         };
         loop {
-            match exchange.hear(self.order(order)) {
+            match exchange.handle_answer(self.order(order)) {
                 Step::Ask(next) => order = next,
                 Step::Respond(response) => return response,
             }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use admin::{Circumstances, Error, Exchange, Response as Answered, Step};
+use admin::{Error, Exchange, RequestContext, Response as Answered, Step};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -35,7 +35,7 @@ pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<Hou
     let tracking = u128::from_be_bytes(random());
     let refuse = |request: &Request<()>, error: &Error| {
         let now = house.clock.moment().wall;
-        whole(Exchange::refuse_unseen(request, now, tracking, error))
+        whole(Exchange::refuse_unparsed(request, now, tracking, error))
     };
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
@@ -74,12 +74,12 @@ async fn manage(
     house: &House,
 ) -> Answered {
     let now = house.clock.moment().wall;
-    let circumstances = Circumstances {
+    let context = RequestContext {
         now,
         tracking,
-        chance: &mut random,
+        random: &mut random,
     };
-    let (mut exchange, mut order) = match Exchange::begin(&house.admin, request, circumstances) {
+    let (mut exchange, mut order) = match Exchange::begin(&house.admin, request, context) {
         Ok(begun) => begun,
         Err(response) => return *response,
     };
@@ -97,7 +97,7 @@ async fn manage(
         let Ok(answer) = desk.order(order).await else {
             return exchange.refuse(&Error::unavailable());
         };
-        match exchange.hear(answer) {
+        match exchange.handle_answer(answer) {
             Step::Ask(next) => order = next,
             Step::Respond(response) => break response,
         }

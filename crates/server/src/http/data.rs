@@ -71,7 +71,7 @@ pub async fn respond(
     };
     done.unwrap_or_else(|error| {
         let now = house.clock.moment().wall;
-        whole(Exchange::refuse_unseen(&head, now, tracking, &error))
+        whole(Exchange::refuse_unparsed(&head, now, tracking, &error))
     })
 }
 

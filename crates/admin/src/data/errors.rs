@@ -82,7 +82,7 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
 /// There is no such lock any more.
 #[must_use]
 pub fn lock(error: &SettleError) -> Error {
-    lost(&error.to_string())
+    lock_lost(&error.to_string())
 }
 
 /// Why a lock was not renewed.
@@ -90,11 +90,11 @@ pub fn lock(error: &SettleError) -> Error {
 pub fn request(error: &RequestError, entity: &str) -> Error {
     match error {
         RequestError::NotFound => gone(entity),
-        error => lost(&error.to_string()),
+        error => lock_lost(&error.to_string()),
     }
 }
 
-fn lost(why: &str) -> Error {
+fn lock_lost(why: &str) -> Error {
     let text = format!("The message is not locked by this token: {why}.");
     Error::new(StatusCode::NOT_FOUND, Some(40_400), text)
 }

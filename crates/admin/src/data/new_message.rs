@@ -1,4 +1,4 @@
-//! Draft: a message as its sender describes it, on its way to being an encoded AMQP message with one
+//! NewMessage: a message as its sender describes it, on its way to being an encoded AMQP message with one
 //! data section. (docs/spec/admin.md#11)
 
 use amqp::message::{Header, Properties, encode_map_section};
@@ -7,7 +7,7 @@ use broker::Wall;
 use bytes::{Bytes, BytesMut};
 use http::{Request, header};
 
-use super::broker_properties::Given;
+use super::broker_properties::SenderProperties;
 use super::property;
 use crate::error::Error;
 
@@ -15,14 +15,14 @@ const BROKER_PROPERTIES: &str = "brokerproperties";
 
 /// A message that is to be sent.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    pub given: Given,
+pub(super) struct NewMessage {
+    pub broker_properties: SenderProperties,
     pub content_type: Option<String>,
     pub properties: Vec<(Value, Value)>,
     pub body: Bytes,
 }
 
-impl Draft {
+impl NewMessage {
     /// The message that a request holds.
     pub(super) fn of(request: &Request<Bytes>) -> Result<Self, Error> {
         let headers = request.headers();
@@ -30,9 +30,12 @@ impl Draft {
             let value = headers.get(name).map(http::HeaderValue::as_bytes);
             value.map(String::from_utf8_lossy)
         };
-        let given = text(BROKER_PROPERTIES);
+        let broker_properties = text(BROKER_PROPERTIES);
         Ok(Self {
-            given: given.map_or(Ok(Given::default()), |text| Given::parse(&text))?,
+            broker_properties: broker_properties
+                .map_or(Ok(SenderProperties::default()), |text| {
+                    SenderProperties::parse(&text)
+                })?,
             content_type: text(header::CONTENT_TYPE.as_str()).map(Into::into),
             properties: property::read_all(headers),
             body: request.body().clone(),
@@ -41,15 +44,15 @@ impl Draft {
 
     /// The encoded message. One without an id gets one where it is taken in, as all messages do.
     pub(super) fn encode(self, now: Wall) -> Result<Bytes, Error> {
-        let ttl = self.given.time_to_live()?;
-        let scheduled = self.given.scheduled()?;
+        let ttl = self.broker_properties.time_to_live()?;
+        let scheduled = self.broker_properties.scheduled()?;
         let mut out = BytesMut::with_capacity(self.body.len() + 256);
         header_of(ttl).encode(&mut out);
-        let annotations = annotations(&self.given, scheduled);
+        let annotations = annotations(&self.broker_properties, scheduled);
         if !annotations.is_empty() {
             encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
         }
-        properties(self.given, self.content_type, ttl, now).encode(&mut out);
+        properties(self.broker_properties, self.content_type, ttl, now).encode(&mut out);
         if !self.properties.is_empty() {
             encode_map_section(
                 &mut out,
@@ -70,11 +73,20 @@ fn header_of(ttl: Option<u64>) -> Header {
     }
 }
 
-fn annotations(given: &Given, scheduled: Option<i64>) -> Vec<(Value, Value)> {
+fn annotations(
+    broker_properties: &SenderProperties,
+    scheduled: Option<i64>,
+) -> Vec<(Value, Value)> {
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
     let annotations = [
-        ("x-opt-partition-key", text(&given.partition_key)),
-        ("x-opt-via-partition-key", text(&given.via_partition_key)),
+        (
+            "x-opt-partition-key",
+            text(&broker_properties.partition_key),
+        ),
+        (
+            "x-opt-via-partition-key",
+            text(&broker_properties.via_partition_key),
+        ),
         (
             "x-opt-scheduled-enqueue-time",
             scheduled.map(Value::Timestamp),
@@ -89,7 +101,7 @@ fn annotations(given: &Given, scheduled: Option<i64>) -> Vec<(Value, Value)> {
 /// A time to live that is too long for a header is told by the times of the properties.
 /// (docs/spec/entities.md#7.1)
 fn properties(
-    given: Given,
+    broker_properties: SenderProperties,
     content_type: Option<String>,
     ttl: Option<u64>,
     now: Wall,
@@ -98,16 +110,16 @@ fn properties(
     let long = ttl.filter(|ttl| *ttl >= u32::MAX.into());
     let time = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
     Properties {
-        message_id: text(given.message_id),
-        to: text(given.to),
-        subject: given.label,
-        reply_to: text(given.reply_to),
-        correlation_id: text(given.correlation_id),
+        message_id: text(broker_properties.message_id),
+        to: text(broker_properties.to),
+        subject: broker_properties.label,
+        reply_to: text(broker_properties.reply_to),
+        correlation_id: text(broker_properties.correlation_id),
         content_type: content_type.map(Symbol::from),
         creation_time: long.map(|_| time(now.0)),
         absolute_expiry_time: long.map(|ttl| time(now.0.saturating_add(ttl))),
-        group_id: given.session_id,
-        reply_to_group_id: given.reply_to_session_id,
+        group_id: broker_properties.session_id,
+        reply_to_group_id: broker_properties.reply_to_session_id,
         ..Properties::default()
     }
 }

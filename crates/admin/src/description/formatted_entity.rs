@@ -1,4 +1,4 @@
-//! Shown: the values of an entity as texts.
+//! FormattedEntity: the values of an entity as texts.
 //!
 //! A duration or a target that was written here comes back as it was written, as long as the
 //! entity still has that value; a configuration file may have given it another one since.
@@ -11,16 +11,16 @@ use crate::xml::{COUNTS, Writer};
 use crate::{duration, time};
 
 /// Go reads counts into 32 bits.
-const MOST: u64 = i32::MAX as u64;
+const MAX_COUNT: u64 = i32::MAX as u64;
 
 /// An entity, to be written.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct FormattedEntity<'a> {
     pub info: &'a EntityInfo,
     pub view: View<'a>,
 }
 
-impl Shown<'_> {
+impl FormattedEntity<'_> {
     pub(super) fn lock_duration(self) -> String {
         let text = self.info.kept.texts.lock_duration.as_deref();
         of(self.info.queue.settings.lock_duration, text)
@@ -145,7 +145,7 @@ impl Counts {
             ("TransferDeadLetterMessageCount", self.transfer_dead_letter),
         ];
         for (name, count) in counts {
-            writer.number(&format!("{prefix}:{name}"), count.min(MOST));
+            writer.number(&format!("{prefix}:{name}"), count.min(MAX_COUNT));
         }
         writer.close("CountDetails");
     }

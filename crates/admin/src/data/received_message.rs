@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use uuid::Uuid;
 
-use super::broker_properties::Told;
+use super::broker_properties::ReceiverProperties;
 use super::property::{self, ascii, http_time};
 
 const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
@@ -42,10 +42,13 @@ pub fn received(message: &Browsed, lock: Option<Lock>) -> (HeaderMap, Bytes) {
     if let Some(kind) = content_type.and_then(|kind| HeaderValue::try_from(kind.as_str()).ok()) {
         headers.insert(header::CONTENT_TYPE, kind);
     }
-    let told = told(message, lock, properties, &annotations);
-    let told = serde_json::to_string(&told).map(|json| ascii(&json));
-    if let Some(told) = told.ok().and_then(|json| HeaderValue::try_from(json).ok()) {
-        headers.insert(BROKER_PROPERTIES, told);
+    let broker_properties = broker_properties(message, lock, properties, &annotations);
+    let broker_properties = serde_json::to_string(&broker_properties).map(|json| ascii(&json));
+    if let Some(broker_properties) = broker_properties
+        .ok()
+        .and_then(|json| HeaderValue::try_from(json).ok())
+    {
+        headers.insert(BROKER_PROPERTIES, broker_properties);
     }
     (headers, body(payload, &sections))
 }
@@ -70,12 +73,12 @@ fn application_properties(message: &Browsed, sections: &Sections) -> Vec<(String
     sent.chain(changes).collect()
 }
 
-fn told(
+fn broker_properties(
     message: &Browsed,
     lock: Option<Lock>,
     properties: Properties,
     annotations: &[(Value, Value)],
-) -> Told {
+) -> ReceiverProperties {
     let time = |millis: u64| http_time(i64::try_from(millis).unwrap_or(i64::MAX));
     let annotation = |name| amqp::value::lookup(annotations, name);
     let annotated = |name| Some(annotation(name)?.as_text()?.to_owned());
@@ -85,7 +88,7 @@ fn told(
         reason = "a time to live of 285,000 years is not told to the millisecond"
     )]
     let time_to_live = |millis: u64| millis as f64 / 1_000.0;
-    Told {
+    ReceiverProperties {
         // Here the first delivery is the first one. (docs/spec/admin.md#11)
         delivery_count: message.delivery_count.saturating_add(1),
         enqueued_sequence_number: message.enqueued_number.0,

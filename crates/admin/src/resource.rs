@@ -1,4 +1,4 @@
-//! Place: what a path names. (docs/spec/admin.md#3)
+//! Resource: what a path names. (docs/spec/admin.md#3)
 //!
 //! Fixed segments are found in any case, and one slash at the end means nothing. The path is
 //! decoded as a whole, so an encoded slash separates as any other does. No segment is dropped or
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 /// What a path names, names in the case in which they were written.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Resource {
     Namespace,
     Queues,
     Topics,
@@ -42,7 +42,7 @@ pub(crate) enum Place {
     Other,
 }
 
-impl Place {
+impl Resource {
     /// What a request's path names; whether it is there is another question.
     pub(crate) fn parse(path: &str) -> Self {
         let decoded = percent_decode_str(path).decode_utf8_lossy();
@@ -61,8 +61,8 @@ impl Place {
             [first, ..] if is_resources(first) => return Self::Other,
             _ => {}
         }
-        if let Some(place) = below_topic(&segments) {
-            return place;
+        if let Some(resource) = below_topic(&segments) {
+            return resource;
         }
         let path = path.to_owned();
         match *segments {
@@ -95,7 +95,7 @@ pub(crate) fn subscription_path(topic: &str, name: &str) -> String {
 
 /// What is named below a topic: the last `Subscriptions` that has a topic before it counts, and a
 /// topic's path has none.
-fn below_topic(segments: &[&str]) -> Option<Place> {
+fn below_topic(segments: &[&str]) -> Option<Resource> {
     let is = |segment: &str, name| segment.eq_ignore_ascii_case(name);
     let boundaries = (1..segments.len()).rev();
     let mut boundaries = boundaries.filter(|at| is(segments[*at], "subscriptions"));
@@ -103,21 +103,21 @@ fn below_topic(segments: &[&str]) -> Option<Place> {
         boundaries.find(|at| !is(segments[at - 1], "subscriptions") && !is_name(segments, *at))?;
     let topic = segments[..at].join("/");
     Some(match segments[at + 1..] {
-        [] => Place::Subscriptions { topic },
-        [name] => Place::Subscription {
+        [] => Resource::Subscriptions { topic },
+        [name] => Resource::Subscription {
             topic,
             name: name.to_owned(),
         },
-        [subscription, rules] if is(rules, "rules") => Place::Rules {
+        [subscription, rules] if is(rules, "rules") => Resource::Rules {
             topic,
             subscription: subscription.to_owned(),
         },
-        [subscription, rules, name] if is(rules, "rules") => Place::Rule {
+        [subscription, rules, name] if is(rules, "rules") => Resource::Rule {
             topic,
             subscription: subscription.to_owned(),
             name: name.to_owned(),
         },
-        _ => Place::Other,
+        _ => Resource::Other,
     })
 }
 
@@ -135,26 +135,26 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: &str) {
-        let found = match Place::parse(path) {
-            Place::Namespace => "namespace".to_owned(),
-            Place::Queues => "queues".to_owned(),
-            Place::Topics => "topics".to_owned(),
-            Place::Entity { path } => format!("entity {path}"),
-            Place::Reserved { path } => format!("reserved {path}"),
-            Place::Subscriptions { topic } => format!("subscriptions of {topic}"),
-            Place::Subscription { topic, name } => format!("{name} of {topic}"),
-            Place::Rules {
+        let found = match Resource::parse(path) {
+            Resource::Namespace => "namespace".to_owned(),
+            Resource::Queues => "queues".to_owned(),
+            Resource::Topics => "topics".to_owned(),
+            Resource::Entity { path } => format!("entity {path}"),
+            Resource::Reserved { path } => format!("reserved {path}"),
+            Resource::Subscriptions { topic } => format!("subscriptions of {topic}"),
+            Resource::Subscription { topic, name } => format!("{name} of {topic}"),
+            Resource::Rules {
                 topic,
                 subscription,
             } => format!("rules of {subscription} of {topic}"),
-            Place::Rule {
+            Resource::Rule {
                 topic,
                 subscription,
                 name,
             } => {
                 format!("rule {name} of {subscription} of {topic}")
             }
-            Place::Other => "other".to_owned(),
+            Resource::Other => "other".to_owned(),
         };
         assert_eq!(found, expected, "{path}");
     }
