@@ -5,19 +5,19 @@
 
 use crate::changes::Changes;
 use crate::dialect::Dialect;
-use crate::draft::Draft;
 use crate::error::{Fault, ParseError};
 use crate::evaluation::{Environment, EvaluationError, Run};
 use crate::lexer::Token;
 use crate::machine;
 use crate::message::Message;
+use crate::modified_message::ModifiedMessage;
 use crate::needs::Needs;
 use crate::parameters::Parameters;
 use crate::parser::Parser;
 use crate::program::Program;
 use crate::property::Property;
 use crate::tree::Path;
-use crate::value::Kind;
+use crate::value::ValueKind;
 
 /// Most statements of an action. (docs/spec/entities.md#4)
 pub const MAX_STATEMENTS: usize = 32;
@@ -42,7 +42,7 @@ pub enum ActionError {
     #[error(transparent)]
     Evaluation(#[from] EvaluationError),
     #[error("the system property {0} can not be set to {1}")]
-    WrongKind(&'static str, Kind),
+    WrongKind(&'static str, ValueKind),
     #[error("the system property {0} is out of range")]
     OutOfRange(&'static str),
     #[error("the system property {0} is longer than {1} characters")]
@@ -106,17 +106,17 @@ impl Action {
     }
 
     pub(crate) fn run(&self, message: &Message<'_>, run: &mut Run) -> Result<Changes, ActionError> {
-        let mut draft = Draft::new(message);
+        let mut message = ModifiedMessage::new(message);
         for statement in &self.statements {
             match statement {
                 Statement::Set(path, program) => {
-                    let value = machine::run(program, &draft, run)?.into_owned();
-                    draft.set(path, value)?;
+                    let value = machine::run(program, &message, run)?.into_owned();
+                    message.set(path, value)?;
                 }
-                Statement::Remove(path) => draft.remove(path),
+                Statement::Remove(path) => message.remove(path),
             }
         }
-        draft.finish()
+        message.finish()
     }
 }
 
@@ -129,7 +129,7 @@ fn statement(parser: &mut Parser<'_>) -> Result<Statement, ParseError> {
     if !is_set {
         return Ok(Statement::Remove(path));
     }
-    parser.want_sign("=")?;
+    parser.expect_sign("=")?;
     parser.value()?;
     Ok(Statement::Set(path, Program::value(&parser.take_tree())))
 }

@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::evaluation::EvaluationError;
 use crate::fuel::Fuel;
 use crate::tree::Arithmetic;
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
 /// The longest text that `+` makes, which is also all that a message's properties may take.
 /// (docs/spec/entities.md#4)
@@ -36,7 +36,9 @@ pub(crate) fn calculate(
         return Ok(Value::Double(doubles(operator, left, right)));
     }
     match (left.kind(), right.kind()) {
-        (Kind::Text, Kind::Text) if operator == Arithmetic::Add => concatenated(left, right, fuel),
+        (ValueKind::Text, ValueKind::Text) if operator == Arithmetic::Add => {
+            concatenated(left, right, fuel)
+        }
         _ => times(operator, left, right),
     }
 }
@@ -52,7 +54,7 @@ pub(crate) fn negated(value: &Value<'_>, dialect: Dialect) -> Calculated {
             .ok_or(EvaluationError::OutOfRange),
         _ => match wide(value) {
             Some(wide) => fitting(-wide, true),
-            None => Err(EvaluationError::WrongKind(value.kind(), Kind::Number)),
+            None => Err(EvaluationError::WrongKind(value.kind(), ValueKind::Number)),
         },
     }
 }
@@ -60,8 +62,8 @@ pub(crate) fn negated(value: &Value<'_>, dialect: Dialect) -> Calculated {
 /// `+value`
 pub(crate) fn signed(value: Value<'_>) -> Result<Value<'_>, EvaluationError> {
     match value.kind() {
-        Kind::Number | Kind::Duration => Ok(value),
-        other => Err(EvaluationError::WrongKind(other, Kind::Number)),
+        ValueKind::Number | ValueKind::Duration => Ok(value),
+        other => Err(EvaluationError::WrongKind(other, ValueKind::Number)),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::ticks;
 use crate::value::Value;
 
 /// Milliseconds that are as good as never. [AMQP 3.2.1]
-const LONGEST: u32 = u32::MAX;
+const MAX_TTL_MS: u32 = u32::MAX;
 
 /// Most bytes of everything in front of the body. (docs/spec/entities.md#4)
 const MAX_PROPERTIES: usize = 64 << 10;
@@ -133,7 +133,7 @@ impl SystemChange {
         match value {
             Value::Duration(ticks) => {
                 let ms = u32::try_from(ticks::to_ms(ticks));
-                Self::TimeToLive(Some(ms.unwrap_or(LONGEST)))
+                Self::TimeToLive(Some(ms.unwrap_or(MAX_TTL_MS)))
             }
             _ if property == Property::TimeToLive => Self::TimeToLive(None),
             value => Self::Text(property, value.into_text().map(|text| text.into_owned())),

@@ -1,7 +1,7 @@
 //! Evaluation: what an expression needs besides the message, and why it may have no result.
 
-use crate::fuel::{Fuel, Spent};
-use crate::value::Kind;
+use crate::fuel::{Fuel, OutOfFuel};
+use crate::value::ValueKind;
 
 /// What a test of values of different kinds is. (docs/spec/entities.md#17.9)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -27,9 +27,9 @@ pub struct Environment {
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
 pub enum EvaluationError {
     #[error("{0} can not be used with {1} here")]
-    Mismatch(Kind, Kind),
+    Mismatch(ValueKind, ValueKind),
     #[error("{0} can not be used here, where {1} is wanted")]
-    WrongKind(Kind, Kind),
+    WrongKind(ValueKind, ValueKind),
     #[error("a number is divided by zero")]
     DivisionByZero,
     #[error("the result is out of range")]
@@ -51,8 +51,8 @@ impl EvaluationError {
     }
 }
 
-impl From<Spent> for EvaluationError {
-    fn from(_: Spent) -> Self {
+impl From<OutOfFuel> for EvaluationError {
+    fn from(_: OutOfFuel) -> Self {
         Self::OutOfFuel
     }
 }

@@ -6,14 +6,14 @@ use crate::value::Value;
 
 /// What there is under the name of an application property.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found<'a> {
+pub(crate) enum PropertyLookup<'a> {
     Missing,
     Null,
     /// Unknown if it is of a type that filters do not know.
     Value(Value<'a>),
 }
 
-impl<'a> Found<'a> {
+impl<'a> PropertyLookup<'a> {
     pub(crate) fn into_value(self) -> Value<'a> {
         match self {
             Self::Missing | Self::Null => Value::Unknown,
@@ -26,7 +26,7 @@ impl<'a> Found<'a> {
 pub(crate) trait Fields {
     /// The application property called `name`: in any case for SQL, if there is none in its own;
     /// in its own for JMS. Of several that differ in case, the one whose name sorts first.
-    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> Found<'a>;
+    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> PropertyLookup<'a>;
 
     /// A property that is not the application's; unknown if it is not set.
     fn system(&self, property: Property) -> Value<'_>;

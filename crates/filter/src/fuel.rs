@@ -15,7 +15,7 @@ pub(crate) struct Fuel(u32);
 
 /// Nothing was left.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Spent;
+pub(crate) struct OutOfFuel;
 
 impl Fuel {
     pub(crate) const fn full() -> Self {
@@ -28,14 +28,14 @@ impl Fuel {
     }
 
     /// Pays for `steps` steps.
-    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Spent> {
-        let steps = u32::try_from(steps).map_err(|_| Spent)?;
-        self.0 = self.0.checked_sub(steps).ok_or(Spent)?;
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), OutOfFuel> {
+        let steps = u32::try_from(steps).map_err(|_| OutOfFuel)?;
+        self.0 = self.0.checked_sub(steps).ok_or(OutOfFuel)?;
         Ok(())
     }
 
     /// Pays for reading through `bytes` bytes.
-    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), OutOfFuel> {
         self.spend(1 + bytes / BYTES)
     }
 }

@@ -48,13 +48,13 @@ impl fmt::Display for Token<'_> {
 
 /// A token and the byte at which it starts.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Placed<'t> {
+pub(crate) struct SpannedToken<'t> {
     pub token: Token<'t>,
     pub at: usize,
 }
 
 /// All tokens of `text`, `End` last.
-pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Placed<'_>>, ParseError> {
+pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<SpannedToken<'_>>, ParseError> {
     if text.len() > MAX_TEXT && text.chars().count() > MAX_TEXT {
         return Err(error(
             text,
@@ -69,7 +69,7 @@ pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Placed<'_>>, Pa
         let at = text.len() - rest.len();
         let token = next(&mut rest, dialect).map_err(|fault| error(text, at, fault))?;
         let is_end = token == Token::End;
-        tokens.push(Placed { token, at });
+        tokens.push(SpannedToken { token, at });
         if is_end {
             return Ok(tokens);
         }
@@ -85,15 +85,15 @@ fn next<'t>(rest: &mut &'t str, dialect: Dialect) -> Result<Token<'t>, Fault> {
         Ok(Token::Name(name)) if name.is_empty() => Err(Fault::EmptyName),
         Ok(Token::Double(double)) if !double.is_finite() => Err(Fault::NumberOutOfRange),
         Ok(token) => Ok(token),
-        Err(_) => Err(lost(first, dialect)),
+        Err(_) => Err(unexpected(first, dialect)),
     }
 }
 
 /// A number does not run into a word.
-fn check_end(text: &str, last: Option<&Placed<'_>>, rest: &str) -> Result<(), ParseError> {
+fn check_end(text: &str, last: Option<&SpannedToken<'_>>, rest: &str) -> Result<(), ParseError> {
     let is_number = matches!(
         last,
-        Some(Placed {
+        Some(SpannedToken {
             token: Token::Integer(_) | Token::Double(_),
             ..
         })
@@ -111,7 +111,7 @@ fn check_end(text: &str, last: Option<&Placed<'_>>, rest: &str) -> Result<(), Pa
 }
 
 /// Why there is no token that starts with `first`.
-fn lost(first: char, dialect: Dialect) -> Fault {
+fn unexpected(first: char, dialect: Dialect) -> Fault {
     match first {
         '\'' => Fault::UnterminatedText,
         '[' | '"' if dialect == Dialect::Sql => Fault::UnterminatedName,

@@ -4,7 +4,7 @@
 //! A pattern is cut at its `%`s, and each piece is looked for once, behind the one before it, so
 //! matching takes time in proportion to the text; pieces with a `_` may take more, paid in fuel.
 
-use crate::fuel::{Fuel, Spent};
+use crate::fuel::{Fuel, OutOfFuel};
 
 /// A pattern, taken apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,21 +39,21 @@ impl Pattern {
     }
 
     /// Whether all of `text` is matched.
-    pub(crate) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Spent> {
+    pub(crate) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, OutOfFuel> {
         let Some((first, behind)) = self.pieces.split_first() else {
             return Ok(text.is_empty());
         };
-        let Some(rest) = first.behind_start(text, fuel)? else {
+        let Some(rest) = first.strip_start(text, fuel)? else {
             return Ok(false);
         };
         let Some((last, middle)) = behind.split_last() else {
             return Ok(rest.is_empty());
         };
-        let Some(mut rest) = last.before_end(rest, fuel)? else {
+        let Some(mut rest) = last.strip_end(rest, fuel)? else {
             return Ok(false);
         };
         for piece in middle {
-            match piece.behind_first(rest, fuel)? {
+            match piece.after_first(rest, fuel)? {
                 Some(behind) => rest = behind,
                 None => return Ok(false),
             }
@@ -71,7 +71,11 @@ impl Piece {
     }
 
     /// What follows in `text`, if it starts with this piece.
-    fn behind_start<'a>(&self, text: &'a str, fuel: &mut Fuel) -> Result<Option<&'a str>, Spent> {
+    fn strip_start<'a>(
+        &self,
+        text: &'a str,
+        fuel: &mut Fuel,
+    ) -> Result<Option<&'a str>, OutOfFuel> {
         match self {
             Self::Literal(literal) => {
                 fuel.read(literal.len())?;
@@ -86,7 +90,7 @@ impl Piece {
     }
 
     /// What comes before in `text`, if it ends with this piece.
-    fn before_end<'a>(&self, text: &'a str, fuel: &mut Fuel) -> Result<Option<&'a str>, Spent> {
+    fn strip_end<'a>(&self, text: &'a str, fuel: &mut Fuel) -> Result<Option<&'a str>, OutOfFuel> {
         match self {
             Self::Literal(literal) => {
                 fuel.read(literal.len())?;
@@ -105,7 +109,11 @@ impl Piece {
     }
 
     /// What follows the first place in `text` where this piece is found.
-    fn behind_first<'a>(&self, text: &'a str, fuel: &mut Fuel) -> Result<Option<&'a str>, Spent> {
+    fn after_first<'a>(
+        &self,
+        text: &'a str,
+        fuel: &mut Fuel,
+    ) -> Result<Option<&'a str>, OutOfFuel> {
         match self {
             Self::Literal(literal) => {
                 let found = text.find(literal.as_str());
@@ -194,7 +202,7 @@ mod tests {
         let many = Pattern::new(&"%a".repeat(250), None).unwrap();
         assert_eq!(many.matches(&text, &mut Fuel::full()), Ok(true));
         let never = Pattern::new(&format!("%{}b%", "_a".repeat(240)), None).unwrap();
-        assert_eq!(never.matches(&text, &mut Fuel::full()), Err(Spent));
+        assert_eq!(never.matches(&text, &mut Fuel::full()), Err(OutOfFuel));
     }
 
     /// By the definition, without any cleverness.

@@ -8,12 +8,12 @@ use crate::arithmetic;
 use crate::compare;
 use crate::dialect::Dialect;
 use crate::evaluation::{EvaluationError, Run, TypeMismatch};
-use crate::fields::{Fields, Found};
+use crate::fields::{Fields, PropertyLookup};
 use crate::fuel::Fuel;
 use crate::like::Pattern;
 use crate::program::{Op, Program};
 use crate::tree::{Arithmetic, Comparison};
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
 /// Programs that need no more than this run without an allocation.
 const INLINE: usize = 6;
@@ -106,8 +106,8 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
     /// Does one instruction, and says where to go on if not behind it.
     fn step(&mut self, op: Op) -> Step<Option<u16>> {
         match op {
-            Op::AndElse(place) => return Ok(self.leave_with(false, place)),
-            Op::OrElse(place) => return Ok(self.leave_with(true, place)),
+            Op::AndElse(place) => return Ok(self.jump_if(false, place)),
+            Op::OrElse(place) => return Ok(self.jump_if(true, place)),
             Op::InBegin(place) => return Ok(self.begin_list(place)),
             Op::InElement(place) => return self.element(place),
             Op::Constant(place) => self.push_constant(place),
@@ -142,11 +142,14 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
                 Ok(())
             }
             Op::UserIsNull(name) => {
-                let is_null = matches!(self.user(name)?, Found::Missing | Found::Null);
+                let is_null = matches!(
+                    self.user(name)?,
+                    PropertyLookup::Missing | PropertyLookup::Null
+                );
                 self.push_bool(is_null)
             }
             Op::UserExists(name) => {
-                let exists = !matches!(self.user(name)?, Found::Missing);
+                let exists = !matches!(self.user(name)?, PropertyLookup::Missing);
                 self.push_bool(exists)
             }
             Op::SystemIsNull(property) => {
@@ -169,7 +172,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         Ok(())
     }
 
-    fn user(&mut self, name: u16) -> Step<Found<'v>> {
+    fn user(&mut self, name: u16) -> Step<PropertyLookup<'v>> {
         self.run.fuel.spend(self.message.cost())?;
         let name = &self.program.names[usize::from(name)];
         Ok(self.message.user(name, self.program.dialect))
@@ -185,14 +188,16 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
                 let found = self.message.user(&name, self.program.dialect);
                 found.into_value()
             }
-            (false, None) => self.tolerate(Err(EvaluationError::WrongKind(kind, Kind::Text)))?,
+            (false, None) => {
+                self.unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)))?
+            }
         };
         self.stack.push(found);
         Ok(())
     }
 
     /// With `certain` on top the result of AND or OR is known.
-    fn leave_with(&mut self, certain: bool, place: u16) -> Option<u16> {
+    fn jump_if(&mut self, certain: bool, place: u16) -> Option<u16> {
         (*self.stack.top() == Value::Bool(certain)).then_some(place)
     }
 
@@ -219,8 +224,9 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
     fn truth(&mut self) -> Step<()> {
         let value = self.stack.pop();
         let truth = match value.kind() {
-            Kind::Boolean | Kind::Unknown => value,
-            other => self.tolerate(Err(EvaluationError::WrongKind(other, Kind::Boolean)))?,
+            ValueKind::Boolean | ValueKind::Unknown => value,
+            other => self
+                .unknown_if_lenient(Err(EvaluationError::WrongKind(other, ValueKind::Boolean)))?,
         };
         self.stack.push(truth);
         Ok(())
@@ -232,9 +238,9 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         let result = if left.is_unknown() || right.is_unknown() {
             Value::Unknown
         } else {
-            pay_for_texts(&mut self.run.fuel, &left, &right)?;
+            charge_for_texts(&mut self.run.fuel, &left, &right)?;
             let compared = compare::compare(comparison, &left, &right, self.program.dialect);
-            self.tolerate(compared.map(Value::Bool))?
+            self.unknown_if_lenient(compared.map(Value::Bool))?
         };
         self.stack.push(result);
         Ok(())
@@ -249,7 +255,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
             let fuel = &mut self.run.fuel;
             let dialect = self.program.dialect;
             let calculated = arithmetic::calculate(operator, &left, &right, dialect, fuel);
-            self.tolerate(calculated)?
+            self.unknown_if_lenient(calculated)?
         };
         self.stack.push(result);
         Ok(())
@@ -261,9 +267,9 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
             Value::Unknown
         } else if is_minus {
             let negated = arithmetic::negated(&value, self.program.dialect);
-            self.tolerate(negated)?
+            self.unknown_if_lenient(negated)?
         } else {
-            self.tolerate(arithmetic::signed(value))?
+            self.unknown_if_lenient(arithmetic::signed(value))?
         };
         self.stack.push(result);
         Ok(())
@@ -282,10 +288,12 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         let kind = value.kind();
         match value.into_text() {
             Some(text) => Ok(Value::Bool(pattern.matches(&text, &mut self.run.fuel)?)),
-            None if kind == Kind::Unknown => Ok(Value::Unknown),
+            None if kind == ValueKind::Unknown => Ok(Value::Unknown),
             // An unlike value compares as false. (JMS 2.0, 3.8.1.2)
             None if self.program.dialect == Dialect::Jms => Ok(Value::Bool(false)),
-            None => self.tolerate(Err(EvaluationError::WrongKind(kind, Kind::Text))),
+            None => {
+                self.unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)))
+            }
         }
     }
 
@@ -317,7 +325,8 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         escape: Option<Value<'v>>,
     ) -> Step<Value<'v>> {
         if let Some(kind) = not_text([Some(&value), Some(&pattern), escape.as_ref()]) {
-            return self.tolerate(Err(EvaluationError::WrongKind(kind, Kind::Text)));
+            return self
+                .unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)));
         }
         let escape = match escape.and_then(Value::into_text) {
             Some(text) => Some(single(&text).ok_or(EvaluationError::BadEscape)?),
@@ -344,7 +353,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
             self.stack.push(Value::Bool(true));
             return Ok(None);
         }
-        pay_for_texts(&mut self.run.fuel, self.stack.second(), &element)?;
+        charge_for_texts(&mut self.run.fuel, self.stack.second(), &element)?;
         if !compare::equal(self.stack.second(), &element) {
             return Ok(None);
         }
@@ -363,7 +372,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
     }
 
     /// Makes unknown what is not to be an error here. Selectors know none but running dry.
-    fn tolerate(&self, result: Step<Value<'v>>) -> Step<Value<'v>> {
+    fn unknown_if_lenient(&self, result: Step<Value<'v>>) -> Step<Value<'v>> {
         let is_lenient = self.run.environment.type_mismatch == TypeMismatch::Unknown;
         match result {
             Err(EvaluationError::OutOfFuel) => Err(EvaluationError::OutOfFuel),
@@ -375,7 +384,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
 }
 
 /// Two long texts take their time.
-fn pay_for_texts(fuel: &mut Fuel, left: &Value<'_>, right: &Value<'_>) -> Step<()> {
+fn charge_for_texts(fuel: &mut Fuel, left: &Value<'_>, right: &Value<'_>) -> Step<()> {
     if let (Value::Text(left), Value::Text(right)) = (left, right) {
         fuel.read(left.len().min(right.len()))?;
     }
@@ -383,9 +392,9 @@ fn pay_for_texts(fuel: &mut Fuel, left: &Value<'_>, right: &Value<'_>) -> Step<(
 }
 
 /// The kind of the first that is no text.
-fn not_text(values: [Option<&Value<'_>>; 3]) -> Option<Kind> {
+fn not_text(values: [Option<&Value<'_>>; 3]) -> Option<ValueKind> {
     let mut kinds = values.into_iter().flatten().map(Value::kind);
-    kinds.find(|kind| *kind != Kind::Text)
+    kinds.find(|kind| *kind != ValueKind::Text)
 }
 
 fn single(text: &str) -> Option<char> {

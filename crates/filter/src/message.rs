@@ -10,7 +10,7 @@ use amqp::items::{self, Items};
 use amqp::message::{Header, Sections};
 
 use crate::dialect::Dialect;
-use crate::fields::{Fields, Found};
+use crate::fields::{Fields, PropertyLookup};
 use crate::property::Property;
 use crate::ticks;
 use crate::user_properties::UserProperties;
@@ -189,16 +189,16 @@ impl<'a> Message<'a> {
 }
 
 impl Fields for Message<'_> {
-    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> Found<'a> {
+    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> PropertyLookup<'a> {
         let properties = self.user_properties();
         let item = match dialect {
             Dialect::Sql => properties.find(name),
             Dialect::Jms => properties.exact(name),
         };
         match item {
-            None => Found::Missing,
-            Some([items::NULL]) => Found::Null,
-            Some(item) => Found::Value(Value::of_item(item)),
+            None => PropertyLookup::Missing,
+            Some([items::NULL]) => PropertyLookup::Null,
+            Some(item) => PropertyLookup::Value(Value::of_item(item)),
         }
     }
 

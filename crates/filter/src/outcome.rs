@@ -11,15 +11,15 @@ pub struct Outcome {
     /// One copy as it is: some rule without an action matches.
     pub plain: bool,
     /// One copy for each rule with an action that matches.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedCopy>,
     /// Rules that could not be followed, in the order of their creation.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<RuleFailure>,
 }
 
 /// A copy that an action changes.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields say what they are")]
-pub struct Changed {
+pub struct ChangedCopy {
     /// Its rule's place in the order of creation.
     pub place: u64,
     pub rule: Arc<Rule>,
@@ -29,7 +29,7 @@ pub struct Changed {
 /// A rule that could not be followed.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields say what they are")]
-pub struct Failed {
+pub struct RuleFailure {
     /// Its rule's place in the order of creation.
     pub place: u64,
     pub rule: Arc<Rule>,
@@ -46,12 +46,12 @@ impl Outcome {
     /// The failure that the message is dead-lettered for, if the subscription wants that: one a
     /// message, however many rules fail.
     #[must_use]
-    pub fn dead_letter(&self) -> Option<&Failed> {
+    pub fn dead_letter(&self) -> Option<&RuleFailure> {
         self.failed.first()
     }
 }
 
-impl Failed {
+impl RuleFailure {
     /// The reason of the dead letter.
     #[must_use]
     pub const fn reason(&self) -> &'static str {

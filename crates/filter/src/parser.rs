@@ -6,11 +6,11 @@
 
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError};
-use crate::lexer::{self, Placed, Token};
+use crate::lexer::{self, SpannedToken, Token};
 use crate::parameters::Parameters;
 use crate::tree::{Arithmetic, Comparison, Node, NodeId, Tree};
 
-mod comparing;
+mod comparison;
 mod operand;
 mod selector;
 
@@ -28,7 +28,7 @@ const JMS_KEYWORDS: &[&str] = &[
 
 /// How tightly an operator binds; what is inside it binds tighter.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Power {
+pub(crate) enum Precedence {
     Or,
     And,
     Not,
@@ -41,7 +41,7 @@ pub(crate) enum Power {
 /// Reads the tokens of one text.
 pub(crate) struct Parser<'t> {
     text: &'t str,
-    tokens: Vec<Placed<'t>>,
+    tokens: Vec<SpannedToken<'t>>,
     next: usize,
     depth: usize,
     dialect: Dialect,
@@ -59,8 +59,8 @@ pub(crate) fn condition(text: &str, dialect: Dialect, parameters: &Parameters<'_
     if parser.peek() == &Token::End {
         return Err(parser.fault(Fault::Empty));
     }
-    let root = parser.expression(Power::Or)?;
-    parser.want_condition(root)?;
+    let root = parser.expression(Precedence::Or)?;
+    parser.expect_condition(root)?;
     parser.end()?;
     Ok(parser.tree)
 }
@@ -85,8 +85,8 @@ impl<'t> Parser<'t> {
 
     /// A value, without what may follow it.
     pub(crate) fn value(&mut self) -> Parsed<NodeId> {
-        let value = self.expression(Power::Or)?;
-        self.want_value(value)?;
+        let value = self.expression(Precedence::Or)?;
+        self.expect_value(value)?;
         Ok(value)
     }
 
@@ -104,44 +104,44 @@ impl<'t> Parser<'t> {
     }
 
     /// Everything up to an operator that binds looser than `power`.
-    fn expression(&mut self, power: Power) -> Parsed<NodeId> {
+    fn expression(&mut self, precedence: Precedence) -> Parsed<NodeId> {
         let start = self.at();
-        let mut left = self.nested(|parser| parser.prefix(power))?;
+        let mut left = self.nested(|parser| parser.prefix(precedence))?;
         loop {
             left = match self.infix() {
-                Some(found) if found < power => return Ok(left),
-                Some(Power::Or) => self.logical(left, start, Power::And, Node::Or)?,
-                Some(Power::And) => self.logical(left, start, Power::Not, Node::And)?,
-                Some(Power::Test) => self.test(left, start)?,
-                Some(Power::Sum) => self.arithmetic(left, start, Power::Product)?,
-                Some(Power::Product) => self.arithmetic(left, start, Power::Sign)?,
-                Some(Power::Not | Power::Sign) | None => return Ok(left),
+                Some(found) if found < precedence => return Ok(left),
+                Some(Precedence::Or) => self.logical(left, start, Precedence::And, Node::Or)?,
+                Some(Precedence::And) => self.logical(left, start, Precedence::Not, Node::And)?,
+                Some(Precedence::Test) => self.test(left, start)?,
+                Some(Precedence::Sum) => self.arithmetic(left, start, Precedence::Product)?,
+                Some(Precedence::Product) => self.arithmetic(left, start, Precedence::Sign)?,
+                Some(Precedence::Not | Precedence::Sign) | None => return Ok(left),
             };
         }
     }
 
     /// How tightly the operator that comes next binds.
-    fn infix(&self) -> Option<Power> {
+    fn infix(&self) -> Option<Precedence> {
         match self.peek() {
             Token::Word(word) => match word.to_ascii_uppercase().as_str() {
-                "OR" => Some(Power::Or),
-                "AND" => Some(Power::And),
-                "IS" | "IN" | "LIKE" | "NOT" => Some(Power::Test),
-                "BETWEEN" if self.dialect == Dialect::Jms => Some(Power::Test),
+                "OR" => Some(Precedence::Or),
+                "AND" => Some(Precedence::And),
+                "IS" | "IN" | "LIKE" | "NOT" => Some(Precedence::Test),
+                "BETWEEN" if self.dialect == Dialect::Jms => Some(Precedence::Test),
                 _ => None,
             },
-            Token::Sign("+" | "-") => Some(Power::Sum),
-            Token::Sign("*" | "/" | "%") => Some(Power::Product),
-            Token::Sign(sign) => comparison(sign).map(|_| Power::Test),
+            Token::Sign("+" | "-") => Some(Precedence::Sum),
+            Token::Sign("*" | "/" | "%") => Some(Precedence::Product),
+            Token::Sign(sign) => comparison(sign).map(|_| Precedence::Test),
             _ => None,
         }
     }
 
-    fn prefix(&mut self, power: Power) -> Parsed<NodeId> {
+    fn prefix(&mut self, precedence: Precedence) -> Parsed<NodeId> {
         let start = self.at();
-        if power <= Power::Not && self.take_keyword("NOT") {
-            let operand = self.expression(Power::Not)?;
-            self.want_condition(operand)?;
+        if precedence <= Precedence::Not && self.take_keyword("NOT") {
+            let operand = self.expression(Precedence::Not)?;
+            self.expect_condition(operand)?;
             return Ok(self.add(start, Node::Not(operand)));
         }
         match *self.peek() {
@@ -160,8 +160,8 @@ impl<'t> Parser<'t> {
         {
             return Ok(self.add(start, Node::Literal(literal)));
         }
-        let operand = self.expression(Power::Sign)?;
-        self.want_value(operand)?;
+        let operand = self.expression(Precedence::Sign)?;
+        self.expect_value(operand)?;
         self.check_number(operand)?;
         let node = if sign == "-" { Node::Minus } else { Node::Plus };
         Ok(self.add(start, node(operand)))
@@ -171,17 +171,17 @@ impl<'t> Parser<'t> {
         &mut self,
         left: NodeId,
         start: usize,
-        tighter: Power,
+        tighter: Precedence,
         node: fn(NodeId, NodeId) -> Node,
     ) -> Parsed<NodeId> {
-        self.want_condition(left)?;
+        self.expect_condition(left)?;
         self.skip();
         let right = self.expression(tighter)?;
-        self.want_condition(right)?;
+        self.expect_condition(right)?;
         Ok(self.add(start, node(left, right)))
     }
 
-    fn arithmetic(&mut self, left: NodeId, start: usize, tighter: Power) -> Parsed<NodeId> {
+    fn arithmetic(&mut self, left: NodeId, start: usize, tighter: Precedence) -> Parsed<NodeId> {
         let operator = match self.peek() {
             Token::Sign("+") => Arithmetic::Add,
             Token::Sign("-") => Arithmetic::Subtract,
@@ -189,10 +189,10 @@ impl<'t> Parser<'t> {
             Token::Sign("/") => Arithmetic::Divide,
             _ => Arithmetic::Remainder,
         };
-        self.want_value(left)?;
+        self.expect_value(left)?;
         self.skip();
         let right = self.expression(tighter)?;
-        self.want_value(right)?;
+        self.expect_value(right)?;
         self.check_number(left)?;
         self.check_number(right)?;
         Ok(self.add(start, Node::Arithmetic(operator, left, right)))
@@ -209,14 +209,14 @@ impl<'t> Parser<'t> {
         result
     }
 
-    fn want_condition(&self, node: NodeId) -> Parsed<()> {
+    fn expect_condition(&self, node: NodeId) -> Parsed<()> {
         if self.tree.node(node).may_be_condition() {
             return Ok(());
         }
         Err(self.fault_of(node, Fault::ValueAsCondition))
     }
 
-    fn want_value(&self, node: NodeId) -> Parsed<()> {
+    fn expect_value(&self, node: NodeId) -> Parsed<()> {
         if self.tree.node(node).is_condition() {
             return Err(self.fault_of(node, Fault::ConditionAsValue));
         }
@@ -271,7 +271,7 @@ impl<'t> Parser<'t> {
         matches!(self.peek(), Token::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
-    pub(crate) fn want_sign(&mut self, sign: &'static str) -> Parsed<()> {
+    pub(crate) fn expect_sign(&mut self, sign: &'static str) -> Parsed<()> {
         if self.take_sign(sign) {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use crate::sharded::Sharded;
 
 mod evaluate;
 
-pub use evaluate::{Evaluation, Part};
+pub use evaluate::{Evaluation, RuleSubset};
 
 /// A rule's place in the order of creation within its subscription.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -14,7 +14,7 @@ pub(crate) type Hasher = BuildHasherDefault<DefaultHasher>;
 type Shard<K, V> = Arc<HashMap<K, V, Hasher>>;
 
 /// Entries of a shard, on average, before there are twice as many shards.
-const CROWDED: usize = 256;
+const MAX_SHARD_LEN: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sharded<K, V> {
@@ -46,7 +46,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Sharded<K, V> {
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V) {
-        if self.len >= CROWDED * self.shards.len() {
+        if self.len >= MAX_SHARD_LEN * self.shards.len() {
             self.spread();
         }
         let place = self.place(&key);

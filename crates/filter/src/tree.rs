@@ -158,25 +158,25 @@ impl Tree {
         NodeId(u16::try_from(last).expect("a text is short, and so is its tree"))
     }
 
-    fn part(&self, id: NodeId) -> Part<'_> {
-        Part { tree: self, id }
+    fn display(&self, id: NodeId) -> NodeDisplay<'_> {
+        NodeDisplay { tree: self, id }
     }
 }
 
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part(self.root()).write(f)
+        self.display(self.root()).write(f)
     }
 }
 
 /// A node with its tree, shown in parentheses where it needs them.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct NodeDisplay<'a> {
     tree: &'a Tree,
     id: NodeId,
 }
 
-impl fmt::Display for Part<'_> {
+impl fmt::Display for NodeDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.tree.node(self.id).is_single() {
             return self.write(f);
@@ -187,9 +187,9 @@ impl fmt::Display for Part<'_> {
     }
 }
 
-impl<'a> Part<'a> {
-    fn of(self, id: NodeId) -> Part<'a> {
-        self.tree.part(id)
+impl<'a> NodeDisplay<'a> {
+    fn of(self, id: NodeId) -> NodeDisplay<'a> {
+        self.tree.display(id)
     }
 
     fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use amqp::items::{self, Items};
 use crate::fields::{folded, same_name};
 
 /// More than this are ordered.
-const FEW: usize = 16;
+const MAX_UNSORTED: usize = 16;
 
 /// Names and encoded values of a message's application properties.
 pub(crate) struct UserProperties<'a> {
@@ -31,7 +31,7 @@ impl<'a> UserProperties<'a> {
         while let Ok(Some((key, value))) = items.next_entry() {
             if let Some(name) = items::text(key) {
                 if entries.is_empty() {
-                    entries.reserve(FEW / 2);
+                    entries.reserve(MAX_UNSORTED / 2);
                 }
                 entries.push((name, value));
             }
@@ -49,12 +49,12 @@ impl<'a> UserProperties<'a> {
 
     /// What looking for a name costs.
     pub(crate) fn cost(&self) -> usize {
-        self.entries.len().min(FEW)
+        self.entries.len().min(MAX_UNSORTED)
     }
 
     /// The encoded value of the property called just `name`.
     pub(crate) fn exact(&self, name: &str) -> Option<&'a [u8]> {
-        if self.entries.len() > FEW {
+        if self.entries.len() > MAX_UNSORTED {
             return self.ordered(name, true);
         }
         let mut found = self.entries.iter().filter(|(known, _)| *known == name);
@@ -64,7 +64,7 @@ impl<'a> UserProperties<'a> {
     /// The encoded value of the property called `name`; if there is none, of the one that is
     /// called so in another case, and of several of these the one whose name sorts first.
     pub(crate) fn find(&self, name: &str) -> Option<&'a [u8]> {
-        if self.entries.len() > FEW {
+        if self.entries.len() > MAX_UNSORTED {
             return self.ordered(name, false);
         }
         let is_ascii = self.is_ascii && name.is_ascii();
@@ -128,7 +128,7 @@ mod tests {
         ) {
             let named = |name: &String, value: usize| (amqp::Value::from(name.as_str()), amqp::Value::Int(value as i32));
             let few: Vec<_> = names.iter().enumerate().map(|(at, name)| named(name, at)).collect();
-            let others = (0..FEW).map(|at| named(&format!("other {at}"), at));
+            let others = (0..MAX_UNSORTED).map(|at| named(&format!("other {at}"), at));
             let many: Vec<_> = few.iter().cloned().chain(others).collect();
             let encoded = |map: &[(amqp::Value, amqp::Value)]| {
                 let mut out = BytesMut::new();

@@ -31,7 +31,7 @@ pub(crate) enum Value<'a> {
 /// What values are told apart by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the variants are the contract's kinds")]
-pub enum Kind {
+pub enum ValueKind {
     Unknown,
     Boolean,
     Number,
@@ -40,7 +40,7 @@ pub enum Kind {
     Duration,
 }
 
-impl Kind {
+impl ValueKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "an unknown value",
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -114,14 +114,14 @@ impl<'a> Value<'a> {
         truth.map_or(Self::Unknown, Self::Bool)
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ValueKind {
         match self {
-            Self::Unknown => Kind::Unknown,
-            Self::Bool(_) => Kind::Boolean,
-            Self::Int(_) | Self::Unsigned(_) | Self::Double(_) => Kind::Number,
-            Self::Text(_) | Self::Guid(_) => Kind::Text,
-            Self::DateTime(_) => Kind::DateTime,
-            Self::Duration(_) => Kind::Duration,
+            Self::Unknown => ValueKind::Unknown,
+            Self::Bool(_) => ValueKind::Boolean,
+            Self::Int(_) | Self::Unsigned(_) | Self::Double(_) => ValueKind::Number,
+            Self::Text(_) | Self::Guid(_) => ValueKind::Text,
+            Self::DateTime(_) => ValueKind::DateTime,
+            Self::Duration(_) => ValueKind::Duration,
         }
     }
 

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use filter::{Environment, Message, Outcome, Part, TopicRules};
+use filter::{Environment, Message, Outcome, RuleSubset, TopicRules};
 use store::EntityId;
 
 use super::snapshot::Generation;
@@ -75,11 +75,11 @@ impl Distribution {
     pub(super) fn add(
         &mut self,
         rules: &TopicRules<EntityId>,
-        part: Part,
+        subset: RuleSubset,
         message: &Message<'_>,
         environment: Environment,
     ) -> u64 {
-        let evaluation = rules.evaluate_part(part, message, environment);
+        let evaluation = rules.evaluate_subset(subset, message, environment);
         for (subscription, outcome) in evaluation.outcomes {
             if outcome.plain {
                 self.plain.push(subscription);

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use filter::{Environment, Facts, Message, Part};
+use filter::{Environment, Facts, Message, RuleSubset};
 use store::{EntityId, Write};
 
 use super::distribution::{Content, Distribution, TOO_LARGE};
@@ -100,9 +100,9 @@ fn distribution_of(
         .filter(|known| known.generation == rules.generation() && transfer.body.patch.is_none());
     let part = match known {
         Some(known) if !rules.any_late() => return Arc::clone(known),
-        Some(_) => Part::Late,
+        Some(_) => RuleSubset::Late,
         None if rules.is_empty() => return Arc::default(),
-        None => Part::All,
+        None => RuleSubset::All,
     };
     let mut distribution = known.cloned().unwrap_or_default();
     let payload = seen_by_filters(&transfer.body);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use filter::{Environment, Facts, Message, Part, TopicRules};
+use filter::{Environment, Facts, Message, RuleSubset, TopicRules};
 use store::EntityId;
 
 use super::distribution::Distribution;
@@ -115,7 +115,12 @@ impl RuleSnapshot {
         let message = Message::read(payload, facts).ok()?;
         let mut distribution = Distribution::of(self.generation);
         // What makes new ids is left to the broker, so there is no need of a seed.
-        *steps += distribution.add(&self.rules, Part::Early, &message, Environment::default());
+        *steps += distribution.add(
+            &self.rules,
+            RuleSubset::Early,
+            &message,
+            Environment::default(),
+        );
         Some(distribution)
     }
 }

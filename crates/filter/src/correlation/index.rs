@@ -17,7 +17,7 @@ use crate::sharded::{Hasher, Sharded};
 use crate::value::Value;
 
 /// Empty shapes that do not matter.
-const FEW: usize = 64;
+const MAX_EMPTY_SHAPES: usize = 64;
 
 /// The properties that a correlation filter may name, by their field's number.
 const SYSTEM: [Property; 8] = [
@@ -119,7 +119,7 @@ impl<Id: Copy + Eq> Index<Id> {
             filters.remove(&hash);
             self.empty_shapes += usize::from(filters.is_empty());
         }
-        if self.empty_shapes > FEW && self.empty_shapes > self.shapes.len() / 2 {
+        if self.empty_shapes > MAX_EMPTY_SHAPES && self.empty_shapes > self.shapes.len() / 2 {
             self.rebuild();
         }
     }

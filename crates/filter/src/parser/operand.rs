@@ -1,6 +1,6 @@
 //! Operand: what stands between operators: literals, properties, parameters, functions, parentheses.
 
-use super::{Parsed, Parser, Power};
+use super::{Parsed, Parser, Precedence};
 use crate::dialect::Dialect;
 use crate::error::Fault;
 use crate::lexer::Token;
@@ -9,7 +9,7 @@ use crate::tree::{Node, NodeId, Path};
 use crate::value::Value;
 
 /// One more than the largest integer: what a minus turns into the least one.
-const LEAST: u64 = 1 << 63;
+const MIN_MAGNITUDE: u64 = 1 << 63;
 
 impl Parser<'_> {
     pub(super) fn operand(&mut self) -> Parsed<NodeId> {
@@ -38,7 +38,7 @@ impl Parser<'_> {
     /// The number that comes next, if one does, as it is behind a minus.
     pub(super) fn negative(&mut self) -> Parsed<Option<Value<'static>>> {
         let value = match *self.peek() {
-            Token::Integer(LEAST) => Value::Int(i64::MIN),
+            Token::Integer(MIN_MAGNITUDE) => Value::Int(i64::MIN),
             Token::Integer(integer) => match i64::try_from(integer) {
                 Ok(integer) => Value::Int(-integer),
                 Err(_) => return Err(self.fault(Fault::NumberOutOfRange)),
@@ -52,8 +52,8 @@ impl Parser<'_> {
 
     fn parenthesised(&mut self) -> Parsed<NodeId> {
         self.skip();
-        let inner = self.expression(Power::Or)?;
-        self.want_sign(")")?;
+        let inner = self.expression(Precedence::Or)?;
+        self.expect_sign(")")?;
         Ok(inner)
     }
 
@@ -79,11 +79,11 @@ impl Parser<'_> {
 
     fn exists(&mut self) -> Parsed<Node> {
         self.skip();
-        self.want_sign("(")?;
+        self.expect_sign("(")?;
         let start = self.at();
         let path = Node::Path(self.path()?);
         let path = self.add(start, path);
-        self.want_sign(")")?;
+        self.expect_sign(")")?;
         Ok(Node::Exists(path))
     }
 
@@ -91,15 +91,15 @@ impl Parser<'_> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("newid") {
             self.skip();
-            self.want_sign("(")?;
-            self.want_sign(")")?;
+            self.expect_sign("(")?;
+            self.expect_sign(")")?;
             return Ok(Node::NewId);
         }
         if is("property") || is("p") {
             self.skip();
-            self.want_sign("(")?;
+            self.expect_sign("(")?;
             let argument = self.value()?;
-            self.want_sign(")")?;
+            self.expect_sign(")")?;
             return Ok(Node::Named(argument));
         }
         Err(self.fault(Fault::UnknownFunction(name.to_owned())))

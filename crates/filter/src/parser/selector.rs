@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::error::Fault;
 use crate::property::Property;
 use crate::tree::{Comparison, Node, NodeId, Path};
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
 impl Parser<'_> {
     /// A property by the name that a selector has for it.
@@ -49,7 +49,7 @@ impl Parser<'_> {
 
     pub(super) fn check_number(&self, node: NodeId) -> Parsed<()> {
         match self.literal_kind(node) {
-            Some(kind) if kind != Kind::Number => Err(self.fault_of(node, Fault::NotNumeric)),
+            Some(kind) if kind != ValueKind::Number => Err(self.fault_of(node, Fault::NotNumeric)),
             _ => Ok(()),
         }
     }
@@ -66,7 +66,7 @@ impl Parser<'_> {
         for node in [left, right] {
             if self
                 .literal_kind(node)
-                .is_some_and(|kind| kind != Kind::Number)
+                .is_some_and(|kind| kind != ValueKind::Number)
             {
                 return Err(self.fault_of(node, Fault::NotOrdered));
             }
@@ -75,7 +75,7 @@ impl Parser<'_> {
     }
 
     /// The kind of a literal in a selector.
-    fn literal_kind(&self, node: NodeId) -> Option<Kind> {
+    fn literal_kind(&self, node: NodeId) -> Option<ValueKind> {
         match (self.dialect, self.tree.node(node)) {
             (Dialect::Jms, Node::Literal(value)) => Some(value.kind()),
             _ => None,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::{RuleId, TopicRules};
 use crate::evaluation::{Environment, Run};
 use crate::message::Message;
-use crate::outcome::{Changed, Failed, Outcome};
+use crate::outcome::{ChangedCopy, Outcome, RuleFailure};
 use crate::rule::{Rule, RuleError};
 
 /// Which of the rules to evaluate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
+pub enum RuleSubset {
     /// All of them.
     All,
     /// Those that can be followed before the message has arrived.
@@ -37,15 +37,16 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
     /// fails, in the subscriptions' order. The seed in `environment` is to be the message's own.
     #[must_use]
     pub fn evaluate(&self, message: &Message<'_>, environment: Environment) -> Vec<(S, Outcome)> {
-        self.evaluate_part(Part::All, message, environment).outcomes
+        self.evaluate_subset(RuleSubset::All, message, environment)
+            .outcomes
     }
 
     /// As [`evaluate`](Self::evaluate), by some of the rules only. What the early and the late
     /// ones make of a message are together what all of them do.
     #[must_use]
-    pub fn evaluate_part(
+    pub fn evaluate_subset(
         &self,
-        part: Part,
+        subset: RuleSubset,
         message: &Message<'_>,
         environment: Environment,
     ) -> Evaluation<S> {
@@ -55,7 +56,7 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
             all: Vec::new(),
             steps: STEPS,
         };
-        let candidates = self.candidates(part, message);
+        let candidates = self.candidates(subset, message);
         for (number, (place, rule, matched)) in (0..).zip(candidates) {
             outcomes.add(number, place, rule, matched);
         }
@@ -68,10 +69,10 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
     /// Rules that match, or whose filters are still to be evaluated, in order.
     fn candidates(
         &self,
-        part: Part,
+        subset: RuleSubset,
         message: &Message<'_>,
     ) -> Vec<((S, RuleId), &Arc<Rule>, bool)> {
-        let (early, late) = (part != Part::Late, part != Part::Early);
+        let (early, late) = (subset != RuleSubset::Late, subset != RuleSubset::Early);
         let tested = [(early, &self.tested), (late, &self.tested_late)];
         let tested = tested.into_iter().filter(|(wanted, _)| *wanted);
         let tested = tested.flat_map(|(_, tested)| tested.iter());
@@ -82,8 +83,8 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
             let matching = matching
                 .iter()
                 .filter_map(|place| Some((*place, self.rule(*place)?, true)));
-            let wanted = |rule: &Rule| match part {
-                Part::All => true,
+            let wanted = |rule: &Rule| match subset {
+                RuleSubset::All => true,
                 _ if self.late_correlations == 0 => early,
                 _ => rule.is_late() == late,
             };
@@ -113,25 +114,25 @@ impl<S: Copy + Ord> Outcomes<'_, '_, S> {
         } else {
             let mut run = Run::new(environment);
             let matches = rule.filter.run(self.message, &mut run);
-            self.pay(&run);
+            self.charge(&run);
             matches
         };
         match matches {
             Ok(false) => {}
-            Ok(true) => self.follow(place, rule, environment),
+            Ok(true) => self.apply(place, rule, environment),
             Err(error) => self.fail(place, rule, RuleError::Filter(error)),
         }
     }
 
-    fn follow(&mut self, place: (S, RuleId), rule: &Arc<Rule>, environment: Environment) {
+    fn apply(&mut self, place: (S, RuleId), rule: &Arc<Rule>, environment: Environment) {
         let mut run = Run::new(environment);
         let changes = rule.changes(self.message, &mut run);
-        self.pay(&run);
+        self.charge(&run);
         match changes {
             Ok(None) => self.outcome(place.0).plain = true,
             Ok(Some(changes)) => {
                 let rule = rule.clone();
-                let changed = Changed {
+                let changed = ChangedCopy {
                     place: place.1.0,
                     rule,
                     changes,
@@ -142,12 +143,12 @@ impl<S: Copy + Ord> Outcomes<'_, '_, S> {
         }
     }
 
-    fn pay(&mut self, run: &Run) {
+    fn charge(&mut self, run: &Run) {
         self.steps += STEPS + u64::from(run.fuel.spent());
     }
 
     fn fail(&mut self, place: (S, RuleId), rule: &Arc<Rule>, error: RuleError) {
-        let failed = Failed {
+        let failed = RuleFailure {
             place: place.1.0,
             rule: rule.clone(),
             error,

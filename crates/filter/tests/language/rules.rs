@@ -7,7 +7,7 @@ use amqp::Value;
 use expect_test::{Expect, expect};
 use filter::{
     Action, Candidate, Correlation, CorrelationFilter, Environment, Facts, Filter, Message,
-    Outcome, Parameters, Part, Rule, RuleExists, RuleSet, SqlFilter, TopicRules, test,
+    Outcome, Parameters, Rule, RuleExists, RuleSet, RuleSubset, SqlFilter, TopicRules, test,
 };
 
 use crate::messages::sample;
@@ -267,14 +267,16 @@ fn early_and_late_rules_together_make_what_all_of_them_make() {
         sequence_number: number,
         ..Facts::default()
     };
-    let evaluate = |part, number| {
+    let evaluate = |subset, number| {
         let message = Message::read(&bytes, facts(number)).unwrap();
         let environment = Environment::default();
-        rules.evaluate_part(part, &message, environment).outcomes
+        rules
+            .evaluate_subset(subset, &message, environment)
+            .outcomes
     };
     let mut together: BTreeMap<i32, Outcome> = BTreeMap::new();
-    let early = evaluate(Part::Early, None);
-    for (subscription, outcome) in early.into_iter().chain(evaluate(Part::Late, Some(7))) {
+    let early = evaluate(RuleSubset::Early, None);
+    for (subscription, outcome) in early.into_iter().chain(evaluate(RuleSubset::Late, Some(7))) {
         let all = together.entry(subscription).or_default();
         all.plain |= outcome.plain;
         all.changed.extend(outcome.changed);
@@ -282,7 +284,7 @@ fn early_and_late_rules_together_make_what_all_of_them_make() {
         all.changed.sort_by_key(|changed| changed.place);
         all.failed.sort_by_key(|failed| failed.place);
     }
-    let all: BTreeMap<_, _> = evaluate(Part::All, Some(7)).into_iter().collect();
+    let all: BTreeMap<_, _> = evaluate(RuleSubset::All, Some(7)).into_iter().collect();
     assert_eq!(together, all);
     assert_eq!(all.keys().copied().collect::<Vec<_>>(), [1, 3, 4, 5, 6]);
 }

@@ -1,4 +1,4 @@
-//! Draft: a message as an action has changed it so far.
+//! ModifiedMessage: a message as an action has changed it so far.
 //!
 //! Names are looked for as filters look for them, so that `SET` changes the property that a
 //! filter would read, under the name it has; a new one gets the name it is set by.
@@ -8,12 +8,12 @@ use amqp::items::{self, Item};
 use crate::action::ActionError;
 use crate::changes::{Changes, Conversion, SystemChange};
 use crate::dialect::Dialect;
-use crate::fields::{Fields, Found, same_name};
+use crate::fields::{Fields, PropertyLookup, same_name};
 use crate::message::Message;
 use crate::property::Property;
 use crate::ticks;
 use crate::tree::Path;
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
 /// Most characters of an id. (docs/spec/entities.md#4)
 const MAX_ID: usize = 128;
@@ -21,25 +21,25 @@ const MAX_ID: usize = 128;
 const MAX_PROPERTY: usize = 32 << 10;
 
 /// Looking through what was changed costs a unit for so many properties.
-const LOOKED_AT: usize = 8;
+const PROPERTIES_PER_UNIT: usize = 8;
 
 /// One application property.
 struct Entry<'b> {
     name: String,
     /// As it came, encoded.
     original: Option<&'b [u8]>,
-    set: Option<Set>,
+    set: Option<SetValue>,
     is_removed: bool,
 }
 
 /// What an application property was set to.
-struct Set {
+struct SetValue {
     typed: amqp::Value,
     /// The same, for expressions.
     value: Value<'static>,
 }
 
-pub(crate) struct Draft<'m, 'b> {
+pub(crate) struct ModifiedMessage<'m, 'b> {
     message: &'m Message<'b>,
     /// Each name once; made when the first application property is changed.
     user: Option<Vec<Entry<'b>>>,
@@ -47,7 +47,7 @@ pub(crate) struct Draft<'m, 'b> {
     system: Vec<(Property, Value<'static>)>,
 }
 
-impl<'m, 'b> Draft<'m, 'b> {
+impl<'m, 'b> ModifiedMessage<'m, 'b> {
     pub(crate) fn new(message: &'m Message<'b>) -> Self {
         Self {
             message,
@@ -89,10 +89,10 @@ impl<'m, 'b> Draft<'m, 'b> {
         let entries = self.entries();
         if let Some(place) = find(entries, name, Dialect::Sql) {
             let conversion = entries[place].conversion();
-            entries[place].set = Some(Set::new(&conversion, value));
+            entries[place].set = Some(SetValue::new(&conversion, value));
             return Ok(());
         }
-        let set = Some(Set::new(&Conversion::None, value));
+        let set = Some(SetValue::new(&Conversion::None, value));
         match entries.iter_mut().find(|entry| entry.name == name) {
             // It was removed, and what it was does not matter any more.
             Some(entry) => (entry.set, entry.is_removed) = (set, false),
@@ -191,7 +191,7 @@ impl<'m, 'b> Draft<'m, 'b> {
 /// A value for a property that holds a text.
 fn text_for(property: Property, value: Value<'static>) -> Result<Value<'static>, ActionError> {
     let kind = value.kind();
-    let Some(text) = value.into_text().filter(|_| kind == Kind::Text) else {
+    let Some(text) = value.into_text().filter(|_| kind == ValueKind::Text) else {
         return Err(ActionError::WrongKind(property.name(), kind));
     };
     let is_id = matches!(
@@ -235,19 +235,19 @@ fn find(entries: &[Entry<'_>], name: &str, dialect: Dialect) -> Option<usize> {
     best
 }
 
-impl Fields for Draft<'_, '_> {
-    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> Found<'a> {
+impl Fields for ModifiedMessage<'_, '_> {
+    fn user<'a>(&'a self, name: &str, dialect: Dialect) -> PropertyLookup<'a> {
         let Some(entries) = &self.user else {
             return self.message.user(name, dialect);
         };
         let Some(entry) = find(entries, name, dialect).map(|place| &entries[place]) else {
-            return Found::Missing;
+            return PropertyLookup::Missing;
         };
         match (&entry.set, entry.original) {
-            (Some(set), _) => Found::Value(set.value.borrowed()),
-            (None, Some([items::NULL])) => Found::Null,
-            (None, Some(item)) => Found::Value(Value::of_item(item)),
-            (None, None) => Found::Missing,
+            (Some(set), _) => PropertyLookup::Value(set.value.borrowed()),
+            (None, Some([items::NULL])) => PropertyLookup::Null,
+            (None, Some(item)) => PropertyLookup::Value(Value::of_item(item)),
+            (None, None) => PropertyLookup::Missing,
         }
     }
 
@@ -260,7 +260,7 @@ impl Fields for Draft<'_, '_> {
 
     fn cost(&self) -> usize {
         match &self.user {
-            Some(entries) => 1 + entries.len() / LOOKED_AT,
+            Some(entries) => 1 + entries.len() / PROPERTIES_PER_UNIT,
             None => self.message.cost(),
         }
     }
@@ -277,7 +277,7 @@ impl Entry<'_> {
     }
 }
 
-impl Set {
+impl SetValue {
     fn new(conversion: &Conversion, value: Value<'static>) -> Self {
         let typed = conversion.convert(value);
         Self {

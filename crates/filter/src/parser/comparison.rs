@@ -1,6 +1,6 @@
 //! Comparing: comparisons, IS NULL, IN, LIKE and BETWEEN, all of which make a condition of values.
 
-use super::{Parsed, Parser, Power, comparison};
+use super::{Parsed, Parser, Precedence, comparison};
 use crate::dialect::Dialect;
 use crate::error::Fault;
 use crate::lexer::Token;
@@ -11,7 +11,7 @@ use crate::value::Value;
 impl Parser<'_> {
     /// The test whose operator comes next, of the value `left`.
     pub(super) fn test(&mut self, left: NodeId, start: usize) -> Parsed<NodeId> {
-        self.want_value(left)?;
+        self.expect_value(left)?;
         if let Token::Sign(sign) = *self.peek()
             && let Some(comparison) = comparison(sign)
         {
@@ -38,8 +38,8 @@ impl Parser<'_> {
 
     /// A value to the right of a test's operator.
     fn tested(&mut self) -> Parsed<NodeId> {
-        let value = self.expression(Power::Sum)?;
-        self.want_value(value)?;
+        let value = self.expression(Precedence::Sum)?;
+        self.expect_value(value)?;
         Ok(value)
     }
 
@@ -58,7 +58,7 @@ impl Parser<'_> {
 
     fn list(&mut self, value: NodeId, negated: bool) -> Parsed<Node> {
         self.check_identifier(value)?;
-        self.want_sign("(")?;
+        self.expect_sign("(")?;
         let mut list = Vec::new();
         loop {
             let item = self.value()?;
@@ -68,7 +68,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.want_sign(")")?;
+        self.expect_sign(")")?;
         Ok(Node::In {
             negated,
             value,
