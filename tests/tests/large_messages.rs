@@ -45,7 +45,7 @@ impl Gate {
 }
 
 impl Stager for Gate {
-    fn least(&self) -> usize {
+    fn min_size(&self) -> usize {
         LARGE
     }
 

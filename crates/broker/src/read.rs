@@ -177,7 +177,7 @@ pub(crate) fn entry_of(stored: &StoredMessage, rests_on: CommitId) -> Entry {
         delivery_count: stored.delivery_count,
         body: BodyRef::NONE,
         rests_on,
-        whereabouts: stored.whereabouts,
+        body_location: stored.body_location,
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn known_of(number: SequenceNumber, entry: &Entry) -> KnownMessage {
         number,
         row: entry.row,
         delivery_count: entry.delivery_count,
-        whereabouts: entry.whereabouts,
+        body_location: entry.body_location,
     }
 }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use store::{CommitId, MessageRow, SequenceNumber, Whereabouts};
+use store::{BodyLocation, CommitId, MessageRow, SequenceNumber};
 
 use crate::bodies::BodyRef;
 use crate::id::ReadId;
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     /// The commit with which all this is on the disk.
     pub rests_on: CommitId,
     /// Where its body was when its row was read.
-    pub whereabouts: Whereabouts,
+    pub body_location: BodyLocation,
 }
 
 impl Entry {
@@ -40,7 +40,7 @@ impl Entry {
             delivery_count,
             body: BodyRef::NONE,
             rests_on: commit,
-            whereabouts: Whereabouts::UNKNOWN,
+            body_location: BodyLocation::UNKNOWN,
         }
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
-use store::backup::Made;
+use store::backup::BackupSummary;
 use store::{Backup, BackupError, StoreError};
 
 use crate::committer::Submission;
@@ -85,7 +85,7 @@ impl RocksBackup {
 }
 
 impl Backup for RocksBackup {
-    fn back_up(&self, target: &Path) -> Result<Made, BackupError> {
+    fn back_up(&self, target: &Path) -> Result<BackupSummary, BackupError> {
         let _one = match self.one.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
             // Whoever panicked left files behind, which go now.
@@ -102,7 +102,7 @@ impl Backup for RocksBackup {
             .and_then(|()| self.order(staging.clone(), target))
             .and_then(|position| {
                 let bytes = bytes_below(target).map_err(|error| refused(&error, target))?;
-                Ok(Made { position, bytes })
+                Ok(BackupSummary { position, bytes })
             });
         if made.is_err() {
             // What can not be removed now goes at the next opening.

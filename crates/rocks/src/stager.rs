@@ -21,7 +21,7 @@ pub(crate) struct RocksStager {
 }
 
 impl Stager for RocksStager {
-    fn least(&self) -> usize {
+    fn min_size(&self) -> usize {
         STAGED_FROM
     }
 

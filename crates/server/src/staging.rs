@@ -33,7 +33,7 @@ impl Gate {
     }
 
     fn has_to_pass(&self, command: &Command) -> bool {
-        is_large(command, self.stager.least())
+        is_large(command, self.stager.min_size())
     }
 
     async fn pass(self, command: Command) -> Result<Command, JoinError> {
@@ -152,7 +152,7 @@ fn stage(mut command: Command, stager: &dyn Stager) -> Command {
 }
 
 fn stage_messages(messages: &mut [Incoming], stager: &dyn Stager) {
-    let least = stager.least();
+    let least = stager.min_size();
     let payloads = messages.iter_mut().map(|message| &mut message.payload);
     for payload in payloads.filter(|payload| payload.len() >= least) {
         *payload = stager.stage(std::mem::take(payload));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use store::image::{EntryPlace, ExpiryKey, Image, MessageKey, NumberKey};
+use store::image::{ExpiryKey, FullEntryKey, Image, MessageKey, NumberKey};
 use store::{
     BodyPointer, EntityId, EntityRow, Head, MessageRow, Part, SequenceNumber, Write, WriteSet,
 };
@@ -107,7 +107,7 @@ struct Page {
     /// Scheduled messages whose rows or entries were written.
     due: BTreeSet<(EntityId, Due)>,
     /// Entries of histories that were written.
-    history: BTreeSet<EntryPlace>,
+    history: BTreeSet<FullEntryKey>,
     /// Rows of sessions, or their entries, that were written.
     members: BTreeSet<Member>,
     /// States that were written, and whose they are.
@@ -154,7 +154,7 @@ pub struct Books {
     counts: BTreeMap<NumberKey, u32>,
     patches: BTreeMap<NumberKey, Bytes>,
     expiries: BTreeMap<ExpiryKey, u64>,
-    entries: BTreeMap<EntryPlace, Bytes>,
+    entries: BTreeMap<FullEntryKey, Bytes>,
     /// When numbers were accepted, as the entries of histories say.
     accepted: BTreeMap<NumberKey, u64>,
     heads: BTreeMap<EntityId, Head>,

@@ -15,12 +15,12 @@ pub trait Backup: Send + Sync {
     ///
     /// # Errors
     /// When there is no copy. The store is as well as before.
-    fn back_up(&self, target: &Path) -> Result<Made, BackupError>;
+    fn back_up(&self, target: &Path) -> Result<BackupSummary, BackupError>;
 }
 
 /// A backup that was made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Made {
+pub struct BackupSummary {
     /// How many groups the store had committed in its life: what the copy ends with.
     pub position: u64,
     /// What its files are long, those included that it shares with the store.

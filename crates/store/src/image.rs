@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::entry::{EntryKey, Index};
 use crate::error::StoreError;
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::{Found, Query, StoredMessage, Whereabouts};
+use crate::query::{BodyLocation, Found, Query, StoredMessage};
 use crate::record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, Recovery};
 use crate::write::Write;
 
@@ -27,7 +27,7 @@ pub type NumberKey = (EntityId, SequenceNumber);
 /// Which block of numbers an expiry is about.
 pub type ExpiryKey = (EntityId, Part, u64);
 /// Where an entry lies.
-pub type EntryPlace = (EntityId, Index, EntryKey);
+pub type FullEntryKey = (EntityId, Index, EntryKey);
 
 /// Everything a store holds. The tables are open: a test or an audit may look at all of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -51,13 +51,13 @@ pub struct Image {
     /// Least deadline of each block.
     pub expiries: BTreeMap<ExpiryKey, u64>,
     /// Entries of all indexes.
-    pub entries: BTreeMap<EntryPlace, Bytes>,
+    pub entries: BTreeMap<FullEntryKey, Bytes>,
 }
 
 /// A write that breaks the storage contract.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
-pub enum Breach {
+pub enum ContractViolation {
     #[error("row {0:?} is put over another row")]
     RowPutTwice(MessageKey),
     #[error("row {0:?} is removed, but is not there")]
@@ -79,7 +79,7 @@ impl Image {
     ///
     /// # Errors
     /// When the write breaks the contract; it is applied all the same.
-    pub fn apply(&mut self, write: &Write) -> Result<(), Breach> {
+    pub fn apply(&mut self, write: &Write) -> Result<(), ContractViolation> {
         match write {
             Write::PutEntity(row) => self.put_entity(row),
             Write::RemoveEntity(entity) => self.remove_entity(*entity),
@@ -303,7 +303,7 @@ impl Image {
             delivery_count,
             patch,
             body,
-            whereabouts: Whereabouts::UNKNOWN,
+            body_location: BodyLocation::UNKNOWN,
         })
     }
 
@@ -344,37 +344,39 @@ impl Image {
         );
     }
 
-    fn put_message(&mut self, key: MessageKey, row: &MessageRow) -> Result<(), Breach> {
+    fn put_message(&mut self, key: MessageKey, row: &MessageRow) -> Result<(), ContractViolation> {
         match self.messages.insert(key, *row) {
-            Some(before) if before != *row => Err(Breach::RowPutTwice(key)),
+            Some(before) if before != *row => Err(ContractViolation::RowPutTwice(key)),
             _ => Ok(()),
         }
     }
 
-    fn remove_message(&mut self, key: MessageKey) -> Result<(), Breach> {
+    fn remove_message(&mut self, key: MessageKey) -> Result<(), ContractViolation> {
         self.messages
             .remove(&key)
             .map(drop)
-            .ok_or(Breach::RowNotThere(key))
+            .ok_or(ContractViolation::RowNotThere(key))
     }
 
-    fn put_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), Breach> {
+    fn put_body(&mut self, pointer: BodyPointer, body: &Bytes) -> Result<(), ContractViolation> {
         match self
             .bodies
             .insert((pointer.home, pointer.number), body.clone())
         {
-            Some(_) => Err(Breach::BodyPutTwice(pointer)),
+            Some(_) => Err(ContractViolation::BodyPutTwice(pointer)),
             None => Ok(()),
         }
     }
 
-    fn remove_body(&mut self, pointer: BodyPointer) -> Result<(), Breach> {
+    fn remove_body(&mut self, pointer: BodyPointer) -> Result<(), ContractViolation> {
         let key = (pointer.home, pointer.number);
         let removed = self.bodies.remove(&key);
         if self.shares.contains_key(&key) {
-            return Err(Breach::SharedBodyRemoved(pointer));
+            return Err(ContractViolation::SharedBodyRemoved(pointer));
         }
-        removed.map(drop).ok_or(Breach::BodyNotThere(pointer))
+        removed
+            .map(drop)
+            .ok_or(ContractViolation::BodyNotThere(pointer))
     }
 }
 

@@ -24,7 +24,7 @@ pub use error::StoreError;
 pub use id::{CommitId, EntityId, NamespaceId, Part, SequenceNumber};
 pub use image::Image;
 pub use memory::{MemoryDisk, MemoryStore};
-pub use query::{Found, KnownMessage, Query, StoredMessage, Whereabouts};
+pub use query::{BodyLocation, Found, KnownMessage, Query, StoredMessage};
 pub use record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, PartHead, Recovery};
 pub use statistics::Statistics;
 pub use write::{Write, WriteSet};
@@ -109,7 +109,7 @@ pub trait Reader: Send + Sync {
 /// Makes large bodies durable ahead of the sets that put them, so that no other set waits for that.
 pub trait Stager: Send + Sync {
     /// Bodies of fewer bytes are not worth it.
-    fn least(&self) -> usize;
+    fn min_size(&self) -> usize;
 
     /// Writes `body`, which blocks, and returns the same bytes. The store knows them when they are put, as
     /// a whole and as they lie in memory; what is a copy or a part of them is put as any other body.

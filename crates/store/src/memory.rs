@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::StoreError;
 use crate::id::CommitId;
-use crate::image::{Breach, Image};
+use crate::image::{ContractViolation, Image};
 use crate::query::{Found, Query};
 use crate::record::Recovery;
 use crate::write::WriteSet;
 use crate::{Reader, Store};
 
 /// How many breaches of the contract are remembered.
-const MAX_BREACHES: usize = 16;
+const MAX_VIOLATIONS: usize = 16;
 
 /// A store in memory. Its disk is shared with whoever injects the faults.
 #[derive(Debug)]
@@ -221,8 +221,8 @@ impl MemoryDisk {
 
     /// Writes that broke the storage contract, the first few of them.
     #[must_use]
-    pub fn breaches(&self) -> Vec<Breach> {
-        self.lock().breaches.clone()
+    pub fn violations(&self) -> Vec<ContractViolation> {
+        self.lock().violations.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -243,7 +243,7 @@ struct State {
     automatic: bool,
     nearly_full: bool,
     failure: Option<StoreError>,
-    breaches: Vec<Breach>,
+    violations: Vec<ContractViolation>,
 }
 
 impl State {
@@ -253,10 +253,10 @@ impl State {
         }
         self.submitted = self.submitted.next();
         for write in writes.as_slice() {
-            if let Err(breach) = self.current.apply(write)
-                && self.breaches.len() < MAX_BREACHES
+            if let Err(violation) = self.current.apply(write)
+                && self.violations.len() < MAX_VIOLATIONS
             {
-                self.breaches.push(breach);
+                self.violations.push(violation);
             }
         }
         self.pending.push_back((self.submitted, writes));

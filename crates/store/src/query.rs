@@ -71,15 +71,15 @@ pub struct KnownMessage {
     pub number: SequenceNumber,
     pub row: MessageRow,
     pub delivery_count: u32,
-    pub whereabouts: Whereabouts,
+    pub body_location: BodyLocation,
 }
 
 /// Where a store saw a body, so that it need not look for it; it may be elsewhere by now. Only that store
 /// knows what the words mean.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Whereabouts(pub [u64; 3]);
+pub struct BodyLocation(pub [u64; 3]);
 
-impl Whereabouts {
+impl BodyLocation {
     /// Nothing is known of where it is.
     pub const UNKNOWN: Self = Self([0; 3]);
 }
@@ -99,7 +99,7 @@ impl Found {
     pub fn into_messages(self) -> Result<Vec<StoredMessage>, StoreError> {
         match self {
             Self::Messages(messages) => Ok(messages),
-            Self::Entries(_) => Err(mistaken("entries instead of messages")),
+            Self::Entries(_) => Err(unexpected_result("entries instead of messages")),
         }
     }
 
@@ -110,12 +110,12 @@ impl Found {
     pub fn into_entries(self) -> Result<Vec<Entry>, StoreError> {
         match self {
             Self::Entries(entries) => Ok(entries),
-            Self::Messages(_) => Err(mistaken("messages instead of entries")),
+            Self::Messages(_) => Err(unexpected_result("messages instead of entries")),
         }
     }
 }
 
-fn mistaken(detail: &str) -> StoreError {
+fn unexpected_result(detail: &str) -> StoreError {
     StoreError::Corrupt {
         what: "the answer to a query".to_owned(),
         detail: detail.to_owned(),
@@ -134,5 +134,5 @@ pub struct StoredMessage {
     /// When asked for; verified against its checksum.
     pub body: Option<Bytes>,
     /// If the body was not asked for, and the store came by it.
-    pub whereabouts: Whereabouts,
+    pub body_location: BodyLocation,
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use store::audit::Finding;
 use store::conformance::{self, Harness, publish, put, range, release, remove};
-use store::image::Breach;
+use store::image::ContractViolation;
 use store::{BodyPointer, CommitId, EntityId, Image, MemoryDisk, MemoryStore, Part};
 use store::{SequenceNumber, Store, StoreError, Write, WriteSet};
 
@@ -168,14 +168,17 @@ fn a_nearly_full_disk_says_so_and_recovers() {
 fn writes_that_break_the_contract_are_reported() {
     let mut store = MemoryStore::new();
     store.submit(send(1));
-    assert_eq!(store.disk().breaches(), []);
+    assert_eq!(store.disk().violations(), []);
     let mut twice = WriteSet::default();
     remove(&mut twice, QUEUE, Part::Active, 1);
     remove(&mut twice, QUEUE, Part::Active, 1);
     store.submit(twice);
     let row = (QUEUE, Part::Active, SequenceNumber(1));
-    assert_eq!(store.disk().breaches()[0], Breach::RowNotThere(row));
-    assert_eq!(store.disk().breaches().len(), 2);
+    assert_eq!(
+        store.disk().violations()[0],
+        ContractViolation::RowNotThere(row)
+    );
+    assert_eq!(store.disk().violations().len(), 2);
 }
 
 #[test]
@@ -222,12 +225,12 @@ fn sharing_and_releasing_out_of_turn_is_reported_and_removes_no_body() {
         });
     });
     let expected = [
-        Breach::SharedWrongly(pointer),
-        Breach::SharedWrongly(pointer),
-        Breach::NotShared(own),
-        Breach::SharedWrongly(own),
+        ContractViolation::SharedWrongly(pointer),
+        ContractViolation::SharedWrongly(pointer),
+        ContractViolation::NotShared(own),
+        ContractViolation::SharedWrongly(own),
     ];
-    assert_eq!(store.disk().breaches(), expected);
+    assert_eq!(store.disk().violations(), expected);
     assert_eq!(store.disk().with_current(|image| image.bodies.len()), 2);
     assert_eq!(store.disk().with_current(Image::audit_bodies), []);
 }
@@ -241,7 +244,10 @@ fn more_releases_than_copies_and_removing_what_others_share_is_reported() {
         release(set, pointer, QUEUE, Part::Active);
         set.push(Write::ReleaseBody { pointer });
     });
-    assert_eq!(store.disk().breaches(), [Breach::NotShared(pointer)]);
+    assert_eq!(
+        store.disk().violations(),
+        [ContractViolation::NotShared(pointer)]
+    );
     assert!(
         store
             .disk()
@@ -252,8 +258,8 @@ fn more_releases_than_copies_and_removing_what_others_share_is_reported() {
         set.push(Write::RemoveBody { pointer });
     });
     assert_eq!(
-        store.disk().breaches()[1..],
-        [Breach::SharedBodyRemoved(pointer)]
+        store.disk().violations()[1..],
+        [ContractViolation::SharedBodyRemoved(pointer)]
     );
 }
 

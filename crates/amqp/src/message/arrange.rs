@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use super::sections::{Kind, PLACES};
+use super::sections::{PLACES, SectionKind};
 use crate::cursor::Cursor;
 use crate::decode::DecodeError;
 
@@ -27,12 +27,12 @@ pub fn arrange(message: &[u8]) -> Result<Bytes, DecodeError> {
 /// Where each section lies, in the standard's order. Absent sections are empty.
 fn places(message: &[u8]) -> Result<[Range<usize>; PLACES], DecodeError> {
     let mut places: [Range<usize>; PLACES] = Default::default();
-    let mut before: Option<Kind> = None;
+    let mut before: Option<SectionKind> = None;
     let mut cursor = Cursor::new(message, "message");
     while cursor.remaining() > 0 {
         let start = message.len() - cursor.remaining();
         let descriptor = cursor.descriptor()?;
-        let kind = Kind::of(descriptor)?;
+        let kind = SectionKind::of(descriptor)?;
         kind.skip(&mut cursor)?;
         let end = message.len() - cursor.remaining();
         let place = &mut places[kind.place];

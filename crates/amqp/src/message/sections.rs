@@ -51,7 +51,7 @@ impl Sections {
         let mut cursor = Cursor::new(message, "message");
         while cursor.remaining() > 0 {
             let descriptor = cursor.descriptor()?;
-            let kind = Kind::of(descriptor)?;
+            let kind = SectionKind::of(descriptor)?;
             kind.skip(&mut cursor)?;
             if !scan.place(&kind, message.len() - cursor.remaining()) {
                 return Err(DecodeError::UnexpectedDescriptor(descriptor));
@@ -73,14 +73,14 @@ const FOOTER: usize = 6;
 pub(super) const PLACES: usize = 7;
 
 /// What is known of a section by its descriptor.
-pub(super) struct Kind {
+pub(super) struct SectionKind {
     pub(super) place: usize,
     body: BodyKind,
     /// The compact format code of its content; `None` for any.
     content: Option<u8>,
 }
 
-impl Kind {
+impl SectionKind {
     #[inline]
     pub(super) fn of(descriptor: u64) -> Result<Self, DecodeError> {
         let (place, body, content) = match descriptor {
@@ -149,7 +149,7 @@ struct Scan {
 impl Scan {
     /// Takes in the section that ends at `end`.
     #[inline]
-    fn place(&mut self, kind: &Kind, end: usize) -> bool {
+    fn place(&mut self, kind: &SectionKind, end: usize) -> bool {
         if kind.place < self.next && !self.repeats(kind) {
             return false;
         }
@@ -162,7 +162,7 @@ impl Scan {
         true
     }
 
-    fn repeats(&self, kind: &Kind) -> bool {
+    fn repeats(&self, kind: &SectionKind) -> bool {
         kind.may_repeat() && kind.body == self.body_kind && self.next == BODY + 1
     }
 

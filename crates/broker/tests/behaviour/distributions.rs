@@ -332,7 +332,7 @@ proptest! {
             while world.step_to(1) {
                 world.turn_with(Vec::new());
             }
-            assert_eq!(world.disk.breaches(), vec![]);
+            assert_eq!(world.disk.violations(), vec![]);
             world.disk.with_current(Image::clone)
         };
         let (inside, outside) = (run(false), run(true));

@@ -741,7 +741,7 @@ impl Stage {
 
     /// The store is in good order, and the counters are those of a recount.
     fn audit(&self) {
-        assert_eq!(self.disk.breaches(), vec![]);
+        assert_eq!(self.disk.violations(), vec![]);
         assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
         audit_expiries(&self.disk);
         audit_schedule(&self.disk);

@@ -359,7 +359,7 @@ impl Topics {
             let deleted = image.entities.values().filter(|row| row.path == ALL);
             assert_eq!(deleted.count(), 1, "what was deleted is gone");
         });
-        assert_eq!(self.world.disk.breaches(), vec![]);
+        assert_eq!(self.world.disk.violations(), vec![]);
     }
 }
 

@@ -113,7 +113,7 @@ impl World {
 
     /// What the store holds is in good order and agrees with the counters.
     pub fn audit(&self) {
-        assert_eq!(self.disk.breaches(), vec![]);
+        assert_eq!(self.disk.violations(), vec![]);
         self.disk.with_current(|image| {
             assert_eq!(image.audit(), vec![]);
             let Some(head) = image.heads.get(&QUEUE) else {

@@ -59,7 +59,7 @@ impl Shop {
     /// The same bytes, on the disk already if the store wants that of so many.
     pub fn stage(&self, body: Bytes) -> Bytes {
         let stager = self.shard.store().stager();
-        match stager.filter(|stager| stager.least() <= body.len()) {
+        match stager.filter(|stager| stager.min_size() <= body.len()) {
             Some(stager) => stager.stage(body),
             None => body,
         }

@@ -1,6 +1,6 @@
 //! Place: where a body lies in the journal, as the index has it.
 
-use store::{BodyPointer, Whereabouts};
+use store::{BodyLocation, BodyPointer};
 
 use crate::key;
 use crate::value::Fields;
@@ -37,21 +37,21 @@ impl Place {
     }
 
     /// As the broker keeps it for a while.
-    pub fn tell(&self) -> Whereabouts {
+    pub fn tell(&self) -> BodyLocation {
         let checked = u64::from(self.len) << 32 | u64::from(self.checksum);
-        Whereabouts([self.segment, self.offset, checked])
+        BodyLocation([self.segment, self.offset, checked])
     }
 
     /// What the broker was told, if it was; nothing about it is certain.
-    pub fn told(whereabouts: Whereabouts) -> Option<Self> {
-        let Whereabouts([segment, offset, checked]) = whereabouts;
+    pub fn told(body_location: BodyLocation) -> Option<Self> {
+        let BodyLocation([segment, offset, checked]) = body_location;
         let place = Self {
             segment,
             offset,
             len: u32::try_from(checked >> 32).ok()?,
             checksum: u32::try_from(checked & u64::from(u32::MAX)).ok()?,
         };
-        (whereabouts != Whereabouts::UNKNOWN).then_some(place)
+        (body_location != BodyLocation::UNKNOWN).then_some(place)
     }
 
     /// Where the body ends.

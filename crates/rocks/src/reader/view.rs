@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{
-    EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError, StoredMessage,
-    Whereabouts,
+    BodyLocation, EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError,
+    StoredMessage,
 };
 
 use crate::chunk;
@@ -210,7 +210,7 @@ impl View<'_> {
             let rows = known.iter().map(|it| Row {
                 number: it.number,
                 row: it.row,
-                place: Place::told(it.whereabouts),
+                place: Place::told(it.body_location),
             });
             let rows = rows.collect();
             let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
@@ -270,9 +270,9 @@ impl View<'_> {
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),
                 body,
-                whereabouts: match place {
+                body_location: match place {
                     Some(place) if !self.bodies => place.tell(),
-                    Some(_) | None => Whereabouts::UNKNOWN,
+                    Some(_) | None => BodyLocation::UNKNOWN,
                 },
             });
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use store::image::EntryPlace;
+use store::image::FullEntryKey;
 use store::{EntityId, EntryKey, Head, Index, SequenceNumber};
 
 use super::{Books, Page};
@@ -26,7 +26,7 @@ impl Books {
     }
 
     /// Notes an entry of a history that is put, with its value.
-    pub(super) fn note_history(&mut self, place: &EntryPlace, value: &[u8], page: &mut Page) {
+    pub(super) fn note_history(&mut self, place: &FullEntryKey, value: &[u8], page: &mut Page) {
         self.note_forgotten(place, page);
         let (entity, index, _) = place;
         if *index != Index::DuplicateId {
@@ -39,7 +39,7 @@ impl Books {
     }
 
     /// Notes an entry of a history that is removed or replaced, if it was there.
-    pub(super) fn note_forgotten(&mut self, place: &EntryPlace, page: &mut Page) {
+    pub(super) fn note_forgotten(&mut self, place: &FullEntryKey, page: &mut Page) {
         let (entity, index, _) = place;
         if *index != Index::DuplicateId {
             return;
@@ -54,7 +54,7 @@ impl Books {
     }
 
     /// An entry that is there says when, and that was not before its era.
-    pub(super) fn check_remembered(&self, place: &EntryPlace) -> Result<(), Violation> {
+    pub(super) fn check_remembered(&self, place: &FullEntryKey) -> Result<(), Violation> {
         let (entity, _, key) = place;
         if let Some(value) = self.entries.get(place) {
             let at = acceptance(value).map(|(at, _)| at);
@@ -90,7 +90,7 @@ impl Books {
     fn history(&self, entity: EntityId) -> impl Iterator<Item = (&EntryKey, &Bytes)> {
         let first = EntryKey::new(Bytes::new(), SequenceNumber(0));
         let entries = self.entries.range((entity, Index::DuplicateId, first)..);
-        let here = move |((of, index, _), _): &(&EntryPlace, &Bytes)| {
+        let here = move |((of, index, _), _): &(&FullEntryKey, &Bytes)| {
             (*of, *index) == (entity, Index::DuplicateId)
         };
         let here = entries.take_while(here);

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use store::image::EntryPlace;
+use store::image::FullEntryKey;
 use store::{EntityId, EntryKey, Head, Index, Part, SequenceNumber};
 
 use super::{Books, Page};
@@ -16,14 +16,14 @@ use crate::violation::Violation;
 pub type Due = (u64, SequenceNumber);
 
 impl Books {
-    pub(super) fn put_entry(&mut self, place: EntryPlace, value: Bytes, page: &mut Page) {
+    pub(super) fn put_entry(&mut self, place: FullEntryKey, value: Bytes, page: &mut Page) {
         note(&place, page);
         self.note_history(&place, &value, page);
         self.note_session(&place, Some(&value), page);
         self.entries.insert(place, value);
     }
 
-    pub(super) fn remove_entry(&mut self, place: &EntryPlace, page: &mut Page) {
+    pub(super) fn remove_entry(&mut self, place: &FullEntryKey, page: &mut Page) {
         note(place, page);
         self.note_forgotten(place, page);
         self.note_session(place, None, page);
@@ -108,7 +108,7 @@ impl Books {
     }
 }
 
-fn note((entity, index, key): &EntryPlace, page: &mut Page) {
+fn note((entity, index, key): &FullEntryKey, page: &mut Page) {
     if let (Index::Schedule, Some(at)) = (index, key.group_u64()) {
         page.due.insert((*entity, (at, key.number)));
     }

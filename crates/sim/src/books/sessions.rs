@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use store::image::EntryPlace;
+use store::image::FullEntryKey;
 use store::{EntityId, EntryKey, Index, MessageRow, Part, SequenceNumber};
 
 use super::{Books, Page, Place};
@@ -101,7 +101,7 @@ impl Books {
     /// An entry is put or removed.
     pub(super) fn note_session(
         &mut self,
-        place: &EntryPlace,
+        place: &FullEntryKey,
         value: Option<&Bytes>,
         page: &mut Page,
     ) {
@@ -114,7 +114,7 @@ impl Books {
     /// What an entry is about is to be looked at. Returns the state, if it is about one.
     pub(super) fn note_session_place(
         &self,
-        place: &EntryPlace,
+        place: &FullEntryKey,
         value: Option<&Bytes>,
         page: &mut Page,
     ) -> Option<StatePlace> {
@@ -144,7 +144,7 @@ impl Books {
 
     fn change_state(
         &mut self,
-        place: &EntryPlace,
+        place: &FullEntryKey,
         state: StatePlace,
         value: Option<Bytes>,
         page: &mut Page,
@@ -158,7 +158,7 @@ impl Books {
 
     /// Takes the bytes of all states into account, for a look at all entries.
     pub(super) fn count_states(&mut self) {
-        let of_states = |(place, _): &(&EntryPlace, &Bytes)| {
+        let of_states = |(place, _): &(&FullEntryKey, &Bytes)| {
             place.1 == Index::SessionState && place.2.group.len() > 8
         };
         for ((entity, ..), value) in self.entries.iter().filter(of_states) {
@@ -282,7 +282,7 @@ fn named_in(note: &Bytes) -> Option<Session> {
     Session::named(note.get(8..)?)
 }
 
-fn entry_of((entity, part, number, hash): Member) -> EntryPlace {
+fn entry_of((entity, part, number, hash): Member) -> FullEntryKey {
     let key = match part {
         Part::Active => EntryKey::by_u64(hash, number),
         part => EntryKey::new(longer(hash, part as u8), number),
@@ -290,11 +290,11 @@ fn entry_of((entity, part, number, hash): Member) -> EntryPlace {
     (entity, Index::Session, key)
 }
 
-fn note_of((entity, hash, number): StatePlace) -> EntryPlace {
+fn note_of((entity, hash, number): StatePlace) -> FullEntryKey {
     (entity, Index::SessionState, EntryKey::by_u64(hash, number))
 }
 
-fn state_of((entity, hash, number): StatePlace) -> EntryPlace {
+fn state_of((entity, hash, number): StatePlace) -> FullEntryKey {
     let key = EntryKey::new(longer(hash, 0), number);
     (entity, Index::SessionState, key)
 }

@@ -67,7 +67,7 @@ impl World {
     /// A full look at the store, which checks the ledger's books too.
     pub(super) fn recount(&mut self) -> Result<(), Violation> {
         self.report.recounts += 1;
-        if let Some(breach) = self.disk.breaches().first() {
+        if let Some(breach) = self.disk.violations().first() {
             return Err(Violation::new("I9", breach.to_string()));
         }
         for info in self.server.shard.broker.queues() {

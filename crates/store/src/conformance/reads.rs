@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{A, B, Harness, numbers, put, range, read, row_of, submit};
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::query::{KnownMessage, Query, StoredMessage, Whereabouts};
+use crate::query::{BodyLocation, KnownMessage, Query, StoredMessage};
 use crate::record::{BodyPointer, MessageRow};
 use crate::write::Write;
 
@@ -150,11 +150,13 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
     let now = read(&store, last, &range(A, Part::Active, 0, u64::MAX));
     // Where the bodies were, nothing, and what was never true.
     let told = [
-        |row: &StoredMessage| row.whereabouts,
-        |_: &StoredMessage| Whereabouts::UNKNOWN,
-        |row: &StoredMessage| Whereabouts([row.whereabouts.0[0], 7, u64::from(row.row.size) << 32]),
-        |row: &StoredMessage| Whereabouts([u64::MAX, u64::MAX, u64::from(row.row.size) << 32]),
-        |_: &StoredMessage| Whereabouts([1, 0, u64::MAX]),
+        |row: &StoredMessage| row.body_location,
+        |_: &StoredMessage| BodyLocation::UNKNOWN,
+        |row: &StoredMessage| {
+            BodyLocation([row.body_location.0[0], 7, u64::from(row.row.size) << 32])
+        },
+        |row: &StoredMessage| BodyLocation([u64::MAX, u64::MAX, u64::from(row.row.size) << 32]),
+        |_: &StoredMessage| BodyLocation([1, 0, u64::MAX]),
     ];
     for told in told {
         for asked in [&[1, 2, 3, 5][..], &[2, 3, 400, 100_000], &[5], &[3], &[]] {
@@ -163,7 +165,7 @@ pub(super) fn the_rest_of_known_messages_is_found<H: Harness>(harness: &mut H) {
                 number: row.number,
                 row: row.row,
                 delivery_count: 7,
-                whereabouts: told(row),
+                body_location: told(row),
             });
             let query = Query::Bodies {
                 entity: A,

@@ -4,7 +4,7 @@ use std::ops::{Bound, Range};
 
 use bytes::Bytes;
 
-use super::{EntryPlace, Image};
+use super::{FullEntryKey, Image};
 use crate::entry::{Entry, EntryKey, Index};
 use crate::id::{EntityId, SequenceNumber};
 use crate::query::Query;
@@ -14,7 +14,7 @@ impl Image {
     pub(super) fn rules(&self) -> Vec<(EntityId, Entry)> {
         let rules = self.entries.iter();
         let rules = rules.filter(|((_, index, _), _)| *index == Index::Rule);
-        let entry = |(place, value): (&EntryPlace, &Bytes)| Entry {
+        let entry = |(place, value): (&FullEntryKey, &Bytes)| Entry {
             key: place.2.clone(),
             value: value.clone(),
         };
