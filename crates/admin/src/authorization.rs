@@ -14,7 +14,7 @@ const MAX_RULES: usize = 12;
 const MAX_NAME: usize = 256;
 const PROPERTY: &str = "AuthorizationRules";
 
-/// A rule of a description, with both keys whether they were given or not.
+/// A rule of a description. A key that was not submitted is a new random one.
 pub(crate) struct SubmittedRule {
     rule: AuthorizationRule,
     has_primary: bool,
@@ -22,8 +22,8 @@ pub(crate) struct SubmittedRule {
 }
 
 impl SubmittedRule {
-    /// The rule as it is to be. A key that was not given stays what it is: some clients leave out
-    /// what they were shown. Where there is none yet, a new one was made.
+    /// The rule with its final keys. A key that was not submitted keeps its value in `current`,
+    /// since some clients omit keys that have not changed. A new rule gets a random one.
     pub(crate) fn with_keys_of(&self, current: &[AuthorizationRule]) -> AuthorizationRule {
         let mut rule = self.rule.clone();
         let mut current = current.iter();
@@ -39,7 +39,7 @@ impl SubmittedRule {
     }
 }
 
-/// The rules of a description. Keys that are not given are made of `chance`.
+/// The rules of a description. Keys that were not submitted are made from `random`.
 pub(crate) fn read(
     description: &Element,
     random: &mut dyn FnMut() -> [u8; 32],

@@ -1,8 +1,9 @@
-//! The data plane over REST: messages sent, received and settled by requests. (docs/spec/admin.md#11)
+//! The data plane over REST: requests that send, receive and settle messages.
+//! (docs/spec/admin.md#11)
 //!
-//! A [`Call`] is what a request asks for. What is sent becomes encoded AMQP messages, so that it is
-//! checked, stored and delivered as anything else that is sent; what is received is shown as headers
-//! and a body. Whoever drives this looks at rights, asks the broker and waits.
+//! A [`Call`] is a parsed request. Sent messages become encoded AMQP messages, so they are checked,
+//! stored and delivered like any other; a received message becomes headers and a body. The caller
+//! checks rights, asks the broker and waits.
 
 mod batch;
 mod broker_properties;
@@ -28,7 +29,7 @@ const BATCH: &str = "application/vnd.microsoft.servicebus.json";
 /// The encoded messages of a request that sends.
 ///
 /// # Errors
-/// When the request can not be understood.
+/// When the request cannot be parsed.
 pub fn messages(request: &Request<Bytes>, now: Wall) -> Result<Vec<Bytes>, Error> {
     if is_batch(request.headers()) {
         return batch::read(request.body(), |message| message.encode(now));

@@ -1,9 +1,9 @@
-//! Descriptions of queues, topics and subscriptions: from elements to what the broker is told, and
-//! from what it tells to elements in the canonical order. (docs/spec/admin.md#5)
+//! Descriptions of queues, topics and subscriptions: XML elements to properties for the broker, and
+//! properties to elements in the canonical order. (docs/spec/admin.md#5)
 //!
-//! Elements come in any order and unknown ones are passed over. A description is whole: what it
-//! does not say has its default, in an update too. What an entity has already it may be given
-//! again, even where a configuration file went beyond what can be said here.
+//! Elements come in any order and unknown ones are ignored. A description is complete: an absent
+//! property gets its default, also in an update. A value that the entity already has is accepted
+//! again, even if a configuration file has set one beyond the limits here.
 
 mod fields;
 mod formatted_entity;
@@ -30,7 +30,8 @@ pub(crate) fn kind(element: &Element) -> Option<EntityKind> {
     }
 }
 
-/// What an entity of this kind is to be, besides its authorization rules. `current` is what it is.
+/// Reads the description of an entity, without its authorization rules. `current` is its present
+/// state.
 pub(crate) fn read(
     kind: EntityKind,
     element: &Element,
@@ -49,14 +50,14 @@ pub(crate) fn read(
     }
 }
 
-/// How an entity is shown.
+/// How an entity is written.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub settings: &'a Settings,
-    /// As whom the client knows the broker.
+    /// The host name that the client used for the broker.
     pub host: &'a str,
     pub version: Version,
-    /// Whether counts are shown, and when it was used.
+    /// Whether counts and the time of last use are written.
     pub runtime: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Durations in ISO 8601, as Service Bus reads and writes them. (docs/spec/admin.md#5)
 //!
-//! They count ticks of 100 ns. A year has 365 days and a month 30. What is as long as a .NET time
-//! span can be, but for a few days, is "never": clients write the maximum in different ways.
+//! They count ticks of 100 ns. A year has 365 days and a month 30. A duration within a few days of
+//! the longest .NET time span is "never", because clients write the maximum in different ways.
 
 /// Ticks of 100 ns.
 const TICKS_PER_SECOND: i128 = 10_000_000;
@@ -11,7 +11,7 @@ const SECONDS_PER_DAY: i128 = 86_400;
 const NEVER_DAYS: i128 = 10_675_198;
 /// The longest .NET time span.
 pub(crate) const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
-/// What "never" is in milliseconds.
+/// "Never" in milliseconds.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The ticks of `text`; `None` if it is no duration.
@@ -91,7 +91,7 @@ fn too_long(text: &str) -> bool {
     text.starts_with("P10675199DT")
 }
 
-/// The shortest text of so many milliseconds.
+/// The shortest text of a number of milliseconds.
 pub(crate) fn text(millis: u64) -> String {
     match i64::try_from(millis) {
         Ok(millis) if i128::from(millis) * TICKS_PER_MS <= i128::from(i64::MAX) => {
@@ -101,7 +101,7 @@ pub(crate) fn text(millis: u64) -> String {
     }
 }
 
-/// The shortest text of so many ticks.
+/// The shortest text of a number of ticks.
 pub(crate) fn text_of_ticks(ticks: i64) -> String {
     use std::fmt::Write as _;
     let sign = if ticks < 0 { "-" } else { "" };
@@ -110,7 +110,7 @@ pub(crate) fn text_of_ticks(ticks: i64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
     let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
     let mut text = format!("{sign}P");
-    // Writing to a string can not fail.
+    // Writing to a string cannot fail.
     let mut put = |number: u64, unit: char| {
         if number > 0 {
             let _ = write!(text, "{number}{unit}");

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::xml::{ATOM, INSTANCE, SERVICE_BUS, Writer};
 use crate::{rule, time};
 
-/// What an entry is about.
+/// The content of an entry.
 #[derive(Clone, Copy)]
 pub(crate) enum Content<'a> {
     Entity(&'a EntityInfo),

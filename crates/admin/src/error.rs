@@ -1,4 +1,4 @@
-//! Errors: what a request gets that is refused. (docs/spec/admin.md#8)
+//! Errors: the response to a request that is refused. (docs/spec/admin.md#8)
 
 use broker::{EntityError, NameError, RuleError};
 use http::StatusCode;
@@ -9,11 +9,11 @@ use http::StatusCode;
 pub struct Error {
     /// Of the response.
     pub status: StatusCode,
-    /// What SDKs tell errors of one status apart by, where there is one.
+    /// The sub-code by which SDKs distinguish errors of one status.
     pub sub_code: Option<u32>,
-    /// What happened, for people.
+    /// The description for a person.
     pub text: String,
-    /// Where the text begins to repeat what the body says.
+    /// Where the text begins to repeat the body.
     pub(crate) quote: Option<usize>,
 }
 
@@ -28,15 +28,15 @@ impl Error {
         }
     }
 
-    /// Adds words that may repeat what the body says: it has messages, or keys of an entity.
+    /// Adds text that may repeat the body, which holds messages or keys of an entity.
     pub(crate) fn quoting(mut self, words: impl std::fmt::Display) -> Self {
         self.quote.get_or_insert(self.text.len());
         self.text.push_str(&format!(": {words}."));
         self
     }
 
-    /// The text without what repeats the body, and without the query of an address in quotation marks,
-    /// which may hold anything: so much of it may be in a log.
+    /// The text without what repeats the body, and without the query of an address in quotation
+    /// marks, which may hold anything: only this part of it may be in a log.
     #[must_use]
     pub fn unquoted(&self) -> String {
         let end = self.quote.unwrap_or(self.text.len());
@@ -52,12 +52,12 @@ impl Error {
         text
     }
 
-    /// Something about the request is not possible.
+    /// The request is invalid.
     pub(crate) fn bad(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, Some(40_000), text)
     }
 
-    /// A property has a value that it can not have.
+    /// A property has an invalid value.
     pub(crate) fn value(property: &str, why: impl std::fmt::Display) -> Self {
         Self::bad(format!(
             "Bad Request. The value of {property} is not possible: {why}. Parameter name: {property}"
@@ -74,7 +74,7 @@ impl Error {
         }
     }
 
-    /// What a rule says makes no sense.
+    /// A rule is invalid.
     pub(crate) fn rule(error: &RuleError) -> Self {
         match error {
             RuleError::Name(error) => Self::name(error),
@@ -82,20 +82,20 @@ impl Error {
         }
     }
 
-    /// This can not be done with what the path names.
+    /// The method is not allowed on the resource of the path.
     pub(crate) fn verb(method: &http::Method) -> Self {
         let text = format!("The specified HTTP verb ({method}) is not valid.");
         Self::new(StatusCode::BAD_REQUEST, None, text)
     }
 
-    /// The broker can not be asked.
+    /// The broker is not available.
     #[must_use]
     pub fn unavailable() -> Self {
         let text = "The service is unavailable: it is starting or stopping. Please try again.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, Some(50_002), text)
     }
 
-    /// The body is longer than so many bytes.
+    /// The body is longer than the limit in bytes.
     #[must_use]
     pub fn too_long(limit: usize) -> Self {
         let text = format!("Bad Request. A description has at most {limit} bytes.");
@@ -108,7 +108,7 @@ impl Error {
         Self::bad(format!("Bad Request. The body can not be read: {why}"))
     }
 
-    /// What the broker refused, of the entity that the request names.
+    /// The error for the broker's refusal of a request for `subject`.
     pub(crate) fn refused(error: &EntityError, subject: &Subject) -> Self {
         match error {
             EntityError::NotFound => subject.not_found(),
@@ -145,7 +145,7 @@ impl Error {
     }
 }
 
-/// What a request is about, as errors name it.
+/// The subject of a request, as errors name it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Subject {
     /// A queue or topic.
@@ -186,7 +186,7 @@ impl Subject {
     }
 }
 
-/// What is deleted is not there.
+/// The entity to delete does not exist.
 pub(crate) fn nothing_to_delete() -> Error {
     Error::new(
         StatusCode::NOT_FOUND,

@@ -1,8 +1,10 @@
 //! Exchange: one request, from its head and body to its response.
 //!
-//! Everything that can be known without the broker is looked at first. Then one order answers the
-//! request; only an update asks before for what is there, since a description may say again what
-//! an entity has already. Invariant: a request that is refused has changed nothing.
+//! It first checks everything that needs no broker. Then one order answers the request; only an
+//! update first reads the entity, since a description may repeat a value that the entity already
+//! has.
+//!
+//! Invariant: a request that is refused has changed nothing.
 
 mod call;
 mod respond;
@@ -24,22 +26,22 @@ use respond::ResponseBuilder;
 /// A response with its whole body. One that refuses has its [`Error`] among its extensions.
 pub type Response = http::Response<Bytes>;
 
-/// What the outside contributes to an exchange.
+/// The inputs of an exchange besides the request.
 pub struct RequestContext<'a> {
     /// Real time.
     pub now: Wall,
     /// Names the exchange in errors.
     pub tracking: u128,
-    /// Makes keys that a client did not choose.
+    /// Random bytes for keys that the client did not choose.
     pub random: &'a mut dyn FnMut() -> [u8; 32],
 }
 
-/// What is to be done next.
+/// The next step of an exchange.
 #[derive(Debug)]
 pub enum Step {
-    /// The broker is to be asked this.
+    /// Ask the broker this.
     Ask(Order),
-    /// This is the response.
+    /// Send this response.
     Respond(Response),
 }
 
@@ -50,12 +52,12 @@ pub struct Exchange {
     response_builder: ResponseBuilder,
     call: Call,
     destinations: Vec<Destination>,
-    /// Whether an update knows what is there, and has been ordered.
+    /// Whether an update has read the entity and has been ordered.
     is_ordered: bool,
 }
 
 impl Exchange {
-    /// Understands a request. Its body is empty unless it is a PUT.
+    /// Parses a request. Its body is empty unless it is a PUT.
     ///
     /// # Errors
     /// A request that is refused at once has its response.
@@ -88,20 +90,21 @@ impl Exchange {
         }
     }
 
-    /// Where messages are to go on to, each with the token that came for it: the right to manage it
-    /// is needed too. Without one the request's own has to do. (docs/spec/admin.md#2.2)
+    /// The entities to which messages are forwarded, each with its token: the request requires the
+    /// right to manage them too. Without a token the request's own applies.
+    /// (docs/spec/admin.md#2.2)
     pub fn destinations(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let destinations = self.destinations.iter();
         destinations.map(|destination| (&*destination.path, destination.token.as_deref()))
     }
 
-    /// The response when somebody else refuses the request.
+    /// The response when the caller refuses the request.
     #[must_use]
     pub fn refuse(&self, error: &Error) -> Response {
         self.response_builder.error(error)
     }
 
-    /// The response to a request that is not even looked at.
+    /// The response to a request that is refused before it is parsed.
     #[must_use]
     pub fn refuse_unparsed<T>(
         request: &Request<T>,
@@ -112,7 +115,7 @@ impl Exchange {
         ResponseBuilder::new(request, now, tracking).error(error)
     }
 
-    /// The broker's answer to what it was asked last.
+    /// Handles the broker's answer to the last order.
     #[must_use]
     pub fn handle_answer(&mut self, result: Result<Answer, EntityError>) -> Step {
         match self.interpret(result) {
@@ -246,7 +249,7 @@ impl Exchange {
         Ok(Step::Respond(response))
     }
 
-    /// The order of an update that knows now what is there.
+    /// The order of an update, once the entity has been read.
     fn update(&self, put: &Put, info: &EntityInfo) -> Result<Order, Error> {
         if info.queue.kind != put.kind {
             let (path, kind) = (&info.queue.path, info.queue.kind);
@@ -268,7 +271,7 @@ fn is_missing(error: &EntityError) -> bool {
     )
 }
 
-/// The rule that a new subscription is to have instead of the one that selects everything.
+/// The rule of a new subscription that replaces the default rule, which matches every message.
 fn default_rule(put: &Put) -> Result<Option<RuleDescription>, Error> {
     if put.kind != EntityKind::Subscription {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Feeds: pages of lists, and what is said instead of "not found". (docs/spec/admin.md#4.5, #6)
+//! Feeds: pages of lists, and the empty feed that stands for "not found".
+//! (docs/spec/admin.md#4.5, #6)
 
 use broker::Wall;
 
@@ -66,7 +67,7 @@ fn next(feed: &Feed<'_>, count: usize) -> String {
     )
 }
 
-/// What there is in the place of an entity that is not there.
+/// The document that stands for a missing entity.
 pub(crate) fn nothing(id: &str, updated: Wall) -> String {
     let mut writer = Writer::default();
     writer.open("feed", &[("xmlns", ATOM)]);

@@ -1,8 +1,8 @@
 //! Service Bus over HTTP, without IO: management by Atom requests, and messages by REST ([`data`]).
 //!
-//! An [`Exchange`] is one request: it is understood as a whole before anything is ordered, says
-//! what the broker is to be asked, and turns what is heard into the response. Whoever drives it
-//! looks at rights, reads the body and knows the time. (docs/spec/admin.md#1 to #8)
+//! An [`Exchange`] is one request. It parses the whole request first, returns the orders for the
+//! broker, and turns the broker's answers into the response. The caller checks rights, reads the
+//! body and knows the time. (docs/spec/admin.md#1 to #8)
 
 mod authorization;
 pub mod data;

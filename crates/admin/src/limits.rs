@@ -1,4 +1,4 @@
-//! Limits: the values that properties can have. (docs/spec/entities.md#2.1)
+//! Limits: the allowed values of properties. (docs/spec/entities.md#2.1)
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ pub(crate) const DELIVERIES: RangeInclusive<u64> = 1..=i32::MAX as u64;
 pub(crate) const MESSAGE_KILOBYTES: RangeInclusive<u64> = 1_024..=102_400;
 /// In characters.
 pub(crate) const USER_METADATA: usize = 1_024;
-/// A partitioned entity is so many times as large.
+/// The factor by which a partitioned entity is larger.
 pub(crate) const PARTITIONS: u64 = 16;
 
 const MEGABYTES: [u64; 5] = [1_024, 2_048, 3_072, 4_096, 5_120];

@@ -1,6 +1,7 @@
-//! Query: which version a client speaks, and which part of a list it wants. (docs/spec/admin.md#3)
+//! Query: the client's protocol version, and the page of a list that it requests.
+//! (docs/spec/admin.md#3)
 //!
-//! Parameters come in any order; those that are not known, or have nothing to say, are passed over.
+//! Parameters come in any order; unknown and empty ones are ignored.
 
 use percent_encoding::percent_decode_str;
 
@@ -9,7 +10,7 @@ use crate::error::Error;
 /// Most entities of one page.
 const MAX_TOP: usize = 100;
 
-/// What a query says.
+/// The parameters of a query.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Query {
     pub version: Version,
@@ -17,7 +18,7 @@ pub(crate) struct Query {
     pub top: usize,
 }
 
-/// What responses contain grows with these.
+/// The version of the protocol; responses of later versions contain more.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Version {
     /// `2013-10` to `2017-04`.
@@ -40,7 +41,7 @@ impl Version {
 }
 
 impl Query {
-    /// Reads what stands behind the question mark.
+    /// Parses the text after the question mark.
     pub(crate) fn parse(query: &str) -> Result<Self, Error> {
         let mut found = Self {
             version: Version::WithFilterCounts,

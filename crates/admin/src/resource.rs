@@ -1,19 +1,20 @@
-//! Resource: what a path names. (docs/spec/admin.md#3)
+//! Resource: the entity, rule or list that a path names. (docs/spec/admin.md#3)
 //!
-//! Fixed segments are found in any case, and one slash at the end means nothing. The path is
-//! decoded as a whole, so an encoded slash separates as any other does. No segment is dropped or
-//! resolved: `a//b` and `a/../b` name nothing but themselves, and nothing can be called so.
+//! Fixed segments match in any case, and one slash at the end is ignored. The path is decoded as a
+//! whole, so an encoded slash separates segments like any other. No segment is dropped or resolved:
+//! `a//b` and `a/../b` name only themselves, and no entity can have such a name.
 
 use percent_encoding::percent_decode_str;
 
-/// What a path names, names in the case in which they were written.
+/// The resource that a path names. Names keep the case in which they were written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Resource {
     Namespace,
     Queues,
     Topics,
     /// A queue or a topic. Whether one may be called so is another question: clients ask for
-    /// `$nservicebus-verification-queue` to learn their rights, and are told that it is missing.
+    /// `$nservicebus-verification-queue` to learn their rights, and get the answer that it is
+    /// missing.
     Entity {
         path: String,
     },
@@ -38,12 +39,12 @@ pub(crate) enum Resource {
         subscription: String,
         name: String,
     },
-    /// Something that can not be managed: a dead-letter queue, for one.
+    /// A path that cannot be managed: a dead-letter queue, for one.
     Other,
 }
 
 impl Resource {
-    /// What a request's path names; whether it is there is another question.
+    /// The resource that a path names, whether it exists or not.
     pub(crate) fn parse(path: &str) -> Self {
         let decoded = percent_decode_str(path).decode_utf8_lossy();
         let path = decoded.strip_prefix('/').unwrap_or(&decoded);
@@ -93,7 +94,7 @@ pub(crate) fn subscription_path(topic: &str, name: &str) -> String {
     format!("{topic}/Subscriptions/{name}")
 }
 
-/// What is named below a topic: the last `Subscriptions` that has a topic before it counts, and a
+/// A resource below a topic: the last `Subscriptions` that has a topic before it counts, and a
 /// topic's path has none.
 fn below_topic(segments: &[&str]) -> Option<Resource> {
     let is = |segment: &str, name| segment.eq_ignore_ascii_case(name);

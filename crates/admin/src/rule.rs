@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::xml::{Element, INSTANCE, SERVICE_BUS, Writer};
 use crate::{time, typed};
 
-/// What SDKs tell as the level of the language.
+/// The compatibility level of the language, as SDKs send it.
 const COMPATIBILITY: &str = "20";
 
 /// The rule that a `RuleDescription` or a `DefaultRuleDescription` describes. `named` is what the

@@ -1,6 +1,6 @@
-//! Settings: what holds for the whole namespace.
+//! Settings: the values that apply to the whole namespace.
 
-/// What the namespace is.
+/// The properties of the namespace.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
     /// Its label: the author of its entities.

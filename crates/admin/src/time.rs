@@ -1,4 +1,4 @@
-//! Moments: UTC, as Atom and typed values write them, and as .NET counts them.
+//! Times: UTC, as Atom and typed values write them, and as .NET counts them.
 
 use broker::Wall;
 use jiff::Timestamp;
@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 
 /// Ticks of 100 ns from the year 1, where .NET begins, to 1970.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
-/// What has never happened.
+/// The time of an event that has never happened.
 pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
 
-/// A moment of the broker's wall clock.
+/// A time of the broker's wall clock as text.
 pub(crate) fn text(at: Wall) -> String {
     text_of_ms(written_ms(at)).unwrap_or_else(|| NEVER.to_owned())
 }
@@ -21,7 +21,7 @@ fn written_ms(at: Wall) -> i64 {
     i64::try_from(at.0).unwrap_or(last).min(last)
 }
 
-/// So many milliseconds after 1970 began; `None` if nobody could write that.
+/// A number of milliseconds since 1970 as text; `None` if it is outside the range of dates.
 pub(crate) fn text_of_ms(ms: i64) -> Option<String> {
     let timestamp = Timestamp::from_millisecond(ms).ok()?;
     Some(timestamp.to_string())
@@ -34,7 +34,7 @@ pub(crate) fn text_of_ticks(ticks: i64) -> Option<String> {
     Some(timestamp.to_string())
 }
 
-/// An entity tag: .NET's ticks of a moment. (docs/spec/admin.md#4.4)
+/// An entity tag: .NET's ticks of a time. (docs/spec/admin.md#4.4)
 pub(crate) fn tag(at: Wall) -> String {
     (written_ms(at) * 10_000 + TICKS_TO_1970).to_string()
 }

@@ -1,7 +1,7 @@
 //! Typed values: those of correlation filters and of parameters. (docs/spec/admin.md#7)
 //!
-//! A value's type is told by the local part of its `i:type`; the namespace before it is one of two
-//! that clients mix up. `decimal` becomes a double; every other type comes back as it was.
+//! The local part of `i:type` gives a value's type; its namespace is one of two that clients mix
+//! up. `decimal` becomes a double; every other type is returned as it was sent.
 
 use amqp::{Symbol, Value};
 
@@ -16,7 +16,7 @@ const URI: Symbol = Symbol::new("com.microsoft:uri");
 /// Reads the value of an element.
 ///
 /// # Errors
-/// When the text is none of its type, or nobody knows the type; the error says so.
+/// When the text is not valid for its type, or the type is unknown; the error says so.
 pub(crate) fn parse(element: &Element) -> Result<Value, String> {
     let kind = element.kind.as_deref().unwrap_or("string");
     let text = element.text.trim();

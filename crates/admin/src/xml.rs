@@ -1,8 +1,8 @@
-//! XML: what a body says, as a tree of elements, and what a response says, as text.
+//! XML: the body of a request as a tree of elements, and the body of a response as text.
 //!
-//! Names are told apart by their local parts, whatever prefixes a client has chosen; `i:type` and
-//! `i:nil` are found by their namespace. There is no way to define an entity: a document type is
-//! refused, so a body never becomes larger than it is. Depth, elements and attributes are bounded.
+//! Names are compared by their local parts, whatever prefixes a client uses; `i:type` and `i:nil`
+//! are found by their namespace. A document type is refused, so a document cannot define entities
+//! and a body never grows when it is parsed. Depth, elements and attributes are bounded.
 
 mod read;
 mod write;
@@ -57,7 +57,7 @@ pub(crate) struct Element {
     pub name: String,
     /// The local part of `i:type`.
     pub kind: Option<String>,
-    /// Whether it says `i:nil`.
+    /// Whether it has `i:nil`.
     pub is_nil: bool,
     /// All of its own characters.
     pub text: String,

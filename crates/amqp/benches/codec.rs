@@ -1,4 +1,4 @@
-//! The codec's hot path: what runs once or more for every message.
+//! The codec's hot path: the code that runs once or more for every message.
 
 use std::hint::black_box;
 
@@ -44,7 +44,8 @@ fn flow() -> Performative {
     })
 }
 
-/// A message as a client library sends it: header, annotations, properties, application properties, data.
+/// A message as a client library sends it: header, annotations, properties, application properties,
+/// data.
 fn message() -> Bytes {
     let mut out = BytesMut::new();
     Header {

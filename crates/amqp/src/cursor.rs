@@ -1,7 +1,7 @@
-//! Cursor: reads forward through bytes that a peer wrote.
+//! Cursor: reads forward through the bytes of a peer.
 //!
-//! Every read is checked against what is left, so no input makes it panic or look past its end;
-//! a compound value is read through a cursor of its own that ends where its size says.
+//! Every read is checked against the remaining bytes, so no input makes it panic or read past its
+//! end. A compound value is read through a cursor of its own that ends at the value's size.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
     /// The buffer that `rest` lies in, so that binaries can share it.
     owner: Option<&'a Bytes>,
-    /// What `rest` is the rest of, for error texts.
+    /// The name of the value that is read, for error texts.
     within: &'static str,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// What is unread.
+    /// The bytes that are not read yet.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }

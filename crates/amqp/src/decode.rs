@@ -1,7 +1,7 @@
-//! Decode: from bytes to values, one constructor at a time. [AMQP 1.2, 1.6]
+//! Decode: turns bytes into values, one constructor at a time. [AMQP 1.2, 1.6]
 //!
-//! Values are built behind the [validator](crate::validate), which bounds nesting, sizes and
-//! counts; that is what lets this module recurse and reserve room for counted elements.
+//! The [validator](crate::validate) runs first and bounds nesting, sizes and counts, so this module
+//! may recurse and reserve room for counted elements.
 
 use bytes::{Buf, Bytes};
 
@@ -90,7 +90,7 @@ fn build(cursor: &mut Cursor<'_>) -> Result<Value, DecodeError> {
     }
 }
 
-/// What follows the format code `code`.
+/// Decodes the bytes after the format code `code`.
 fn body(cursor: &mut Cursor<'_>, code: u8) -> Result<Value, DecodeError> {
     match code {
         format::LIST_0 => Ok(Value::List(Vec::new())),
@@ -104,7 +104,7 @@ fn body(cursor: &mut Cursor<'_>, code: u8) -> Result<Value, DecodeError> {
     }
 }
 
-/// What follows the format code of a value without items.
+/// Decodes the bytes after the format code of a value without items.
 pub(crate) fn scalar(cursor: &mut Cursor<'_>, code: u8) -> Result<Value, DecodeError> {
     Ok(match code {
         format::NULL => Value::Null,

@@ -1,6 +1,7 @@
-//! Descriptor: the numbers that name the composite types, and their symbolic twins. [AMQP 1.2, 2.7, 3, 4.5, 5.3]
+//! Descriptor: the numbers that name the composite types, and their symbolic names.
+//! [AMQP 1.2, 2.7, 3, 4.5, 5.3]
 //!
-//! We write numbers only; a peer may write either form.
+//! The encoder writes numbers only; a peer may write either form.
 
 #![allow(
     missing_docs,

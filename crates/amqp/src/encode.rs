@@ -1,7 +1,7 @@
-//! Encode: from values to bytes, in the smallest encoding of each type but for lists. [AMQP 1.6]
+//! Encode: turns values into bytes, in the smallest encoding of each type except lists. [AMQP 1.6]
 //!
-//! Descriptors up to 255 are always `smallulong` and lists are `list8` or `list32`, never
-//! `list0`, for clients that decode by fixed offsets (docs/spec/amqp.md#rule-2 and #rule-3).
+//! Descriptors up to 255 are always `smallulong` and lists are `list8` or `list32`, never `list0`,
+//! for clients that decode by fixed offsets (docs/spec/amqp.md#rule-2 and #rule-3).
 
 use bytes::BytesMut;
 
@@ -24,7 +24,7 @@ pub use scalar::{
 
 /// Appends any value.
 ///
-/// An [`Array`](Value::Array) whose elements do not share one constructor can not be written as
+/// An [`Array`](Value::Array) whose elements do not share one constructor cannot be written as
 /// one, and becomes a list.
 pub fn value(out: &mut BytesMut, value: &Value) {
     match value {

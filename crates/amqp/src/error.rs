@@ -1,6 +1,6 @@
-//! Error: what one peer tells the other when something is refused. [AMQP 2.8.14]
+//! Error: the error that one peer sends to the other. [AMQP 2.8.14]
 //!
-//! Also the list of conditions that Railbus uses, so that each is spelt once.
+//! This file also lists the conditions that Railbus uses, so that each is spelt once.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::value::Map;
 /// A condition with a sentence for people and, seldom, further facts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// What kind of error; clients decide by it.
+    /// The kind of the error; clients decide by it.
     pub condition: Symbol,
     /// For people; some clients match on parts of it.
     pub description: Option<Cow<'static, str>>,

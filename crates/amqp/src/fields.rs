@@ -1,9 +1,9 @@
 //! Fields: a composite type's list, read field by field straight from the bytes. [AMQP 1.4]
 //!
-//! Fields that the list leaves out at its end are null. A field that the type does not know is an
-//! error, and so is one of another type; texts and symbols stand in for each other, since client
-//! libraries mix them up. What reads the fields of transfer, disposition and flow is always inlined:
-//! it saves a quarter of their decoding time.
+//! Fields that the list omits at its end are null. An unknown field is an error, and so is one of
+//! another type; texts and symbols are accepted for each other, since client libraries mix them up.
+//! The code that reads the fields of transfer, disposition and flow is always inlined: it saves a
+//! quarter of their decoding time.
 
 use bytes::Bytes;
 
@@ -219,7 +219,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The cursor in front of the next field, unless that is null. The caller reads exactly one value.
+    /// The cursor in front of the next field, unless that is null. The caller reads exactly one
+    /// value.
     #[inline]
     pub(crate) fn present(&mut self) -> Result<Option<&mut Cursor<'a>>, DecodeError> {
         let Some(left) = self.left.checked_sub(1) else {

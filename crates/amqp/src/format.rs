@@ -1,7 +1,7 @@
-//! Format: the code in front of every value, and what it says about the bytes that follow. [AMQP 1.2]
+//! Format: the code in front of every value, and the size of the bytes that follow. [AMQP 1.2]
 //!
-//! The upper half of a code gives the shape, so a value can be skipped without being understood;
-//! codes the standard does not assign are still refused, because their shape would be a guess.
+//! The upper half of a code gives the shape, so a value can be skipped without being decoded; codes
+//! that the standard does not assign are refused, because their shape would be a guess.
 
 pub(crate) const DESCRIBED: u8 = 0x00;
 pub(crate) const NULL: u8 = 0x40;
@@ -44,7 +44,8 @@ pub(crate) const MAP_32: u8 = 0xd1;
 pub(crate) const ARRAY_8: u8 = 0xe0;
 pub(crate) const ARRAY_32: u8 = 0xf0;
 
-/// What the code of a type's full form, with a size of four bytes, has more than the compact one's.
+/// The difference between the code of a type's full form, with a size of four bytes, and the
+/// compact one's.
 const FULL: u8 = 0x10;
 
 /// The code of the form with a size of one byte, for the code of any type that has a size.
@@ -86,7 +87,7 @@ impl Width {
     }
 }
 
-/// What follows a format code.
+/// The shape of the bytes after a format code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shape {
     /// As many bytes.

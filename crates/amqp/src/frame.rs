@@ -1,6 +1,7 @@
-//! Frame: what the transport cuts the byte stream into, and the header before all frames. [AMQP 2.2, 2.3]
+//! Frame: the units of the transport's byte stream, and the protocol header before all frames.
+//! [AMQP 2.2, 2.3]
 //!
-//! A frame is refused by its first eight bytes, before anything is waited for on its word.
+//! An invalid frame is refused by its first eight bytes, before the rest of it arrives.
 
 #![allow(missing_docs, reason = "the variants and fields are the standard's")]
 
@@ -31,7 +32,7 @@ impl ProtocolHeader {
     }
 }
 
-/// What kind of frame. [AMQP 2.3.1]
+/// The type of a frame. [AMQP 2.3.1]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameType {
     Amqp,
@@ -46,7 +47,7 @@ pub struct Frame {
     pub body: Bytes,
 }
 
-/// Why the byte stream can not be cut into frames; always ends the connection.
+/// Why the byte stream cannot be split into frames; always ends the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FramingError {
     #[error("frame of {size} bytes is larger than the {limit} agreed")]

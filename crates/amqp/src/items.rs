@@ -1,8 +1,8 @@
-//! Items: walking the encoded items of a section's list or map without decoding them. [AMQP 3.2]
+//! Items: walks the encoded items of a section's list or map without decoding them. [AMQP 3.2]
 //!
-//! Used where a section is checked or rewritten item by item; items are handed out as the bytes
-//! they came in. Nothing is trusted: an item that does not end within its section ends the walk
-//! with an error.
+//! Sections are checked and rewritten with it item by item; each item is the bytes that were
+//! received. Nothing is trusted: an item that does not end within its section ends the walk with an
+//! error.
 
 use bytes::Bytes;
 
@@ -168,7 +168,7 @@ pub fn check(item: &[u8]) -> Result<(), DecodeError> {
     }
 }
 
-/// Whether a value of this format code can not be wrong inside. [AMQP 1.6]
+/// Whether every content is valid for a value of this format code. [AMQP 1.6]
 const fn is_plain(code: u8) -> bool {
     matches!(
         code,

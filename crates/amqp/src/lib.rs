@@ -2,8 +2,8 @@
 //!
 //! This crate knows bytes and no state. Decoding trusts nothing: every length is checked against
 //! the bytes that are there, nesting against [`validate::MAX_DEPTH`], and nothing is allocated on
-//! the word of a length field. Encoding writes every performative in full, trailing nulls
-//! included, because one client library reads fields by position (docs/spec/amqp.md#rule-2 and #rule-3).
+//! the word of a length field. Encoding writes every performative in full, trailing nulls included,
+//! because one client library reads fields by position (docs/spec/amqp.md#rule-2 and #rule-3).
 
 mod cursor;
 pub mod decode;

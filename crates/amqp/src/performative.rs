@@ -1,8 +1,8 @@
 //! Performative: the nine frame bodies of the transport. [AMQP 2.7]
 //!
 //! Each is read field by field straight from the bytes, and written with every field
-//! (docs/spec/amqp.md#rule-3). Transfer, disposition and flow allocate nothing but for rare states;
-//! maps, addresses and filters go through [`decode`](crate::decode) behind the validator.
+//! (docs/spec/amqp.md#rule-3). Transfer, disposition and flow allocate only for rare states; maps,
+//! addresses and filters go through [`decode`](crate::decode) after the validator.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -54,7 +54,7 @@ impl Performative {
     /// Reads the performative at the start of `body` (a frame's body) and leaves the payload in it.
     ///
     /// # Errors
-    /// When the bytes are no AMQP value, no performative, or break a bound. `body` is untouched then.
+    /// When the bytes are no AMQP value or performative, or break a bound. `body` is untouched then.
     pub fn decode(body: &mut Bytes) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::sharing(body, "frame");
         // The result is passed on unopened, because moving it would cost more than reading it.

@@ -1,6 +1,6 @@
-//! SASL: the five frame bodies that come before a connection opens. [AMQP 5.3.3]
+//! SASL: the five frame bodies before a connection opens. [AMQP 5.3.3]
 //!
-//! A frame body is one of them and nothing else; what the mechanisms exchange inside is opaque here.
+//! A frame body is one of them and nothing else; the data of the mechanisms inside is opaque here.
 
 #![allow(missing_docs, reason = "the variants and fields are the standard's")]
 
@@ -25,7 +25,8 @@ pub enum Code {
     SysTemp,
 }
 
-/// Any SASL frame body. `Debug` shows what it is, not what a mechanism says: that may be a password.
+/// Any SASL frame body. `Debug` shows what it is, not what a mechanism says: that may be a
+/// password.
 #[derive(Clone, PartialEq)]
 pub enum SaslFrame {
     /// Always encoded as an array, also for one (docs/spec/amqp.md#1.3).

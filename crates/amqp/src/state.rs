@@ -1,4 +1,4 @@
-//! Delivery state: how far a delivery has come, terminal outcomes included. [AMQP 3.4, 4.5.8]
+//! Delivery state: the state of a delivery, terminal outcomes included. [AMQP 3.4, 4.5.8]
 
 use bytes::{Bytes, BytesMut};
 
@@ -174,7 +174,8 @@ fn transactional(cursor: &mut Cursor<'_>) -> Result<DeliveryState, DecodeError> 
     })
 }
 
-/// A state without fields: an empty `list8`, since `list0` is never written (docs/spec/amqp.md#rule-3).
+/// A state without fields: an empty `list8`, since `list0` is never written
+/// (docs/spec/amqp.md#rule-3).
 fn encode_bare(out: &mut BytesMut, descriptor: u64) {
     let start = encode::described_list(out, descriptor, 0);
     encode::list_finish(out, start);

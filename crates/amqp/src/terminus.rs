@@ -1,7 +1,8 @@
-//! Terminus: what a link connects to at either end. [AMQP 3.5.3, 3.5.4, 4.5.1]
+//! Terminus: the source or target of a link. [AMQP 3.5.3, 3.5.4, 4.5.1]
 //!
-//! Addresses and filters are kept as they came, because they are echoed as they came
-//! (docs/spec/amqp.md#rule-4). Null fields are read as the standard's defaults, and those are written out.
+//! Addresses and filters are kept as they were received, because the reply repeats them
+//! (docs/spec/amqp.md#rule-4). Null fields are read as the standard's defaults, and those are
+//! written out.
 
 #![allow(
     missing_docs,
@@ -49,7 +50,7 @@ pub struct Target {
     pub capabilities: Vec<Symbol>,
 }
 
-/// What stands in an attach's target field.
+/// The value of an attach's target field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetTerminus {
     /// An ordinary node.

@@ -1,10 +1,10 @@
-//! Validate: the iterative check that runs over every value before anything is built from it.
+//! Validate: the iterative check of every value before it is decoded.
 //!
-//! It never recurses and never allocates: sizes must lie inside their enclosing size, nesting
-//! stays within [`MAX_DEPTH`], and element counts must be payable with the bytes that are there,
-//! so that `array of null` can not claim 2^31 items. Texts are left to the decoder.
+//! It never recurses and never allocates: sizes must lie inside their enclosing size, nesting stays
+//! within [`MAX_DEPTH`], and element counts must fit the remaining bytes, so that `array of null`
+//! cannot claim 2^31 items. Texts are left to the decoder.
 //!
-//! Invariant: what passes can be decoded with memory in proportion to the input.
+//! Invariant: a value that passes can be decoded with memory in proportion to the input.
 
 use crate::decode::DecodeError;
 use crate::format::{self, Shape, Width, shape};
@@ -12,7 +12,7 @@ use crate::format::{self, Shape, Width, shape};
 /// The deepest nesting of lists, maps, arrays and descriptors that is accepted.
 pub const MAX_DEPTH: usize = 32;
 
-/// What the shared constructors of arrays may repeat without paying for it in bytes.
+/// The charge that shared constructors of arrays may use beyond the input's bytes.
 ///
 /// An array writes its constructor once, while every decoded element carries it, descriptors
 /// included. So each element is charged for the bytes it saves, up to twice the input and this.
@@ -33,7 +33,8 @@ pub fn value(input: &[u8], max_elements: usize) -> Result<usize, DecodeError> {
     Ok(walk.at)
 }
 
-/// The bytes that one value at the start of `input` takes by its outermost size; nothing inside is looked at.
+/// The bytes that one value at the start of `input` takes by its outermost size; nothing inside is
+/// looked at.
 ///
 /// # Errors
 /// When its constructor is malformed or it ends after `input`.
@@ -131,7 +132,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Descriptors other than ulong and symbol are reserved; those that nest are refused. [AMQP 1.2]
+    /// Descriptors other than ulong and symbol are reserved; those that nest are refused.
+    /// [AMQP 1.2]
     fn descriptor(&mut self, level: Level) -> Result<(), DecodeError> {
         let code = self.byte(level)?;
         match shape(code) {

@@ -1,7 +1,7 @@
-//! Value: any AMQP value as a tree, for what is not on the hot path. [AMQP 1.6]
+//! Value: any AMQP value as a tree, for code outside the hot path. [AMQP 1.6]
 //!
-//! A decoded value borrows nothing but `Binary`, which shares the buffer it came from.
-//! Maps keep the order of the wire and may repeat keys; the first of equal keys wins a look-up.
+//! A decoded value borrows nothing except `Binary`, which shares the buffer it came from. Maps keep
+//! the order of the wire and may repeat keys; a look-up finds the first of equal keys.
 
 use bytes::Bytes;
 

@@ -1,7 +1,7 @@
-//! What the codec allocates for what it receives, counted by the allocator itself.
+//! The codec's allocations for received bytes, counted by the allocator itself.
 //!
-//! Framing, validator, hot path and section scanner: at most 4 times the bytes received and
-//! 64 KiB. Decoded values: at most 128 times, and the same.
+//! Framing, validator, hot path and section scanner: at most 4 times the bytes received and 64 KiB.
+//! Decoded values: at most 128 times the bytes received and 64 KiB.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! What rules cost a message: a typical SQL filter, and correlation filters by the index.
+//! The cost of rules per message: a typical SQL filter, and correlation filters by the index.
 
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 

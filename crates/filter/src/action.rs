@@ -1,7 +1,7 @@
-//! Action: what a rule does to its copy of a message. (docs/spec/entities.md#17.10)
+//! Action: how a rule changes its copy of a message. (docs/spec/entities.md#17.10)
 //!
-//! SET and REMOVE, one after the other, each seeing what the ones before it did. The result is a
-//! list of [changes](crate::Changes); the message itself is left alone until they are applied.
+//! SET and REMOVE statements run in order, each on the result of the ones before it. The result is
+//! a list of [changes](crate::Changes); the message itself is not changed until they are applied.
 
 use crate::changes::Changes;
 use crate::dialect::Dialect;
@@ -77,7 +77,7 @@ impl Action {
         })
     }
 
-    /// What it was parsed from.
+    /// The text that it was parsed from.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -93,10 +93,10 @@ impl Action {
         needs.fold(Needs::default(), Needs::or)
     }
 
-    /// What it changes of `message`.
+    /// The changes that it makes to `message`.
     ///
     /// # Errors
-    /// When it can not be carried out on this message, which is as if it did not exist.
+    /// When it fails on this message; the message is not changed.
     pub fn evaluate(
         &self,
         message: &Message<'_>,

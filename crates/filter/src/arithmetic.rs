@@ -1,7 +1,7 @@
 //! Arithmetic: `+ - * / %` and signs, as C# calculates; in selectors as Java does.
 //!
-//! Integers stay integers, and divide without a remainder. In C# what does not fit is an error,
-//! in Java it wraps around. Selectors never fail: what can not be calculated is unknown.
+//! Integers stay integers, and division drops the remainder. Overflow is an error in C# and wraps
+//! around in Java. Selectors never fail: a result that cannot be calculated is unknown.
 
 use crate::compare::{double, wide};
 use crate::dialect::Dialect;

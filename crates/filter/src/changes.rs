@@ -1,7 +1,7 @@
-//! Changes: what an action makes of a message, apart from the message.
+//! Changes: the changes that an action makes to a message, apart from the message.
 //!
-//! Applied, they make a new encoded message; every section that nothing changes, and every
-//! application property that nothing changes, stays byte for byte as it came.
+//! Applied, they make a new encoded message. Sections and application properties without a change
+//! stay byte for byte as they were received.
 
 use amqp::Symbol;
 use amqp::message::descriptor;
@@ -19,7 +19,8 @@ const MAX_TTL_MS: u32 = u32::MAX;
 /// Most bytes of everything in front of the body. (docs/spec/entities.md#4)
 const MAX_PROPERTIES: usize = 64 << 10;
 
-/// A copy outgrew the quota of its properties: another reason to dead-letter it. (docs/spec/entities.md#8.2)
+/// A copy outgrew the quota of its properties: another reason to dead-letter it.
+/// (docs/spec/entities.md#8.2)
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("The size quota for this stream has been exceeded.")]
 pub struct HeaderSizeExceeded;
@@ -38,7 +39,7 @@ pub enum SystemChange {
     TimeToLive(Option<u32>),
 }
 
-/// What is different about a copy. Each property comes up once at most.
+/// The changes to a copy. Each property occurs at most once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     system: Vec<SystemChange>,
@@ -141,7 +142,7 @@ impl SystemChange {
     }
 }
 
-/// What a value becomes when it takes the place of another. (docs/spec/entities.md#17.10)
+/// The conversion of a value that replaces another. (docs/spec/entities.md#17.10)
 pub(crate) enum Conversion {
     /// The type that comes of itself.
     None,

@@ -1,7 +1,7 @@
-//! Compare: how values of one kind are ordered, and what becomes of those of two.
+//! Compare: the order of values of one kind, and the result of comparing values of two kinds.
 //!
-//! Integers are compared as such however wide they are; as soon as one side is a double, both
-//! are, as in C# and Java. Texts are compared by their characters' codes. (docs/spec/entities.md#17.7)
+//! Integers of every width are compared as integers; if one side is a double, both are, as in C#
+//! and Java. Texts are compared by the codes of their characters. (docs/spec/entities.md#17.7)
 
 use std::cmp::Ordering;
 

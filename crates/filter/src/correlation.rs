@@ -46,7 +46,7 @@ pub enum CorrelationError {
     UnusableValue(String),
 }
 
-/// What one condition of a filter is about.
+/// The field that one condition of a filter tests.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Field {
     System(Property),
@@ -93,7 +93,7 @@ impl CorrelationFilter {
         Ok(Self { fields, conditions })
     }
 
-    /// What it was made from.
+    /// The conditions that it was made from.
     #[must_use]
     pub fn fields(&self) -> &Correlation {
         &self.fields

@@ -1,4 +1,5 @@
-//! Decimal: IEEE 754 decimals, in the binary integer encoding, as the nearest doubles. [AMQP 1.6.13]
+//! Decimal: IEEE 754 decimals, in the binary integer encoding, as the nearest doubles.
+//! [AMQP 1.6.13]
 //!
 //! Filters calculate with doubles where .NET would with its decimal, which AMQP's are not either.
 

@@ -1,4 +1,4 @@
-//! Dialect: whose grammar and whose rules an expression follows.
+//! Dialect: the grammar and the rules that an expression follows.
 
 /// The two languages that compile to the same program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

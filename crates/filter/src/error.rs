@@ -1,20 +1,20 @@
 //! Error: why a text is no filter, action or selector.
 //!
-//! Everything that can be known without a message is refused when a rule is created, and says
-//! where in the text it stands, counted in characters from 1. What only a message can bring up
-//! is an [`EvaluationError`](crate::EvaluationError).
+//! Every error that can be found without a message is reported when a rule is created, with its
+//! position in the text, counted in characters from 1. Errors that depend on a message are an
+//! [`EvaluationError`](crate::EvaluationError).
 
 /// Why a text was refused, and where.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("at character {position}: {fault}")]
 pub struct ParseError {
-    /// The character at which it goes wrong, counted from 1.
+    /// The position of the error in characters, counted from 1.
     pub position: usize,
-    /// What is wrong there.
+    /// The error at that position.
     pub fault: Fault,
 }
 
-/// What is wrong with a text.
+/// The kind of a parse error.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
 pub enum Fault {

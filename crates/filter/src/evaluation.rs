@@ -1,9 +1,9 @@
-//! Evaluation: what an expression needs besides the message, and why it may have no result.
+//! Evaluation: the inputs of an expression besides the message, and the reasons for no result.
 
 use crate::fuel::{Fuel, OutOfFuel};
 use crate::value::ValueKind;
 
-/// What a test of values of different kinds is. (docs/spec/entities.md#17.9)
+/// The result of a test of values of different kinds. (docs/spec/entities.md#17.9)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TypeMismatch {
     /// An evaluation error; but `=` is false and `<>` true.
@@ -16,9 +16,9 @@ pub enum TypeMismatch {
 /// The circumstances of an evaluation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Environment {
-    /// What to make of values of different kinds.
+    /// The result of a test of values of different kinds.
     pub type_mismatch: TypeMismatch,
-    /// What `newid()` makes its ids of. They are new as long as no two evaluations share it.
+    /// The seed of the ids of `newid()`. They are unique as long as no two evaluations share it.
     pub seed: u128,
 }
 

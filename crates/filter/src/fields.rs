@@ -1,10 +1,11 @@
-//! Fields: what a program reads: a message as it came, or as an action has changed it so far.
+//! Fields: the properties that a program reads, of a message as received or as changed by an
+//! action.
 
 use crate::dialect::Dialect;
 use crate::property::Property;
 use crate::value::Value;
 
-/// What there is under the name of an application property.
+/// The result of looking up an application property by name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PropertyLookup<'a> {
     Missing,
@@ -22,7 +23,7 @@ impl<'a> PropertyLookup<'a> {
     }
 }
 
-/// A message that can be asked.
+/// A message whose properties can be read.
 pub(crate) trait Fields {
     /// The application property called `name`: in any case for SQL, if there is none in its own;
     /// in its own for JMS. Of several that differ in case, the one whose name sorts first.
@@ -31,11 +32,11 @@ pub(crate) trait Fields {
     /// A property that is not the application's; unknown if it is not set.
     fn system(&self, property: Property) -> Value<'_>;
 
-    /// What looking for one application property costs, in fuel.
+    /// The cost in fuel of looking up one application property.
     fn cost(&self) -> usize;
 }
 
-/// Whether two names are the same when case does not count.
+/// Whether two names are equal without regard to case.
 pub(crate) fn same_name(left: &str, right: &str) -> bool {
     if left.is_ascii() && right.is_ascii() {
         return left.eq_ignore_ascii_case(right);

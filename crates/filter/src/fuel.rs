@@ -1,19 +1,19 @@
-//! Fuel: what bounds the time that one evaluation may take.
+//! Fuel: the limit on the time that one evaluation may take.
 //!
-//! Every instruction and every character that is looked at costs a unit; reading on through a
-//! text costs a sixteenth per byte. A full tank lasts for some milliseconds, which no sound
+//! Every instruction and every character that is looked at costs a unit; reading on through a text
+//! costs a sixteenth per byte. The full amount lasts for some milliseconds, which no sound
 //! expression comes near.
 
-/// Units in a full tank.
+/// The units of one evaluation.
 const FULL: u32 = 1_000_000;
 /// Bytes that are read through for one unit.
 const BYTES: usize = 16;
 
-/// What is left.
+/// The units left.
 #[derive(Clone, Debug)]
 pub(crate) struct Fuel(u32);
 
-/// Nothing was left.
+/// No units are left.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OutOfFuel;
 
@@ -22,7 +22,7 @@ impl Fuel {
         Self(FULL)
     }
 
-    /// What was spent of a full tank.
+    /// The units that were spent.
     pub(crate) const fn spent(&self) -> u32 {
         FULL - self.0
     }

@@ -1,7 +1,7 @@
-//! Lexer: from text to words, numbers, quoted texts and signs, each with where it stands.
+//! Lexer: turns a text into words, numbers, quoted texts and signs, each with its position.
 //!
-//! SQL expressions and JMS selectors differ in how names and numbers are written, so the lexer
-//! knows which of the two it reads. Keywords are words here; the parser tells them from names.
+//! SQL expressions and JMS selectors differ in how names and numbers are written, so the lexer has
+//! a mode for each. Keywords are words here; the parser distinguishes them from names.
 
 use std::fmt;
 

@@ -2,8 +2,8 @@
 //!
 //! A text becomes a flat program once, when its rule is created, and everything that can be known
 //! without a message is refused then. Evaluation reads an encoded message's sections lazily, takes
-//! a bounded time whatever both contain, and never panics; what a message makes impossible is an
-//! [`EvaluationError`]. (docs/spec/entities.md#17)
+//! a bounded time for every message and never panics. An evaluation that fails on a message
+//! returns an [`EvaluationError`]. (docs/spec/entities.md#17)
 //!
 //! ```
 //! use filter::{Environment, Facts, Message, Parameters, SqlFilter};

@@ -1,15 +1,16 @@
-//! Like: matching a text against a pattern. (docs/spec/entities.md#17.8)
+//! Like: matches a text against a pattern. (docs/spec/entities.md#17.8)
 //!
-//! `%` is any run of characters, `_` exactly one; an escape makes the next character literal.
-//! A pattern is cut at its `%`s, and each piece is looked for once, behind the one before it, so
-//! matching takes time in proportion to the text; pieces with a `_` may take more, paid in fuel.
+//! `%` is any run of characters, `_` exactly one; an escape makes the next character literal. A
+//! pattern is split at each `%`, and each piece is searched once, after the piece before it, so
+//! matching takes time in proportion to the text. Pieces with a `_` may take more, which is charged
+//! to the fuel.
 
 use crate::fuel::{Fuel, OutOfFuel};
 
 /// A pattern, taken apart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pattern {
-    /// What stands between the `%`s. Without a `%` there is one piece.
+    /// The texts between the `%`s. Without a `%` there is one piece.
     pieces: Vec<Piece>,
 }
 
@@ -70,7 +71,7 @@ impl Piece {
         }
     }
 
-    /// What follows in `text`, if it starts with this piece.
+    /// The rest of `text` after this piece, if it starts with it.
     fn strip_start<'a>(
         &self,
         text: &'a str,
@@ -89,7 +90,7 @@ impl Piece {
         }
     }
 
-    /// What comes before in `text`, if it ends with this piece.
+    /// The part of `text` before this piece, if it ends with it.
     fn strip_end<'a>(&self, text: &'a str, fuel: &mut Fuel) -> Result<Option<&'a str>, OutOfFuel> {
         match self {
             Self::Literal(literal) => {
@@ -108,7 +109,7 @@ impl Piece {
         }
     }
 
-    /// What follows the first place in `text` where this piece is found.
+    /// The rest of `text` after the first occurrence of this piece.
     fn after_first<'a>(
         &self,
         text: &'a str,
@@ -134,7 +135,7 @@ impl Piece {
     }
 }
 
-/// What follows `characters` at the start of `text`, and how many were looked at.
+/// The rest of `text` after `characters` at its start, and the number of characters compared.
 fn strip_mixed<'a>(text: &'a str, characters: &[Option<char>]) -> (Option<&'a str>, usize) {
     let mut rest = text.chars();
     for (place, wanted) in characters.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Machine: runs a program on a message. (docs/spec/entities.md#17.7, #17.8)
 //!
-//! Conditions are values too: true, false or unknown. An unknown operand makes the result of
-//! everything unknown but of AND, OR, IS NULL and EXISTS. The stack is an array unless a program
-//! needs an unusually high one, so running allocates nothing but what `+` joins.
+//! Conditions are values too: true, false or unknown. An unknown operand makes every result
+//! unknown, except those of AND, OR, IS NULL and EXISTS. The stack is an array unless a program
+//! needs an unusually high one, so a run allocates only the texts that `+` concatenates.
 
 use crate::arithmetic;
 use crate::compare;
@@ -103,7 +103,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         Ok(())
     }
 
-    /// Does one instruction, and says where to go on if not behind it.
+    /// Runs one instruction, and returns the next one if it is not the following.
     fn step(&mut self, op: Op) -> Step<Option<u16>> {
         match op {
             Op::AndElse(place) => return Ok(self.jump_if(false, place)),
@@ -225,8 +225,9 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         let value = self.stack.pop();
         let truth = match value.kind() {
             ValueKind::Boolean | ValueKind::Unknown => value,
-            other => self
-                .unknown_if_lenient(Err(EvaluationError::WrongKind(other, ValueKind::Boolean)))?,
+            other => {
+                self.unknown_if_lenient(Err(EvaluationError::WrongKind(other, ValueKind::Boolean)))?
+            }
         };
         self.stack.push(truth);
         Ok(())
@@ -291,9 +292,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
             None if kind == ValueKind::Unknown => Ok(Value::Unknown),
             // An unlike value compares as false. (JMS 2.0, 3.8.1.2)
             None if self.program.dialect == Dialect::Jms => Ok(Value::Bool(false)),
-            None => {
-                self.unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)))
-            }
+            None => self.unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text))),
         }
     }
 
@@ -325,8 +324,7 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
         escape: Option<Value<'v>>,
     ) -> Step<Value<'v>> {
         if let Some(kind) = not_text([Some(&value), Some(&pattern), escape.as_ref()]) {
-            return self
-                .unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)));
+            return self.unknown_if_lenient(Err(EvaluationError::WrongKind(kind, ValueKind::Text)));
         }
         let escape = match escape.and_then(Value::into_text) {
             Some(text) => Some(single(&text).ok_or(EvaluationError::BadEscape)?),
@@ -371,7 +369,8 @@ impl<'v, F: Fields> Machine<'_, 'v, '_, F> {
             .push(Value::truth((!had_unknown).then_some(false)));
     }
 
-    /// Makes unknown what is not to be an error here. Selectors know none but running dry.
+    /// Turns an error that is tolerated into unknown. In selectors only the end of the fuel is an
+    /// error.
     fn unknown_if_lenient(&self, result: Step<Value<'v>>) -> Step<Value<'v>> {
         let is_lenient = self.run.environment.type_mismatch == TypeMismatch::Unknown;
         match result {

@@ -1,7 +1,7 @@
-//! Message: an encoded message as filters see it, each section read when it is first asked for.
+//! Message: an encoded message as filters see it. Each section is read at its first use.
 //!
-//! A filter sees the message as it was sent, without its body, and what the broker knows of it.
-//! Whoever took the message in has checked it; an item that can not be read is unknown.
+//! A filter sees the message as it was sent, without its body, and the properties that the broker
+//! assigns. The message was checked when it arrived; a value that cannot be read is unknown.
 
 use std::cell::OnceCell;
 
@@ -40,7 +40,8 @@ const FIELDS: usize = 13;
 /// The priority of a message that does not tell one. [AMQP 3.2.1]
 const DEFAULT_PRIORITY: u8 = 4;
 
-/// What the broker knows of a message. What it does not know yet is unknown to filters.
+/// The properties that the broker assigns to a message. One that is not assigned yet is unknown to
+/// filters.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are the contract's properties")]
 pub struct Facts<'a> {

@@ -1,7 +1,7 @@
-//! ModifiedMessage: a message as an action has changed it so far.
+//! Modified message: a message with the changes of an action so far.
 //!
-//! Names are looked for as filters look for them, so that `SET` changes the property that a
-//! filter would read, under the name it has; a new one gets the name it is set by.
+//! Names are looked up as filters look them up, so `SET` changes the property that a filter would
+//! read, under the name it has. A new property gets the name in the statement.
 
 use amqp::items::{self, Item};
 
@@ -20,7 +20,7 @@ const MAX_ID: usize = 128;
 /// Most bytes of a property's name or value. (docs/spec/entities.md#4)
 const MAX_PROPERTY: usize = 32 << 10;
 
-/// Looking through what was changed costs a unit for so many properties.
+/// Searching the changed properties costs one unit per this many.
 const PROPERTIES_PER_UNIT: usize = 8;
 
 /// One application property.
@@ -32,10 +32,10 @@ struct Entry<'b> {
     is_removed: bool,
 }
 
-/// What an application property was set to.
+/// The value that an application property was set to.
 struct SetValue {
     typed: amqp::Value,
-    /// The same, for expressions.
+    /// The value as expressions see it.
     value: Value<'static>,
 }
 
@@ -59,7 +59,7 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
     pub(crate) fn set(&mut self, path: &Path, value: Value<'static>) -> Result<(), ActionError> {
         match path {
             Path::System(property) => self.set_system(*property, value),
-            // What has no value is not there. (docs/spec/entities.md#17.10)
+            // A property without a value is removed. (docs/spec/entities.md#17.10)
             Path::User(_) if value.is_unknown() => {
                 self.remove(path);
                 Ok(())

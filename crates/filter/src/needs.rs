@@ -1,8 +1,8 @@
-//! Needs: which parts of a message an expression may ask for, known without a message.
+//! Needs: the parts of a message that an expression may read, known without a message.
 
 use crate::property::Property;
 
-/// Parts of a message. What is not needed is never looked at.
+/// Parts of a message. A part that is not needed is never read.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are the standard's sections")]
 pub struct Needs {
@@ -10,9 +10,9 @@ pub struct Needs {
     pub message_annotations: bool,
     pub properties: bool,
     pub application_properties: bool,
-    /// What the broker knows of the message, such as its number.
+    /// Properties that the broker assigns, such as the sequence number.
     pub facts: bool,
-    /// What is settled only when the message has arrived: its number, its times, new ids.
+    /// Values assigned when the message arrives: its number, its times, new ids.
     pub arrival: bool,
 }
 
@@ -50,7 +50,7 @@ impl Needs {
         }
     }
 
-    /// What either needs.
+    /// The parts that either needs.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self {

@@ -1,18 +1,19 @@
-//! Outcome: what the rules of one subscription make of one message. (docs/spec/entities.md#17.2, #17.9)
+//! Outcome: the copies and failures that the rules of one subscription make of one message.
+//! (docs/spec/entities.md#17.2, #17.9)
 
 use std::sync::Arc;
 
 use crate::changes::Changes;
 use crate::rule::{Rule, RuleError};
 
-/// The copies that a subscription gets, and the rules that could not be followed.
+/// The copies that a subscription gets, and the rules that failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// One copy as it is: some rule without an action matches.
     pub plain: bool,
     /// One copy for each rule with an action that matches.
     pub changed: Vec<ChangedCopy>,
-    /// Rules that could not be followed, in the order of their creation.
+    /// Rules that failed, in the order of their creation.
     pub failed: Vec<RuleFailure>,
 }
 
@@ -26,7 +27,7 @@ pub struct ChangedCopy {
     pub changes: Changes,
 }
 
-/// A rule that could not be followed.
+/// A rule that failed.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields say what they are")]
 pub struct RuleFailure {

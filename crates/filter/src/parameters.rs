@@ -1,4 +1,4 @@
-//! Parameters: typed values that are given beside a text, which refers to them as `@name`.
+//! Parameters: typed values beside a text, which refers to them as `@name`.
 
 /// The values of an expression's parameters. Names are found in any case.
 #[derive(Clone, Copy, Debug, Default)]

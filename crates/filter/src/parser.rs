@@ -1,7 +1,8 @@
-//! Parser: from tokens to a tree, by precedence climbing. (docs/spec/entities.md#17.5)
+//! Parser: builds a tree from tokens, by precedence climbing. (docs/spec/entities.md#17.5)
 //!
-//! From loose to tight: OR, AND, NOT, tests, `+ -`, `* / %`, signs. Tests do not chain, since
-//! a condition is not a value; which of the two each part is, is known by its form.
+//! Operators from loose to tight: OR, AND, NOT, tests, `+ -`, `* / %`, signs. Tests do not chain,
+//! since a condition is not a value. The form of each operand shows which of the two it is.
+//!
 //! Invariant: the parser recurses no deeper than [`MAX_DEPTH`], whatever the text.
 
 use crate::dialect::Dialect;
@@ -26,7 +27,7 @@ const JMS_KEYWORDS: &[&str] = &[
     "AND", "OR", "NOT", "IS", "NULL", "IN", "LIKE", "ESCAPE", "BETWEEN", "TRUE", "FALSE",
 ];
 
-/// How tightly an operator binds; what is inside it binds tighter.
+/// The precedence of an operator, from loose to tight.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Precedence {
     Or,
@@ -153,7 +154,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What follows a sign. A minus belongs to the number behind it, so that the least one can be written.
+    /// The operand after a sign. A minus belongs to the number after it, so that the least one can
+    /// be written.
     fn signed(&mut self, start: usize, sign: &str) -> Parsed<NodeId> {
         if sign == "-"
             && let Some(literal) = self.negative()?
@@ -233,12 +235,12 @@ impl<'t> Parser<'t> {
         &self.tokens[self.next].token
     }
 
-    /// Where the next token stands, for [`fault_at`](Self::fault_at).
+    /// The position of the next token, for [`fault_at`](Self::fault_at).
     pub(crate) fn place(&self) -> usize {
         self.at()
     }
 
-    /// The error that `fault` is at a place that was passed.
+    /// The error for `fault` at an earlier position.
     pub(crate) fn fault_at(&self, place: usize, fault: Fault) -> ParseError {
         lexer::error(self.text, place, fault)
     }

@@ -1,8 +1,10 @@
-//! Program: an expression as flat instructions for a stack machine. [`machine`](crate::machine) runs it.
+//! Program: an expression as flat instructions for a stack machine. [`machine`](crate::machine)
+//! runs it.
 //!
-//! AND, OR and IN leave by a jump once their result is certain. Names, constants and constant
-//! patterns lie in tables beside the code, each once. What the program will ask of a message is
-//! known from its code.
+//! AND, OR and IN jump out once their result is certain. Names, constants and constant patterns are
+//! in tables beside the code, each once. The parts of a message that the program reads are known
+//! from its code.
+//!
 //! Invariant: jumps go forward only, so a program runs each instruction at most once.
 
 use crate::dialect::Dialect;
@@ -12,7 +14,7 @@ use crate::property::Property;
 use crate::tree::{Arithmetic, Comparison, Node, NodeId, Path, Tree};
 use crate::value::Value;
 
-/// What an instruction does to the stack.
+/// An instruction of the stack machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Op {
     Constant(u16),
@@ -28,10 +30,10 @@ pub(crate) enum Op {
     /// Replaces a value by whether it is true, which it must be able to be.
     Truth,
     Not,
-    /// Goes to the place with a false on top, and goes on otherwise.
+    /// Jumps if false is on top.
     AndElse(u16),
     And,
-    /// Goes to the place with a true on top, and goes on otherwise.
+    /// Jumps if true is on top.
     OrElse(u16),
     Or,
     /// With a constant pattern.
@@ -43,7 +45,7 @@ pub(crate) enum Op {
     /// Goes to the place if the value on top is unknown; else puts a false on it: nothing in the
     /// list was unknown so far.
     InBegin(u16),
-    /// Takes an element off; goes to the place with a true if it equals the value.
+    /// Pops an element; if it equals the value, pushes true and jumps.
     InElement(u16),
     InEnd,
     UserIsNull(u16),
@@ -321,7 +323,7 @@ impl<'t> Compiler<'t> {
     }
 }
 
-/// Where a thing lies in its table, which it is added to if it is new.
+/// The index of an item in its table; a new item is added.
 fn place<T>(table: &mut Vec<T>, is_it: impl Fn(&T) -> bool, thing: impl FnOnce() -> T) -> u16 {
     let known = table.iter().position(is_it);
     let place = known.unwrap_or_else(|| {

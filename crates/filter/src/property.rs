@@ -1,7 +1,7 @@
-//! Property: what a message has by the standard or by Service Bus, under the names expressions use.
+//! Property: the properties of AMQP and of Service Bus, under the names that expressions use.
 //!
-//! SQL names follow `sys.` and are found in any case (docs/spec/entities.md#17.6). JMS names stand
-//! alone and are found in their own case only (JMS 2.0, 3.8.1.1).
+//! SQL names follow `sys.` and match in any case (docs/spec/entities.md#17.6). JMS names have no
+//! prefix and match in their own case only (JMS 2.0, 3.8.1.1).
 
 /// A property that is not an application's own.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -112,7 +112,7 @@ impl Property {
         NOT_SELECTABLE.contains(&name)
     }
 
-    /// The name by which it is shown.
+    /// The name in texts.
     #[must_use]
     pub fn name(self) -> &'static str {
         let names = SQL.iter().chain(JMS);

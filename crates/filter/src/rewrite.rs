@@ -1,4 +1,4 @@
-//! Rewrite: sections with changes, written from those that came.
+//! Rewrite: writes sections with changes from the sections that were received.
 
 use amqp::encode;
 use amqp::items::{self, Items};

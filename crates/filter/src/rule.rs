@@ -1,4 +1,5 @@
-//! Rule: a named filter, and what to do with what it selects. (docs/spec/entities.md#17.2, #17.3)
+//! Rule: a named filter, and the action on the messages that it matches.
+//! (docs/spec/entities.md#17.2, #17.3)
 
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use crate::message::Message;
 use crate::needs::Needs;
 use crate::sql::SqlFilter;
 
-/// The application property that tells which rule made a copy.
+/// The application property with the name of the rule that made a copy.
 const RULE_NAME: &str = "RuleName";
 
-/// What a rule selects by.
+/// The filter of a rule.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the variants are the contract's filters")]
 pub enum Filter {
@@ -28,9 +29,9 @@ pub enum Filter {
 pub struct Rule {
     /// In the case it was created with.
     pub name: String,
-    /// What it selects by.
+    /// The filter.
     pub filter: Filter,
-    /// What is done to the copy that it makes.
+    /// The action on its copy.
     pub action: Option<Action>,
 }
 
@@ -59,7 +60,7 @@ impl Filter {
     /// Whether it matches; false and unknown do not.
     ///
     /// # Errors
-    /// When it can not be evaluated on this message.
+    /// When it cannot be evaluated on this message.
     pub fn matches(
         &self,
         message: &Message<'_>,
@@ -100,7 +101,8 @@ impl Rule {
         self.filter.needs().or(action.unwrap_or_default()).arrival
     }
 
-    /// What its action changes, the rule's name included. `None` without an action.
+    /// The changes of its action, including the property with the rule's name. `None` without an
+    /// action.
     pub(crate) fn changes(
         &self,
         message: &Message<'_>,

@@ -1,11 +1,12 @@
-//! Rules: all rules of all subscriptions of a topic, compiled together. (docs/spec/entities.md#17.1, #17.2)
+//! Rules: all rules of all subscriptions of a topic, compiled together.
+//! (docs/spec/entities.md#17.1, #17.2)
 //!
-//! A message is evaluated once for the topic: correlation filters are found through one index,
-//! however many subscriptions they belong to; only SQL filters and true filters are gone through.
-//! Rules that ask for what is known only once the message has arrived can be left to a second
-//! evaluation.
-//! Kept in an `Arc` this is a snapshot. While somebody still evaluates the old one,
-//! `Arc::make_mut` changes a copy, which shares nearly everything with it.
+//! A message is evaluated once for the topic: one index finds the matching correlation filters of
+//! all subscriptions; only SQL filters and true filters are evaluated one by one. Rules that read
+//! values assigned on arrival can be left to a second evaluation.
+//!
+//! In an `Arc` this is a snapshot. While an evaluation still uses the old one, `Arc::make_mut`
+//! changes a copy, which shares nearly everything with it.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -26,7 +27,7 @@ pub use evaluate::{Evaluation, RuleSubset};
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct RuleId(u64);
 
-/// Rules of a subscription that follow each other, so many that few are copied with one.
+/// A block of consecutive rules of a subscription, small enough that a change copies few rules.
 const BLOCK: u64 = 256;
 
 type Block = Arc<BTreeMap<RuleId, Arc<Rule>>>;
@@ -45,7 +46,7 @@ pub struct TopicRules<S> {
     names: Sharded<(S, String), RuleId>,
     /// Rules that every message is tested with.
     tested: Arc<Tested<S>>,
-    /// The same, of those that are late.
+    /// Late rules that every message is tested with.
     tested_late: Arc<Tested<S>>,
     correlations: Index<(S, RuleId)>,
     /// How many of the correlation filters' rules are late.
@@ -260,7 +261,7 @@ impl RuleSet {
         self.0.of(())
     }
 
-    /// What becomes of `message`.
+    /// Evaluates `message`.
     #[must_use]
     pub fn evaluate(&self, message: &Message<'_>, environment: Environment) -> Outcome {
         let outcomes = self.0.evaluate(message, environment);

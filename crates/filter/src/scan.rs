@@ -1,8 +1,8 @@
-//! Scan: how each kind of token is written.
+//! Scan: the syntax of each kind of token.
 //!
-//! SQL: `name`, `[any name]`, `"any name"`, `@parameter`, `'it''s'`, `7`, `7.5`, `7E5`.
-//! JMS: names may hold `_` and `$` and are never delimited; numbers are Java's: `7L`, `0x1F`,
-//! `017`, `7.`, `.5`, `7f`.
+//! SQL: `name`, `[any name]`, `"any name"`, `@parameter`, `'it''s'`, `7`, `7.5`, `7E5`. JMS: names
+//! may hold `_` and `$` and are never delimited; numbers are Java's: `7L`, `0x1F`, `017`, `7.`,
+//! `.5`, `7f`.
 
 use winnow::ascii::{digit1, hex_digit1, oct_digit1};
 use winnow::combinator::{alt, delimited, opt, preceded, repeat};

@@ -1,6 +1,7 @@
-//! Selector: a JMS message selector, as a receiver attaches with. (JMS 2.0, 3.8.1; docs/spec/amqp.md#3.5)
+//! Selector: a JMS message selector of a receiver. (JMS 2.0, 3.8.1; docs/spec/amqp.md#3.5)
 //!
-//! It never fails on a message: what has no value is unknown, and unlike values compare as false.
+//! It never fails on a message: an absent value is unknown, and a comparison of values of different
+//! kinds is false.
 
 use crate::dialect::Dialect;
 use crate::error::ParseError;
@@ -24,7 +25,7 @@ impl Selector {
     /// Parses `text`; a blank one selects everything.
     ///
     /// # Errors
-    /// When it is no selector; says where and why.
+    /// When it is no selector; the error has the position and the reason.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let program = if text.trim().is_empty() {
             None
@@ -38,11 +39,11 @@ impl Selector {
         })
     }
 
-    /// A selector by a condition in the language of rules: what can not be evaluated is unknown.
-    /// (docs/spec/entities.md#17.5)
+    /// A selector by a condition in the language of rules: a result that cannot be evaluated is
+    /// unknown. (docs/spec/entities.md#17.5)
     ///
     /// # Errors
-    /// When it is no condition; says where and why.
+    /// When it is no condition; the error has the position and the reason.
     pub fn of_filter(text: &str) -> Result<Self, ParseError> {
         let tree = parser::condition(text, Dialect::Sql, &Parameters::NONE)?;
         Ok(Self {
@@ -60,7 +61,7 @@ impl Selector {
         Ok(tree.to_string())
     }
 
-    /// What it was parsed from.
+    /// The text that it was parsed from.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

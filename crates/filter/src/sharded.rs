@@ -1,14 +1,14 @@
 //! Sharded: a hash map that is cheap to clone and cheap to change after that.
 //!
-//! It is cut into shards that clones share; a change copies the one shard it falls into, if that
-//! is shared. So rules can change while somebody still evaluates the snapshot before.
-//! Order never depends on a hash: there is no way to iterate but to take the map apart.
+//! It is split into shards that clones share; a change copies only its own shard, and only if that
+//! is shared. So rules can change while an evaluation still uses the snapshot before. Order never
+//! depends on a hash: the only way to iterate is to take the map apart.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::sync::Arc;
 
-/// Always the same, since nothing may depend on chance.
+/// A fixed hasher, since no result may depend on random numbers.
 pub(crate) type Hasher = BuildHasherDefault<DefaultHasher>;
 
 type Shard<K, V> = Arc<HashMap<K, V, Hasher>>;

@@ -21,7 +21,7 @@ impl SqlFilter {
     /// Parses `text`.
     ///
     /// # Errors
-    /// When it is no condition; says where and why.
+    /// When it is no condition; the error has the position and the reason.
     pub fn parse(text: &str, parameters: &Parameters<'_>) -> Result<Self, ParseError> {
         let tree = parser::condition(text, Dialect::Sql, parameters)?;
         Ok(Self {
@@ -39,7 +39,7 @@ impl SqlFilter {
         Ok(tree.to_string())
     }
 
-    /// What it was parsed from.
+    /// The text that it was parsed from.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -54,7 +54,7 @@ impl SqlFilter {
     /// Whether it is true, false or, as `None`, unknown for `message`. Only what is true matches.
     ///
     /// # Errors
-    /// When it can not be evaluated on this message.
+    /// When it cannot be evaluated on this message.
     pub fn evaluate(
         &self,
         message: &Message<'_>,

@@ -1,4 +1,4 @@
-//! Tester: what a rule that is still being written would make of a message.
+//! Tester: applies the filter and action of a rule that does not exist yet to a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::parameters::Parameters;
 use crate::rule::{Filter, RuleError};
 use crate::sql::SqlFilter;
 
-/// The filter of a test, as it is written.
+/// The filter to test, as text.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the variants are the contract's filters")]
 pub enum Candidate<'a> {
@@ -23,14 +23,14 @@ pub enum Candidate<'a> {
     Correlation(Correlation),
 }
 
-/// What a test says.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The filter's text is none.
+    /// The filter's text is invalid.
     BadFilter(ParseError),
     /// The fields make no correlation filter.
     BadCorrelation(CorrelationError),
-    /// The action's text is none.
+    /// The action's text is invalid.
     BadAction(ParseError),
     /// The filter is true, and this is what the action changes, if there is one.
     Match(Option<Changes>),

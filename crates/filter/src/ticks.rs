@@ -1,7 +1,7 @@
 //! Ticks: times and durations in steps of 100 ns, as .NET counts them.
 //!
-//! A time is kept as ticks since the Unix epoch. What lies beyond some 29,000 years from it is
-//! taken for the end of that range.
+//! A time is kept as ticks since the Unix epoch. A time more than some 29,000 years from it becomes
+//! the end of that range.
 
 const PER_MS: i64 = 10_000;
 /// From the year 1, where .NET begins, to 1970.

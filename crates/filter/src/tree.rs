@@ -40,7 +40,7 @@ pub(crate) enum Comparison {
     GreaterOrEqual,
 }
 
-/// What a path through a message names.
+/// The property that a path names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Path {
     User(Box<str>),
@@ -169,7 +169,7 @@ impl fmt::Display for Tree {
     }
 }
 
-/// A node with its tree, shown in parentheses where it needs them.
+/// A node with its tree, written in parentheses where it needs them.
 #[derive(Clone, Copy)]
 struct NodeDisplay<'a> {
     tree: &'a Tree,

@@ -1,8 +1,8 @@
-//! User properties: the application's own, found by name.
+//! User properties: the application properties of a message, found by name.
 //!
-//! The first of equal names counts. A few are walked through; for many an order by name without
-//! its case is made, so that an expression with many names does not walk through many
-//! properties for each. Both ways find the same.
+//! Of equal names the first counts. A few properties are searched in order. Many are sorted by name
+//! without case, so that an expression with many names does not search all of them for each name.
+//! Both ways find the same.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -47,7 +47,7 @@ impl<'a> UserProperties<'a> {
         &self.entries
     }
 
-    /// What looking for a name costs.
+    /// The cost of looking up a name.
     pub(crate) fn cost(&self) -> usize {
         self.entries.len().min(MAX_UNSORTED)
     }

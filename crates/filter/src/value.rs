@@ -1,7 +1,7 @@
-//! Value: what expressions calculate with. (docs/spec/entities.md#17.7)
+//! Value: the values that expressions calculate with. (docs/spec/entities.md#17.7)
 //!
-//! AMQP's many types fall into a few kinds; what has no kind (binary, list, map, null) is
-//! unknown. Texts are borrowed from the message as long as nobody calculates with them.
+//! AMQP's many types map to a few kinds; a value without a kind (binary, list, map, null) is
+//! unknown. Texts are borrowed from the message until an operation changes them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) enum Value<'a> {
     Duration(i64),
 }
 
-/// What values are told apart by.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the variants are the contract's kinds")]
 pub enum ValueKind {
@@ -60,7 +60,7 @@ impl fmt::Display for ValueKind {
 }
 
 impl<'a> Value<'a> {
-    /// An encoded item of a message; unknown if it can not be read or has no kind.
+    /// An encoded item of a message; unknown if it cannot be read or has no kind.
     pub(crate) fn of_item(item: &'a [u8]) -> Self {
         match items::read(item) {
             Ok(Item::Text(text)) => Self::Text(Cow::Borrowed(text)),
@@ -129,7 +129,7 @@ impl<'a> Value<'a> {
         matches!(self, Self::Unknown)
     }
 
-    /// The same, borrowed from `self`.
+    /// The value, borrowed from `self`.
     pub(crate) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),
@@ -144,7 +144,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same, borrowed from nothing.
+    /// The value with its own memory.
     pub(crate) fn into_owned(self) -> Value<'static> {
         match self {
             Self::Text(text) => Value::text(text.into_owned()),
@@ -207,7 +207,7 @@ pub(crate) fn push_hex(text: &mut String, byte: u8) {
     }
 }
 
-/// As it is written in an expression; what can not be written there shows its ticks.
+/// As it is written in an expression; a value without a literal form shows its ticks.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

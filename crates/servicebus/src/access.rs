@@ -1,8 +1,9 @@
-//! Access: who may do what, at one moment. (docs/spec/entities.md#2.6)
+//! Access: the access rules of the namespace and of its entities, as one snapshot.
+//! (docs/spec/entities.md#2.6)
 //!
-//! The rules of the namespace come from its configuration, those of queues and topics live with
-//! them. Rights rest on a credential and are looked up each time that they are asked for, so a
-//! key that is replaced, or a rule that goes, is felt by whoever came in with it.
+//! The rules of the namespace come from the configuration; those of queues and topics are stored
+//! with the entity. Rights rest on a credential and are looked up at each check, so a replaced key
+//! or a removed rule takes effect on open connections at once.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
 /// Longest path that an entity can have, in bytes. (docs/spec/entities.md#4)
 const MAX_PATH: usize = 260 * 4;
 
-/// What somebody has shown: the name of a rule, and that one of its keys is known.
+/// A valid login: the name of a rule and the fingerprint of one of its keys.
 #[derive(Clone)]
 pub(crate) struct Credential {
     rule: String,
@@ -31,7 +32,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// All rules as of one moment. Cheap to clone.
+/// A snapshot of all rules. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     namespace: Arc<AccessRules>,
@@ -73,19 +74,19 @@ impl Access {
             && Arc::ptr_eq(&self.entities, &other.entities)
     }
 
-    /// Whether the only rule of the namespace is the one that everybody knows.
+    /// Whether the only rule of the namespace is the public one for development.
     #[must_use]
     pub fn is_development(&self) -> bool {
         self.namespace.is_development
     }
 
-    /// What everyone may do who shows nothing.
+    /// The rights of a client without a credential.
     #[must_use]
     pub fn anonymous(&self) -> Rights {
         self.namespace.anonymous
     }
 
-    /// The credential of whoever knows the name and a key of a rule, at whatever level. Each rule
+    /// The credential for the name and a key of a rule, at whatever level. Each rule
     /// of that name is tried, and an unknown name costs a comparison too.
     pub(crate) fn log_in(&self, name: &str, key: &[u8]) -> Option<Credential> {
         let key = Fingerprint::of(key);
@@ -106,8 +107,8 @@ impl Access {
         })
     }
 
-    /// The credential of whoever made a signature for `path` with a key of the rule called `name`,
-    /// if there is such a rule at the path or above it. `signs` tells for each key.
+    /// The credential for a signature of `path` by a key of the rule called `name`, if there is
+    /// such a rule at the path or above it. `signs` checks the signature against one key.
     pub(crate) fn signer(
         &self,
         name: &str,
@@ -139,7 +140,7 @@ impl Access {
         })
     }
 
-    /// What a credential allows at `path` now; a path is normalised and in lower case.
+    /// The rights of a credential at `path` now; a path is normalised and in lower case.
     pub(crate) fn rights(&self, credential: &Credential, path: &str) -> Rights {
         self.rules_for(path)
             .filter(|rule| rule.name == credential.rule)

@@ -1,8 +1,9 @@
-//! Address: what a link's address or a token's audience names. (docs/spec/amqp.md#2.4, #3.1)
+//! Address: the node that a link's address or a token's audience names.
+//! (docs/spec/amqp.md#2.4, #3.1)
 //!
 //! Clients write the same node in many ways: relative, with a leading slash, as a whole URI, with
-//! percent escapes, in any case. All of them become one [`Node`]; the original is kept by the
-//! attach for its echo.
+//! percent escapes, in any case. All of them become one [`Node`]. The attach keeps the original
+//! text for its reply.
 
 use std::borrow::Cow;
 
@@ -15,14 +16,14 @@ const MANAGEMENT: &str = "$management";
 const DEAD_LETTER: &str = "$deadletterqueue";
 const TRANSFER: &str = "$transfer";
 
-/// What an address names.
+/// A node that an address names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Node {
-    /// Where tokens are put.
+    /// The node that takes tokens.
     Cbs,
-    /// Requests about a place, or (`None`) about the namespace.
+    /// Requests about an entity, or (`None`) about the namespace.
     Management(Option<EntityAddress>),
-    /// Messages.
+    /// The messages of an entity.
     Entity(EntityAddress),
 }
 
@@ -61,7 +62,7 @@ impl EntityAddress {
 }
 
 impl Node {
-    /// What `address` names; whether it exists is another question.
+    /// The node that `address` names, whether it exists or not.
     pub(crate) fn parse(address: &str) -> Self {
         let path = normalise(address);
         if path.eq_ignore_ascii_case(CBS) {
@@ -74,7 +75,7 @@ impl Node {
         }
     }
 
-    /// The node as it was named, less what is not part of its path.
+    /// The node's path as it was written, without scheme, host and escapes.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Cbs => CBS.to_owned(),
@@ -84,7 +85,7 @@ impl Node {
         }
     }
 
-    /// One name for all ways to write the node.
+    /// One key for all ways to write the node.
     pub(crate) fn key(&self) -> String {
         self.name().to_lowercase()
     }
@@ -102,14 +103,14 @@ pub(crate) fn scope(uri: &str) -> String {
     }
 }
 
-/// The same of a request's path, which is no URI: nothing of it is taken for a scheme or a host.
+/// The same for a request's path, which is no URI: it has no scheme and no host.
 pub(crate) fn request_scope(path: &str) -> String {
     let path = percent_decode_str(path.trim_matches('/')).decode_utf8_lossy();
     path.to_lowercase()
 }
 
-/// Whether `ancestor` is `path` or stands above it, by whole segments; both normalised and in one case.
-/// `orders` does not cover `orders2`.
+/// Whether `ancestor` is `path` or stands above it, by whole segments; both normalised and in one
+/// case. `orders` does not cover `orders2`.
 pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
     match path.strip_prefix(ancestor) {
         None => false,
@@ -117,9 +118,9 @@ pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
     }
 }
 
-/// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its messages
-/// over HTTP. What else stands below is an entity of its own; one whose name goes on like a path of these
-/// (`orders/messages`) is taken for a part. Both normalised and in lower case.
+/// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its
+/// messages over HTTP. What else stands below is an entity of its own; one whose name goes on like
+/// a path of these (`orders/messages`) is taken for a part. Both normalised and in lower case.
 pub(crate) fn belongs(path: &str, entity: &str) -> bool {
     const OWN: [&str; 4] = [DEAD_LETTER, TRANSFER, "subscriptions", "messages"];
     match path.strip_prefix(entity) {

@@ -1,4 +1,4 @@
-//! Addresses in all the forms that clients write them in.
+//! Addresses in all the forms that clients use.
 
 use super::*;
 

@@ -1,7 +1,8 @@
-//! Admission: which links an entity lets in and keeps, by its settings. (docs/spec/entities.md#3, #14.1)
+//! Admission: which links an entity accepts and keeps, by its settings.
+//! (docs/spec/entities.md#3, #14.1)
 //!
-//! Asked when a link is attached, and again whenever entities change. Management nodes are open in
-//! every status: each of their operations is the broker's to refuse.
+//! The check runs when a link is attached and again when entities change. Management nodes accept
+//! links in every status; the broker refuses their operations one by one.
 
 use amqp::Error;
 use broker::{EntityKind, Eviction, ReceiverId, Subqueue};
@@ -12,7 +13,7 @@ use crate::directory::Entity;
 use crate::errors;
 use crate::link::{EntityRef, Link, LinkKind};
 
-/// Why nobody may send to an entity, if so.
+/// The error for a sender link to an entity that accepts none.
 pub(crate) fn sender_error(entity: &Entity, resource: &str) -> Option<Error> {
     if entity.kind == EntityKind::Subscription {
         return Some(errors::sender_to_subscription(resource));
@@ -21,7 +22,7 @@ pub(crate) fn sender_error(entity: &Entity, resource: &str) -> Option<Error> {
     (!allowed).then(|| errors::disabled_for_send(resource))
 }
 
-/// Why nobody may receive from a subqueue, if so.
+/// The error for a receiver link to a subqueue that accepts none.
 pub(crate) fn receiver_error(entity: &Entity, subqueue: Subqueue, resource: &str) -> Option<Error> {
     if entity.kind == EntityKind::Topic {
         return Some(errors::receiver_from_topic(resource));
@@ -39,8 +40,8 @@ pub(crate) fn receiver_error(entity: &Entity, subqueue: Subqueue, resource: &str
 }
 
 impl Client {
-    /// Entities have changed: links that would not be let in any more are detached, and those that
-    /// wait for a session are refused.
+    /// Applies changed entities: detaches links that their entity would refuse now, and refuses
+    /// pending attaches.
     pub(crate) fn check_entities(&mut self) {
         let links = self.links.iter();
         let lost = links.filter_map(|(id, link)| Some((id, self.link_error(link)?)));
@@ -62,7 +63,7 @@ impl Client {
         }
     }
 
-    /// The broker has ended a receiver, or has not let it in.
+    /// Handles the end of a receiver by the broker, or its refusal.
     pub(crate) fn handle_evicted(&mut self, receiver: ReceiverId, reason: Eviction) {
         let link = LinkId(receiver.link);
         if let Some(attached) = self.links.get(link) {
@@ -89,7 +90,7 @@ impl Client {
         }
     }
 
-    /// Why a receiver may not stand where it stands.
+    /// The error for a receiver whose entity does not accept it any more.
     fn receiver_link_error(&self, entity_ref: &EntityRef, resource: &str) -> Option<Error> {
         match self.entity_of(entity_ref) {
             Some(entity) => receiver_error(entity, entity_ref.subqueue, resource),
@@ -97,7 +98,7 @@ impl Client {
         }
     }
 
-    /// The entity a link stands on, unless it is gone: another may have its path by now.
+    /// The entity of a link, unless it was deleted: another entity may have its path by now.
     fn entity_of(&self, entity_ref: &EntityRef) -> Option<&Entity> {
         let entity = self.directory.get(&entity_ref.path)?;
         (entity.id == entity_ref.id).then_some(&**entity)

@@ -1,7 +1,7 @@
-//! Attach: letting a client's link in, or saying why not. (docs/spec/amqp.md#3)
+//! Attach: accepts or refuses a link that the client attaches. (docs/spec/amqp.md#3)
 //!
-//! Addresses and settle modes are echoed exactly as they were sent, whatever we made of them.
-//! Rights are checked before existence, so that nobody learns of entities without a key.
+//! The reply repeats addresses and settle modes exactly as the client sent them. Rights are checked
+//! before existence, so a client without a key cannot find out which entities exist.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const ENVELOPE: u64 = 64 << 10;
 /// Absent, 0 and 2^64-1 each break a client library (rule 7).
 const MAX_LIMIT: u64 = i64::MAX as u64;
 
-/// A link request, seen whole.
+/// An attach of the client that is not accepted yet.
 #[derive(Debug)]
 pub(crate) struct AttachRequest {
     pub(crate) link: LinkId,
@@ -121,7 +121,7 @@ impl Client {
         Ok(())
     }
 
-    /// Half a request-response pair, on a node that may be attached.
+    /// Attaches one half of a request-response pair.
     fn attach_node(
         &mut self,
         request: AttachRequest,
@@ -305,7 +305,7 @@ impl Client {
         }
     }
 
-    /// Checks that the connection has a right at a place, and that there is such a place.
+    /// Checks that the connection has a right at an address, and that its entity exists.
     fn resolve_entity(
         &self,
         required_right: RequiredRight,

@@ -1,16 +1,17 @@
-//! Echo: the reply to an attach that is let in. (docs/spec/amqp.md#3.2, #3.3; rules 4 to 7)
+//! Attach reply: the attach that accepts a link. (docs/spec/amqp.md#3.2, #3.3; rules 4 to 7)
 //!
-//! Client libraries compare what comes back with what they sent, so everything is echoed as it
-//! came, whatever we made of it; only filters that are not applied are left out.
+//! Client libraries compare the reply with what they sent, so every field is returned as it was
+//! received. Only filters that are not applied are left out.
 
 use amqp::{Attach, Map, Role, Source, Symbol, Value};
 
 const MAX_BATCH_SIZE: Symbol = Symbol::new("com.microsoft:max-message-batch-size");
 
-/// The echo: everything as it came, but no filter that is not applied. (docs/spec/amqp.md#3.5; rules 4 to 7)
+/// The reply repeats every field of the attach, without filters that are not applied.
+/// (docs/spec/amqp.md#3.5; rules 4 to 7)
 ///
-/// `max_message_size` is told to those who send. Those who receive are told none: a client library
-/// would apply it to what it receives, which is larger than what was sent. (docs/spec/amqp.md#3.3)
+/// A sender gets `max_message_size`, a receiver gets none: a client library would apply it to the
+/// messages that it receives, which are larger than those that were sent. (docs/spec/amqp.md#3.3)
 pub(crate) fn reply(attach: &Attach, max_message_size: u64) -> Attach {
     let role = match attach.role {
         Role::Sender => Role::Receiver,
@@ -44,7 +45,7 @@ fn without_filter(source: &Source) -> Source {
     }
 }
 
-/// Tells senders how large a batch may be; several SDKs read it. (docs/spec/amqp.md#3.2)
+/// Adds the largest size of a batch, which several SDKs read. (docs/spec/amqp.md#3.2)
 pub(crate) fn announce_batch_size(properties: &mut Map, size: u64) {
     properties.retain(|(key, _)| key.as_text() != Some(MAX_BATCH_SIZE.as_str()));
     properties.push((Value::Symbol(MAX_BATCH_SIZE), Value::Ulong(size)));

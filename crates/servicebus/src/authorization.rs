@@ -1,7 +1,7 @@
-//! Authorization: what the header of an HTTP request allows. (docs/spec/admin.md#2.1)
+//! Authorization: checks the Authorization header of an HTTP request. (docs/spec/admin.md#2.1)
 //!
-//! Either a shared access signature, as over `$cbs`, or Basic with a rule's name and key. Whatever
-//! is wrong, the answer is a reason for a 401 that names no rule and no key.
+//! The header holds either a shared access signature, as over `$cbs`, or Basic with a rule's name
+//! and key. Each failure is a reason for a 401, and no reason names a rule or a key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use crate::token;
 
 const BASIC: &str = "Basic ";
 
-/// Why a request may not do what it asks for.
+/// Why a request is not authorized.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Unauthorized {
     /// There is no header.
@@ -46,7 +46,7 @@ pub enum Unauthorized {
 pub struct TokenError(token::Error);
 
 impl Unauthorized {
-    /// What management tells reasons apart by. (docs/spec/admin.md#2.1, #8.3)
+    /// The sub-code of the reason in answers of management. (docs/spec/admin.md#2.1, #8.3)
     #[must_use]
     pub const fn sub_code(&self) -> u32 {
         match self {
@@ -61,8 +61,8 @@ impl Unauthorized {
 }
 
 impl Access {
-    /// Whether `authorization`, a header's value, allows an operation at `path`. Who shows nothing has
-    /// the rights of everyone.
+    /// Whether `authorization`, a header's value, allows an operation at `path`. Without a header
+    /// the anonymous rights apply.
     ///
     /// # Errors
     /// When it does not.
@@ -87,7 +87,7 @@ impl Access {
         }
     }
 
-    /// What a header's value shows for `path`.
+    /// The credential that a header's value gives for `path`.
     fn credential(
         &self,
         authorization: &str,
@@ -106,7 +106,7 @@ impl Access {
         }
     }
 
-    /// Of whoever shows a rule's name and key, encoded as Basic has it.
+    /// The credential for a rule's name and key, encoded as Basic has it.
     fn credential_of_key(&self, credentials: &str) -> Result<Credential, Unauthorized> {
         let decoded = STANDARD
             .decode(credentials.trim())

@@ -1,8 +1,8 @@
-//! CBS: the node where clients put their tokens. (docs/spec/amqp.md#2)
+//! CBS: the node to which clients send their tokens. (docs/spec/amqp.md#2)
 //!
-//! A token is verified before anything is said about the entity it is for, so that nobody learns
-//! of entities without a key. A weaker token in place of a stronger one is felt at once by the
-//! links that lived by it.
+//! A token is verified before the answer says anything about its entity, so a client without a key
+//! cannot find out which entities exist. If a new token allows less than the one it replaces, links
+//! that depend on the old one are detached at once.
 
 use amqp::error::condition;
 use amqp::{Error, decode, encode};
@@ -15,8 +15,7 @@ use crate::request_response::{Request, text};
 use crate::response::{self, NodeKind, Status};
 use crate::token;
 
-/// Most tokens in a row that are refused, each of which costs several signatures: whoever goes on
-/// has to connect anew.
+/// Most tokens refused in a row before the connection is closed. Each costs several signatures.
 const MAX_FAILURES: u32 = 32;
 const SHARED_ACCESS_SIGNATURE: &str = "servicebus.windows.net:sastoken";
 
@@ -111,7 +110,8 @@ impl Client {
         Ok(())
     }
 
-    /// Some SDKs learn of a missing entity only here. (docs/spec/amqp.md#2.3)
+    /// Checks that the entity exists: some SDKs detect a missing entity only here.
+    /// (docs/spec/amqp.md#2.3)
     fn check_audience_exists(&self, scope: &str) -> Result<(), Status> {
         let exists = match Node::parse(scope) {
             Node::Cbs | Node::Management(None) => true,

@@ -1,8 +1,11 @@
-//! Claims: what a connection has shown, and until when it counts. (docs/spec/amqp.md#2.2 to #2.7)
+//! Claims: the credentials of a connection, and until when each counts.
+//! (docs/spec/amqp.md#2.2 to #2.7)
 //!
-//! SASL PLAIN shows a key for the connection's whole life; a token shows one for its audience and
-//! all below it. What they allow is up to the rules of the moment, not of the moment when they were
-//! shown. Invariant: a new token for an audience replaces the old one, weaker or not.
+//! SASL PLAIN gives a credential for the connection's whole life; a token gives one for its
+//! audience and all paths below it. Its rights depend on the access rules at the time of the
+//! check, not at the time of its presentation.
+//!
+//! Invariant: a new token for an audience replaces the old one, whether it allows more or less.
 
 use std::collections::HashMap;
 
@@ -18,21 +21,21 @@ use crate::token::VerifiedToken;
 /// Most audiences one connection may hold tokens for.
 const MAX_TOKENS: usize = 4_096;
 
-/// There are tokens for so many audiences already.
+/// The connection holds tokens for the maximum number of audiences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a connection can hold tokens for {MAX_TOKENS} audiences")]
 pub(crate) struct TooManyTokens;
 
-/// One token that was accepted.
+/// An accepted token.
 #[derive(Clone, Debug)]
 struct Claim {
     credential: Credential,
     expires: Wall,
-    /// When links that live by it are detached.
+    /// When links that depend on it are detached.
     until: Mono,
 }
 
-/// What a connection has shown.
+/// The credentials of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     /// From SASL.
@@ -42,12 +45,12 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// The connection has shown a key at its beginning.
+    /// Keeps the credential of a SASL login.
     pub(crate) fn log_in(&mut self, credential: Credential) {
         self.plain = Some(credential);
     }
 
-    /// Whether the connection has shown anything that counts.
+    /// Whether the connection has any valid credential.
     pub(crate) fn has_any(&self) -> bool {
         self.plain.is_some() || !self.tokens.is_empty()
     }
@@ -84,12 +87,12 @@ impl Claims {
         Ok(new.union(old) != new)
     }
 
-    /// What may be begun now at `path`, which is normalised and in lower case.
+    /// The rights for a new link or operation at `path`, which is normalised and in lower case.
     pub(crate) fn rights(&self, access: &Access, path: &str, now: Wall) -> Rights {
         self.rights_of(access, path, |claim| now < claim.expires)
     }
 
-    /// What may go on at `path`: tokens count until their grace is over.
+    /// The rights of existing links at `path`: tokens count until their grace period ends.
     pub(crate) fn rights_within_grace(&self, access: &Access, path: &str) -> Rights {
         self.rights_of(access, path, |_| true)
     }
@@ -104,7 +107,7 @@ impl Claims {
         plain.chain(tokens).fold(access.anonymous(), Rights::union)
     }
 
-    /// Forgets tokens whose grace is over; true if there was one.
+    /// Removes tokens whose grace period has ended; true if there was one.
     pub(crate) fn expire(&mut self, now: Mono) -> bool {
         let before = self.tokens.len();
         self.tokens.retain(|_, claim| now < claim.until);

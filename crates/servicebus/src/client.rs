@@ -1,8 +1,10 @@
 //! Client: one connection of the dialect, from its first byte to its last.
 //!
-//! Owns an AMQP endpoint: turns its events into commands for the broker, and the broker's outputs
-//! into frames. Here is the connection's state and the dispatch; each kind of event has a file of
-//! its own. Invariant: the connection's last command is `Disconnect`, and it comes once.
+//! It owns an AMQP endpoint. It turns the endpoint's events into commands for the broker, and the
+//! broker's outputs into frames. This file holds the connection's state and the dispatch; each kind
+//! of event has a file of its own.
+//!
+//! Invariant: the connection's last command is `Disconnect`, and it is issued once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -44,34 +46,34 @@ pub struct Client {
     /// Links that wait for a session.
     pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
     pub(crate) transactions: Transactions,
-    /// Receivers that went lately.
+    /// Receivers that were detached lately.
     pub(crate) detached_receivers: VecDeque<DetachedReceiver>,
-    /// The time of whatever is being handled.
+    /// The time of the current event.
     pub(crate) now: ClockReading,
-    /// For messages that come without one.
+    /// Ids for messages that have none.
     pub(crate) ids: MessageIds,
-    /// What a delivery's fresh sections are written into.
+    /// The buffer for the new sections of a delivery.
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) outlet: usize,
-    /// Whether rules took long to look at what came last.
+    /// Whether the rules of a topic took long for the last delivery.
     pub(crate) is_slow: bool,
-    /// Whether the client has shown no right yet.
+    /// Whether the client has not presented a valid credential yet.
     pub(crate) is_unauthenticated: bool,
-    /// Tokens that were refused since the last that was not.
+    /// Tokens that were refused since the last accepted one.
     pub(crate) failures: u32,
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
-    /// The client's word for us, for error texts.
+    /// The host name that the client used for this server, for error texts.
     host: String,
-    /// Since when there has been no link.
+    /// When the connection's last link was detached.
     pub(crate) idle_since: Option<Mono>,
     pub(crate) ended: bool,
-    /// When the client has to have shown a right, while it has not.
+    /// When the connection is closed unless the client has authenticated.
     pub(crate) authentication_deadline: Option<Mono>,
     pub(crate) refused_credentials: u64,
-    /// Refusals that the owner has not taken.
+    /// Refusals that the owner has not taken yet.
     pub(crate) refusals: Refusals,
 }
 
@@ -116,7 +118,7 @@ impl Client {
         client
     }
 
-    /// Takes all whole frames off `input` and acts on them.
+    /// Takes all complete frames off `input` and handles them.
     pub fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
         self.now = now;
         self.ids.expect(input.len());
@@ -125,7 +127,7 @@ impl Client {
         self.ids.release();
     }
 
-    /// Acts on what the broker says.
+    /// Handles an output of the broker.
     pub fn handle_output(&mut self, now: ClockReading, output: Output) {
         self.now = now;
         if self.ended {
@@ -169,11 +171,11 @@ impl Client {
             // Entities are the server's to create and remove, never a connection's.
             Output::Administered { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => {}
         }
-        // What was said may have made room for more.
+        // The output may have made room for more events.
         self.handle_events();
     }
 
-    /// The socket is gone.
+    /// Handles the end of the socket.
     pub fn handle_eof(&mut self, now: ClockReading) {
         self.now = now;
         self.connection.handle_eof();
@@ -181,7 +183,7 @@ impl Client {
         self.end();
     }
 
-    /// Does what is due.
+    /// Does the work of every deadline that has passed.
     pub fn handle_timeout(&mut self, now: ClockReading) {
         self.now = now;
         self.connection.handle_timeout(now.mono);
@@ -201,7 +203,7 @@ impl Client {
         self.handle_events();
     }
 
-    /// The server stops: closes the connection with `amqp:connection:forced`.
+    /// Closes the connection with `amqp:connection:forced`, because the server stops.
     pub fn shut_down(&mut self, now: ClockReading) {
         self.now = now;
         self.close_unrecorded(errors::shut_down());
@@ -231,7 +233,8 @@ impl Client {
         &mut self.commands
     }
 
-    /// Bytes for the socket; the caller takes out what it writes, then calls [`written`](Self::written).
+    /// Bytes for the socket; the caller takes out what it writes, then calls
+    /// [`written`](Self::written).
     pub fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
         self.connection.output(now.mono)
     }
@@ -247,10 +250,10 @@ impl Client {
         self.connection.unwritten()
     }
 
-    /// Everything taken out of [`output`](Self::output) so far is written: tells the broker what its
-    /// deliveries no longer occupy.
+    /// Reports that all bytes taken out of [`output`](Self::output) are written, and with them the
+    /// deliveries to the broker.
     pub fn written(&mut self) {
-        // What still waits for a session window or in the output is at most so much of the outlet.
+        // Bytes that still wait for a session window or in the output bound the rest of the outlet.
         let waiting = self.outlet.min(self.connection.buffered());
         let written = self.outlet - waiting;
         self.outlet = waiting;
@@ -264,40 +267,40 @@ impl Client {
         self.pending_requests.cost()
     }
 
-    /// Bytes of messages that have begun to arrive and are not whole.
+    /// Bytes of messages that have arrived in part.
     #[must_use]
     pub fn partial_bytes(&self) -> usize {
         self.connection.partial_bytes()
     }
 
-    /// Gives up messages that are not whole, the largest first, until so many bytes are free:
-    /// their links are detached with `amqp:resource-limit-exceeded`.
+    /// Drops messages that have arrived in part, the largest first, until `bytes` are free: their
+    /// links are detached with `amqp:resource-limit-exceeded`.
     pub fn shed_partials(&mut self, now: ClockReading, bytes: usize) {
         self.now = now;
         self.connection.shed_partials(bytes);
         self.handle_events();
     }
 
-    /// Whether the rules of a topic take so long to look at what the client sends that no more
-    /// than a little should be read before it is somebody else's turn.
+    /// Whether the rules of a topic take so long for the client's messages that its connection
+    /// should read little before it yields to others.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.is_slow
     }
 
-    /// Whether the client has shown no right yet.
+    /// Whether the client has not presented a valid credential yet.
     #[must_use]
     pub fn is_unauthenticated(&self) -> bool {
         self.is_unauthenticated
     }
 
-    /// How often the client has shown what was not accepted: a name with its key, or a token.
+    /// The number of credentials that were refused: a name with its key, or a token.
     #[must_use]
     pub fn refused_credentials(&self) -> u64 {
         self.refused_credentials
     }
 
-    /// How often the client was told each condition since the last call, by what it ended.
+    /// The number of errors sent to the client since the last call, by scope and condition.
     pub fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
         self.connection.take_told()
     }
@@ -308,8 +311,8 @@ impl Client {
         self.connection.is_finished()
     }
 
-    /// Entities or rules of access changed: links of entities that are gone, or that do not let them
-    /// in any more, are detached, and so are those whose right is gone.
+    /// Applies changed entities and access rules: detaches links whose entity is deleted or refuses
+    /// them now, and links without their right.
     pub fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>) {
         self.now = now;
         let before = std::mem::replace(&mut self.directory, directory);
@@ -478,7 +481,7 @@ impl Client {
 }
 
 impl fmt::Debug for Client {
-    /// Only what can be shown to anyone.
+    /// Prints no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("id", &self.id)

@@ -1,7 +1,7 @@
-//! Moment: one reading of the machine's real clocks.
+//! Clock reading: one reading of the machine's real clocks.
 //!
-//! Tokens, idle time-outs and `locked-until` go by these even when the broker's clock is virtual,
-//! since clients compare them with their own.
+//! Tokens, idle time-outs and `locked-until` use real time even when the broker's clock is virtual,
+//! because clients compare them with their own clocks.
 
 use broker::Wall;
 use endpoint::Mono;

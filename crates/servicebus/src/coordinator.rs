@@ -1,9 +1,9 @@
 //! Coordinator: links on which the client declares and discharges transactions.
 //! [AMQP 4.2, 4.3, 4.5.1-4.5.5; docs/spec/amqp.md#8]
 //!
-//! Anybody may attach one: every operation of a transaction goes over a link or a node that asks
-//! for its own right. What is no declare or discharge is rejected. Several coordinators of one
-//! connection see the same transactions, but each takes along what it declared.
+//! Any client may attach one: every operation of a transaction uses a link or a node that requires
+//! its own right. A message other than declare or discharge is rejected. All coordinators of a
+//! connection see the same transactions; when one detaches, the transactions that it declared end.
 
 use amqp::message::{BodyKind, Sections};
 use amqp::{Attach, DecodeError, DeliveryState, Error, Role, TargetTerminus, Value, decode};
@@ -25,7 +25,7 @@ use crate::transactions;
 const COORDINATOR_CREDIT: u32 = 100;
 /// Largest declare or discharge: an id and little more.
 const MAX_CONTROL: u64 = 64 << 10;
-/// What one costs while it waits for its answer.
+/// The cost in bytes of a declare or discharge while it waits for its answer.
 const OVERHEAD: usize = 256;
 const DECLARE: (u64, &str) = (0x31, "amqp:declare:list");
 const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
@@ -53,7 +53,7 @@ pub(crate) struct Discharge {
     fail: bool,
 }
 
-/// What a coordinator is asked to do.
+/// A request to a coordinator.
 #[derive(Debug, Eq, PartialEq)]
 enum Request {
     Declare,
@@ -67,7 +67,7 @@ pub(crate) fn is_coordinator_attach(attach: &Attach) -> bool {
 }
 
 impl Client {
-    /// Lets a coordinator in. It needs no right. (docs/spec/README.md#settled)
+    /// Attaches a coordinator. It requires no right. (docs/spec/README.md#settled)
     pub(crate) fn attach_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
         let kind = LinkKind::Coordinator(Coordinator {
             credit_window: CreditWindow::new(COORDINATOR_CREDIT),
@@ -104,7 +104,7 @@ impl Client {
         };
         match Request::read(&delivery.payload) {
             Err(error) => self.answer_control(&control, DeliveryState::Rejected(Some(error))),
-            // Nobody would learn its id.
+            // The client could not learn its id.
             Ok(Request::Declare) if control.settled => {
                 self.answer_control(&control, DeliveryState::Accepted);
             }
@@ -149,7 +149,7 @@ impl Client {
         };
         let state = match result {
             Ok(transaction) => {
-                // A coordinator that is gone has taken it along.
+                // The transaction of a detached coordinator has ended with it.
                 if self.links.coordinator(control.link).is_some() {
                     self.transactions.declared(transaction, control.link);
                 }
@@ -161,7 +161,7 @@ impl Client {
         self.answer_control(&control, state);
     }
 
-    /// A transaction is over: what it has settled is settled for good.
+    /// Handles the end of a transaction: its deliveries are settled finally.
     pub(crate) fn handle_discharged(
         &mut self,
         request: RequestId,
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// A coordinator is gone, and what it declared with it.
+    /// Handles a detached coordinator: the transactions that it declared end.
     pub(crate) fn end_coordinator(&mut self, link: LinkId) {
         self.transactions.end_coordinator(link);
         self.command(Command::EndTransactions {

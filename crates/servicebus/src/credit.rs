@@ -1,10 +1,11 @@
-//! Credit: keeping the client's count of a link and the broker's count of its receiver in step.
+//! Credit: keeps the client's count of a link and the broker's count of its receiver in step.
 //!
-//! Both count deliveries as serial numbers, but a drain makes each of them skip what is left in
-//! its own view at its own time. While the broker works on a drain it is told nothing new, so
-//! that its answer has one meaning; what the client said meanwhile is told after it.
-//! Invariant: what the broker may still deliver, and has delivered without our knowing, is at most
-//! what the client still takes.
+//! Both sides count deliveries as serial numbers, but at a drain each of them skips the remaining
+//! credit at its own time. While the broker works on a drain it gets no other update, so that its
+//! answer has one meaning; flows of the client in the meantime are passed on afterwards.
+//!
+//! Invariant: the deliveries that the broker may still send, and those that it has sent and the
+//! connection has not seen, are at most the client's remaining credit.
 
 /// The two counts of one receiver link.
 #[derive(Clone, Debug, Default)]
@@ -16,11 +17,11 @@ pub(crate) struct Credit {
     sent: u32,
     /// Deliveries that the broker counts: handed to us, or skipped by a drain.
     handed: u32,
-    /// The limit that the broker drains to at the moment.
+    /// The limit of the drain that the broker works on.
     draining_to: Option<u32>,
 }
 
-/// What to tell the broker.
+/// A credit update for the broker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct CreditUpdate {
     pub(crate) limit: u32,
@@ -49,8 +50,8 @@ impl Credit {
         self.draining_to.is_some()
     }
 
-    /// What the broker is to know when `kept` deliveries of it wait here for the client's credit.
-    /// Nothing, while it drains.
+    /// The next update for the broker when `waiting` of its deliveries wait here for the client's
+    /// credit. None while it drains.
     pub(crate) fn next_update(&mut self, waiting: usize) -> Option<CreditUpdate> {
         if self.is_draining() {
             return None;
@@ -66,8 +67,8 @@ impl Credit {
         })
     }
 
-    /// The broker is to deliver nothing more until the client has said more: `returned` of its
-    /// deliveries go back, and their credit must not bring them here again.
+    /// The update that stops the broker until the client's next flow: `returned` of its deliveries
+    /// go back, and their credit must not bring them here again.
     pub(crate) fn stop(&mut self, returned: usize) -> CreditUpdate {
         let returned = u32::try_from(returned).unwrap_or(u32::MAX);
         self.handed = self.handed.wrapping_sub(returned);
@@ -96,7 +97,8 @@ impl Credit {
     }
 }
 
-/// How far `to` is ahead of `from`, as serial numbers: more than half the circle is behind. [AMQP 2.6.7]
+/// How far `to` is ahead of `from`, as serial numbers: more than half the circle is behind.
+/// [AMQP 2.6.7]
 const fn ahead(from: u32, to: u32) -> u32 {
     let distance = to.wrapping_sub(from);
     if distance < 1 << 31 { distance } else { 0 }

@@ -1,9 +1,9 @@
-//! Delivery: encoding a message for a receiver or browser. (docs/spec/amqp.md#4.1 to #4.4)
+//! Delivery: encodes a message for a receiver or browser. (docs/spec/amqp.md#4.1 to #4.4)
 //!
-//! Header and annotations are fresh; the bare message goes out as the bytes it came in. Only two
-//! of its sections are ever rewritten, each by itself: the properties when the message expires
-//! (creation-time and absolute-expiry-time), the application properties when the broker changes some.
-//! Everything is written directly into a buffer that its owner reuses.
+//! Header and annotations are written anew; the bare message is sent as the bytes that were
+//! received. Only two of its sections are ever rewritten, each by itself: the properties when the
+//! message expires (creation-time and absolute-expiry-time), and the application properties when
+//! the broker changes some of them. The output goes directly into a buffer that its owner reuses.
 
 use amqp::encode;
 use amqp::message::{Header, Sections};
@@ -14,23 +14,23 @@ mod annotations;
 
 use crate::fields::{self, Items};
 
-/// Fields of the properties list, and where two times stand in it. [AMQP 3.2.4]
+/// Fields of the properties list, and the positions of two times in it. [AMQP 3.2.4]
 const PROPERTIES_FIELDS: usize = 13;
 const ABSOLUTE_EXPIRY_TIME: usize = 8;
 const CREATION_TIME: usize = 9;
 
-/// How a message is shown, which decides which annotations of the broker's go with it.
+/// How a message is delivered, which decides the annotations of the broker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum View {
     /// Over a link: locked, or received and deleted, or browsed.
     Link(Option<Lock>),
     /// By its number: locked, or received and deleted.
     Deferred(Option<Lock>),
-    /// By a peek, which tells until when somebody's lock lasts.
+    /// By a peek, with the end of the message's lock.
     Peek(LockedUntil),
 }
 
-/// A lock that goes with a message.
+/// The lock of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lock {
     pub(crate) token: LockToken,
@@ -42,7 +42,7 @@ pub(crate) struct Lock {
 pub(crate) struct LockedUntil(pub(crate) i64);
 
 impl LockedUntil {
-    /// The year 1: nobody holds the message.
+    /// The year 1: the message is not locked.
     pub(crate) const UNLOCKED: Self = Self(-62_135_596_800_000);
     /// The end of the year 9999: as long as its session is held. (docs/spec/amqp.md#3.4)
     pub(crate) const WITH_SESSION: Self = Self(253_402_300_799_999);
@@ -75,7 +75,7 @@ pub(crate) fn encode<'a>(
 ) -> [&'a [u8]; 2] {
     head.clear();
     let payload: &[u8] = &message.payload;
-    // What is stored was scanned when it came in. Should it not scan now, it is handed out as it is.
+    // A stored message was scanned on arrival. If it does not scan now, it is sent as it is.
     let Ok(sections) = Sections::scan(payload) else {
         return [payload, &[]];
     };
@@ -89,7 +89,7 @@ pub(crate) fn encode<'a>(
     [&head[..], &payload[untouched..]]
 }
 
-/// A message as a peek shows one that nobody holds, encoded.
+/// An unlocked message as a peek returns it, encoded.
 #[must_use]
 pub fn browsed(message: &Browsed) -> Bytes {
     let mut head = BytesMut::new();
@@ -158,7 +158,7 @@ fn write_changed(
     untouched
 }
 
-/// All five fields. The count is of failures before this delivery, told also when it is 0.
+/// All five fields. The count is of failures before this delivery, written also when it is 0.
 /// (docs/spec/amqp.md#4.4)
 fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
     let sent = if section.is_empty() {
@@ -178,7 +178,7 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
 }
 
 /// The properties of a message with a time to live: as they came, but for the time of expiry, which
-/// is so much after the time of creation. A sender that told none created it when it was enqueued.
+/// is the time of creation plus the time to live. Without a creation time the enqueued time counts.
 /// All thirteen fields are written. (docs/spec/entities.md#7.1)
 fn write_properties(head: &mut BytesMut, section: &[u8], enqueued: u64, ttl: u64) {
     let created = creation_time(section).unwrap_or(signed(enqueued));
@@ -229,7 +229,7 @@ fn write_application_properties(head: &mut BytesMut, section: &[u8], changes: &[
     encode::map32_finish(head, start, entries);
 }
 
-/// Times and numbers are signed on the wire; what does not fit is as far away as can be said.
+/// Times and numbers are signed on the wire; a larger value becomes the maximum.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Messages as they leave, byte for byte.
+//! Messages as they are delivered, byte for byte.
 
 use amqp::message::{Properties, decode_map_section, descriptor, encode_map_section};
 use amqp::{Symbol, Value};

@@ -1,4 +1,4 @@
-//! Directory: which entities exist and who may do what, as connections see it. An immutable snapshot.
+//! Directory: the entities and access rules, as connections see them. An immutable snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ pub struct Entity {
     pub id: EntityId,
     /// In the case used at creation.
     pub path: String,
-    /// What it is; it never becomes anything else.
+    /// Its kind, which never changes.
     pub kind: EntityKind,
-    /// What it was created with, or changed to.
+    /// Its present settings.
     pub settings: QueueSettings,
 }
 
@@ -48,7 +48,7 @@ impl Directory {
         entities.insert(entity.path.to_lowercase(), Arc::new(entity));
     }
 
-    /// Follows a change. That an entity is gone says nothing of another that has taken its path.
+    /// Applies a change. The removal of an entity does not affect another that has taken its path.
     pub fn apply(&mut self, change: EntityChange) {
         let EntityChange {
             id,
@@ -96,7 +96,7 @@ impl Directory {
         self.access.replace(rules);
     }
 
-    /// Who may do what.
+    /// The access rules.
     #[must_use]
     pub fn access(&self) -> &Access {
         &self.access

@@ -1,7 +1,8 @@
-//! Disposition: what a receiver's delivery state asks for, and what is answered. (docs/spec/amqp.md#5.1, #5.2)
+//! Disposition: reads a receiver's delivery state, and makes the state that answers it.
+//! (docs/spec/amqp.md#5.1, #5.2)
 //!
-//! The answer to a success repeats the same outcome, bare, since one client compares types and
-//! others take an error for a failure; the answer to a failure is `rejected` with the error.
+//! The answer to a success repeats the same outcome without fields: one client compares types, and
+//! others take an error field for a failure. The answer to a failure is `rejected` with the error.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -44,7 +45,7 @@ impl Settlement {
     }
 }
 
-/// What a disposition comes to.
+/// The decision on a disposition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
     /// A lock ends.
@@ -88,7 +89,7 @@ fn terminal(state: &DeliveryState) -> Result<Decision, Error> {
             ..
         } => {
             let changes = changes(message_annotations.as_deref().unwrap_or_default())?;
-            // Undeliverable here is how every SDK says defer, never dead-letter.
+            // Undeliverable-here means defer in every SDK, never dead-letter.
             let outcome = if *undeliverable_here {
                 Outcome::Defer { changes }
             } else {

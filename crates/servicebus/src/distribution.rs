@@ -1,9 +1,10 @@
-//! Distributing: a topic's rules look at a message in its sender's connection, before the broker has
-//! it, so that many or slow rules keep its sender waiting and nobody else.
+//! Distribution: evaluates a topic's rules on a message in its sender's connection, before the
+//! broker has it. Many or slow rules then delay only that sender.
 //!
-//! What they say is a hint, which the broker drops if the rules have changed meanwhile. Messages
-//! that will wait for their time get none: rules look at them when that has come. Nor do those of
-//! a delivery that are left when it has taken long enough; the broker has its own bounds.
+//! The result is a hint, and the broker drops it if the rules have changed in the meantime.
+//! Scheduled messages get none, because rules are evaluated when the message becomes active. When a
+//! delivery has taken long enough, its remaining messages get none either; the broker has its own
+//! bounds.
 
 use broker::{Incoming, RuleSnapshot};
 

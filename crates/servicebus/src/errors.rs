@@ -1,8 +1,8 @@
-//! Refusal: every error a client can be told, with its condition and its text, in one place.
+//! Errors: every error that a client can receive, with its condition and its text, in one place.
 //!
-//! Clients decide by the condition, and some by parts of the text, so the wording is the
-//! contract's where it gives one (docs/spec/amqp.md#2.6, #2.7, #3.4, #3.6, #5.2, #5.5).
-//! No text ever repeats a token, a signature or a key.
+//! Clients decide by the condition, and some by parts of the text, so the wording is that of the
+//! contract where it gives one (docs/spec/amqp.md#2.6, #2.7, #3.4, #3.6, #5.2, #5.5). No text ever
+//! repeats a token, a signature or a key.
 
 use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
@@ -28,7 +28,7 @@ pub(crate) fn missing_text(resource: &str) -> String {
     )
 }
 
-/// An entity that nobody may receive from now. (docs/spec/amqp.md#3.6)
+/// An entity that is disabled for receivers. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled(resource: &str) -> Error {
     Error::new(condition::ENTITY_DISABLED, disabled_text(resource))
 }
@@ -38,7 +38,7 @@ fn disabled_text(resource: &str) -> String {
     format!("Messaging entity '{resource}' is currently disabled.")
 }
 
-/// An entity that nobody may send to now. (docs/spec/amqp.md#3.6)
+/// An entity that is disabled for senders. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled_for_send(resource: &str) -> Error {
     Error::new(
         condition::ENTITY_DISABLED,
@@ -88,7 +88,7 @@ pub(crate) fn unauthorized_text(required_right: RequiredRight, resource: &str) -
     )
 }
 
-/// A link whose token ran out. Retriable, so that SDKs renew and come back. (docs/spec/amqp.md#2.7)
+/// A link whose token expired. Retriable, so that SDKs renew and reconnect. (docs/spec/amqp.md#2.7)
 pub(crate) fn token_expired(link: &str, required_right: RequiredRight, resource: &str) -> Error {
     Error::new(
         condition::DETACH_FORCED,
@@ -115,7 +115,7 @@ pub(crate) fn no_global_transactions() -> Error {
     )
 }
 
-/// A transfer or disposition within a transaction that nobody declared.
+/// A transfer or disposition within a transaction that was not declared.
 pub(crate) fn unknown_transaction() -> Error {
     Error::new(
         condition::UNKNOWN_TRANSACTION,
@@ -277,7 +277,7 @@ fn session_required() -> Error {
     )
 }
 
-/// A client that goes on sending without credit, far beyond what rule 19 has us bear.
+/// A client that sends without credit, far beyond the tolerance of rule 19.
 pub(crate) fn credit_overrun() -> Error {
     Error::new(
         condition::TRANSFER_LIMIT_EXCEEDED,
@@ -311,7 +311,8 @@ pub(crate) fn too_large(size: u64, limit: u64) -> Error {
     )
 }
 
-/// A message that is larger than its link takes; how large, nobody has waited for. (docs/spec/amqp.md#5.5)
+/// A message that is larger than its link allows; its full size is not known.
+/// (docs/spec/amqp.md#5.5)
 pub(crate) fn larger_than_link(limit: u64) -> Error {
     Error::new(
         condition::MESSAGE_SIZE_EXCEEDED,

@@ -1,9 +1,10 @@
-//! Incoming: from a delivery's bytes to messages the broker takes. (docs/spec/amqp.md#4.1, #4.5;
-//! docs/spec/entities.md#4, #7.1)
+//! Incoming: turns the bytes of a delivery into messages for the broker.
+//! (docs/spec/amqp.md#4.1, #4.5; docs/spec/entities.md#4, #7.1)
 //!
-//! Everything a broker must know or refuse is read here, item by item; the message itself is
-//! passed on as the bytes it came in, but for two repairs: sections in another order are put into
-//! the standard's, and a message without an id gets one. A batch is taken whole or refused whole.
+//! This file reads and checks every field that the broker uses. The message itself is passed on as
+//! the bytes that were received, with two repairs: sections in another order are put into the
+//! standard's order, and a message without an id gets one. A batch is accepted or refused as a
+//! whole.
 
 use amqp::message::{Header, Sections, arrange, batch_parts};
 use amqp::{DecodeError, Error};
@@ -55,7 +56,7 @@ pub(crate) fn messages(
 /// One message that came another way than by a link.
 ///
 /// # Errors
-/// What its sender would have been told over a link.
+/// When its sender would get this error over a link.
 pub fn read(payload: &Bytes, max_size: u64, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let size = payload.len() as u64;
     if size > max_size {
@@ -73,7 +74,8 @@ fn batch(payload: &Bytes, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> 
     parts.iter().map(|part| message(part, ids)).collect()
 }
 
-/// The message with its sections in the standard's order, as nearly all come. (docs/spec/amqp.md#4.1)
+/// The message with its sections in the standard's order, as nearly all come.
+/// (docs/spec/amqp.md#4.1)
 fn ordered(payload: &Bytes) -> Result<(Bytes, Sections), Error> {
     match Sections::scan(payload) {
         Ok(sections) => Ok((payload.clone(), sections)),
@@ -136,7 +138,7 @@ fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64
     }
 }
 
-/// What of a properties section matters here.
+/// The fields of a properties section that the broker uses.
 #[derive(Default)]
 struct Properties<'a> {
     /// Encoded.
@@ -180,7 +182,7 @@ impl<'a> Properties<'a> {
         Ok(())
     }
 
-    /// From creation to expiry, if both are told and it is some time.
+    /// From creation to expiry, if both are present and the time is not zero.
     fn span(&self) -> Option<u64> {
         let span = self
             .absolute_expiry_time?
@@ -189,7 +191,7 @@ impl<'a> Properties<'a> {
     }
 }
 
-/// What of a message annotations section matters here.
+/// The message annotations that the broker uses.
 #[derive(Default)]
 struct Annotations<'a> {
     partition_key: Option<&'a str>,
@@ -233,7 +235,7 @@ impl<'a> Annotations<'a> {
 }
 
 /// When the message is to become available; whether that is later than now is the broker's to say.
-/// What is no time at all is refused, since one that is ahead must never be delivered early.
+/// A value that is no time is refused, since a scheduled message must never be delivered early.
 fn scheduled_time(value: &[u8]) -> Result<Option<Wall>, Error> {
     if value == [fields::NULL] {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What is read from messages, and what is refused.
+//! Fields read from messages, and messages that are refused.
 
 use amqp::message::{Properties as Fields, descriptor, encode_map_section};
 use amqp::{Symbol, Value};

@@ -1,8 +1,8 @@
-//! Link: what the dialect knows of one attached link of its connection.
+//! Link: the state of one attached link of a connection.
 //!
-//! A link is a sender's (messages come in), a receiver's (messages go out), or one half of a
-//! request-response pair. All know the path and the right they live by, so that a token that runs
-//! out finds them.
+//! A link is a sender's (messages come in), a receiver's (messages go out), a coordinator's, or one
+//! half of a request-response pair. Each holds its path and the right that it requires, so that it
+//! can be found when a token expires.
 
 use broker::Subqueue;
 use endpoint::{LinkId, SessionId};
@@ -26,14 +26,14 @@ pub(crate) struct Link {
     pub(crate) path: String,
     /// The node as error texts name it.
     pub(crate) resource: String,
-    /// What its connection must be allowed for it to live.
+    /// The right that the connection must keep for the link to stay attached.
     pub(crate) required_right: RequiredRight,
-    /// The entity it stands on; `None` for nodes of the namespace.
+    /// The entity of the link; `None` for nodes of the namespace.
     pub(crate) entity: Option<EntityRef>,
     pub(crate) kind: LinkKind,
 }
 
-/// Where among the entities a link stands.
+/// The entity of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct EntityRef {
     pub(crate) id: EntityId,
@@ -46,7 +46,7 @@ pub(crate) struct EntityRef {
     pub(crate) max_message_size: u64,
 }
 
-/// What a link is for.
+/// The kind of a link.
 #[derive(Debug)]
 pub(crate) enum LinkKind {
     /// The client sends messages to an entity.
@@ -61,7 +61,8 @@ pub(crate) enum LinkKind {
     Coordinator(Coordinator),
 }
 
-/// Where the answer to a disposition goes, and what it is if all went well.
+/// A disposition that the broker has not answered: where the answer goes, and the outcome if it
+/// succeeds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingDisposition {
     pub(crate) session: SessionId,
@@ -69,7 +70,7 @@ pub(crate) struct PendingDisposition {
     pub(crate) settlement: Settlement,
 }
 
-/// An operation that a management node was asked for.
+/// An operation of a management node that the broker has not answered.
 #[derive(Debug)]
 pub(crate) struct PendingOperation {
     pub(crate) request_link: LinkId,
@@ -80,14 +81,14 @@ pub(crate) struct PendingOperation {
     pub(crate) resource: String,
     /// The operation, if there is such an operation.
     pub(crate) operation: Option<&'static str>,
-    /// How many things the operation was asked for, where the answer needs it.
+    /// The number of elements in the request, where the answer needs it.
     pub(crate) count: usize,
     /// Whether the messages of the answer are wanted without their bodies.
     pub(crate) without_bodies: bool,
 }
 
-/// How many windows of deliveries may wait for answers on one link. Some clients go on sending
-/// when their credit has run out (rule 19); one that goes this far does not listen at all.
+/// How many windows of deliveries may wait for answers on one link. Some clients send beyond their
+/// credit (rule 19); a client that exceeds this bound ignores credit altogether.
 const WINDOWS: u32 = 4;
 
 /// Credit of a link that the client sends on: a window over what has arrived and was not answered.
@@ -107,7 +108,7 @@ impl CreditWindow {
         }
     }
 
-    /// Counts a delivery; false if it is one too many, for which the link has to go.
+    /// Counts a delivery; false if it is one too many, and the link must be detached.
     #[must_use]
     pub(crate) fn arrived(&mut self) -> bool {
         self.unanswered = self.unanswered.saturating_add(1);

@@ -1,6 +1,6 @@
-//! Links: the attached links of a connection, by id and by what they are for.
+//! Links: the attached links of a connection, by id and by kind.
 //!
-//! Kept in the order of attachment, so that whatever is done to several links can be replayed.
+//! They are kept in the order of attachment, so that an operation on several links can be replayed.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Links {
         self.0.is_empty()
     }
 
-    /// The credit of a link that the client sends on.
+    /// The credit window of a link that the client sends on.
     pub(crate) fn credit_window(&mut self, id: LinkId) -> Option<&mut CreditWindow> {
         match &mut self.0.get_mut(&id)?.kind {
             LinkKind::Sender(sender) => Some(&mut sender.credit_window),

@@ -1,8 +1,8 @@
 //! Management: operations on an entity by request and response. (docs/spec/amqp.md#7)
 //!
-//! An operation is checked here, done by the broker, and answered when the broker has answered.
-//! Each has a file of its own. Whatever is not known gets 501: an empty success would only
-//! confuse its client.
+//! An operation is checked here, carried out by the broker, and answered when the broker has
+//! answered. Each has a file of its own. An unknown operation gets 501, because an empty success
+//! would mislead the client.
 
 use amqp::{Error, Value, decode};
 use broker::RequestError;
@@ -30,7 +30,7 @@ mod schedule;
 mod session_state;
 mod update_disposition;
 
-/// What a request costs beside its bytes while it waits for its answer.
+/// The cost of a request beside its bytes while it waits for its answer.
 const OVERHEAD: usize = 1_024;
 
 /// Makes an operation's command once its request has an id.
@@ -39,7 +39,7 @@ type CommandBuilder = Box<dyn FnOnce(broker::RequestId) -> broker::Command>;
 /// An operation whose request was sound.
 struct Prepared {
     command: CommandBuilder,
-    /// How many things were asked for.
+    /// The number of elements in the request.
     count: usize,
     /// Bytes that the answer may have; they count until it was given.
     answer: usize,
@@ -51,7 +51,7 @@ struct Prepared {
 type ArgumentReader = fn(&EntityRef, &Body) -> Result<Prepared, Error>;
 
 impl Client {
-    /// Has the broker do what a request asks for, or refuses it.
+    /// Passes the operation of a request to the broker, or refuses it.
     pub(crate) fn handle_management(&mut self, request: Request) {
         let link = self.links.get(request.request_link);
         let name = request.text("operation").unwrap_or_default();
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-/// What reads an operation's arguments, if it is one of these nodes. Schedules are read with the
+/// The reader of an operation's arguments, if management nodes have it. Schedules are read with the
 /// connection's message ids.
 fn reader(operation: Operation) -> Option<ArgumentReader> {
     Some(match operation {
@@ -228,7 +228,7 @@ impl Body {
         }
     }
 
-    /// A moment in milliseconds since 1970.
+    /// A time in milliseconds since 1970.
     fn time(&self, key: &str) -> Result<Option<i64>, Error> {
         match self.get(key) {
             None => Ok(None),
@@ -286,7 +286,7 @@ impl Body {
         Ok(session)
     }
 
-    /// The argument `session-id` of an operation that is nothing without it.
+    /// The argument `session-id` of an operation that requires it.
     fn needed_session(&self) -> Result<bytes::Bytes, Error> {
         let text = "The argument 'session-id' is missing.";
         let session = self.session()?.ok_or_else(|| errors::bad_argument(text))?;

@@ -1,8 +1,9 @@
-//! Message ids: a message that comes without one gets one, before the broker sees it. (docs/spec/amqp.md#4.2)
+//! Message ids: gives an id to a message that arrives without one, before the broker sees it.
+//! (docs/spec/amqp.md#4.2)
 //!
-//! The id is 32 hexadecimal digits and becomes part of the message, so every delivery, copy and dead
-//! letter shows the same one, and rules see it. It is no key of duplicate detection, since no other
-//! message has it. Messages with an id, the empty text included, are left as they are.
+//! The id is 32 hexadecimal digits and becomes part of the message, so every delivery, copy and
+//! dead letter has the same one, and rules see it. It is no key of duplicate detection, since no
+//! other message has it. Messages with an id, including an empty one, are not changed.
 
 use amqp::encode;
 use amqp::items::{Items, NULL};
@@ -13,10 +14,10 @@ use bytes::{Bytes, BytesMut};
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;
-/// What stands before the digits of a properties section with an id and nothing else: descriptor,
+/// The bytes before the digits of a properties section with only an id: descriptor,
 /// list8 with its size and count, str8 with its size.
 const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 47, FIELDS as u8, 0xa1, DIGITS as u8];
-/// And behind them: the other fields, all null.
+/// The bytes after them: the other fields, all null.
 const TAIL: [u8; FIELDS - 1] = [NULL; FIELDS - 1];
 /// Most bytes that a message grows by: a properties section with an id and nothing else.
 const GROWTH: usize = broker::MAX_GROWTH as usize;
@@ -27,7 +28,7 @@ const STEPS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 #[derive(Debug)]
 pub struct MessageIds {
     state: [u64; 2],
-    /// What messages with their new ids are written into. Empty between two reads of a connection.
+    /// The buffer for messages with their new ids. Empty between two reads of a connection.
     room: BytesMut,
     /// How many bytes of messages may still come with this read.
     expected: usize,
@@ -99,8 +100,8 @@ fn mixed(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// The eight hexadecimal digits of a value, all at once: each half of a byte is moved to a byte of its
-/// own, and then made a digit.
+/// The eight hexadecimal digits of a value, all at once: each half of a byte is moved to a byte of
+/// its own, and then made a digit.
 fn digits(value: u32) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let spread = u64::from(value);

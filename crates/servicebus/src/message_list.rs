@@ -1,7 +1,7 @@
-//! Embedded: whole messages inside the body of a management answer. (docs/spec/amqp.md#7.3)
+//! Message list: whole messages inside the body of a management answer. (docs/spec/amqp.md#7.3)
 //!
-//! `messages` is a list of maps, each with the message's sections as one binary, header included,
-//! and the lock token where there is one.
+//! `messages` is a list of maps. Each map has the message's sections as one binary, header
+//! included, and the lock token if there is one.
 
 use amqp::encode;
 use broker::{Browsed, LockToken};

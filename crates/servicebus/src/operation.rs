@@ -1,14 +1,14 @@
-//! Operation: everything that somebody can ask for, and the right that it takes.
+//! Operation: every operation of a client, and the right that it requires.
 //! (docs/spec/entities.md#2.6; docs/spec/amqp.md#2.6)
 //!
-//! This table is the only place that says so: every check, of whatever protocol, takes its right
-//! from here, and a test goes through all of it with every combination of rights.
+//! This table is the only source: each check of every protocol takes its right from here, and a
+//! test tries each operation with every combination of rights.
 
 use crate::rights::RequiredRight;
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $operation:ident: $required_right:ident $(, $name:literal)?;)*) => {
-        /// What somebody can ask for.
+/// An operation of a client.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum Operation { $($(#[$doc])* $operation,)* }
 
@@ -16,13 +16,13 @@ macro_rules! operations {
             /// The whole table.
             pub const ALL: &[Self] = &[$(Self::$operation,)*];
 
-            /// The right that it takes.
+/// The right that it requires.
             #[must_use]
             pub const fn required_right(self) -> RequiredRight {
                 match self { $(Self::$operation => RequiredRight::$required_right,)* }
             }
 
-            /// What a request to a management node calls it, if it is asked for there. (docs/spec/amqp.md#7.3)
+/// The operation's name in a request to a management node, if it has one. (docs/spec/amqp.md#7.3)
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self { $(Self::$operation => [$($name)?].first().copied(),)* }
@@ -32,7 +32,7 @@ macro_rules! operations {
 }
 
 operations! {
-    /// Showing a token to `$cbs`.
+/// Sending a token to `$cbs`.
     PutToken: Nothing;
     /// A coordinator link; what is done within a transaction takes its own right.
     Transact: Nothing;
@@ -42,7 +42,7 @@ operations! {
     Receive: Listen;
     /// Links to a management node, of an entity or the namespace.
     AttachManagement: SendOrListen;
-    /// Looking at messages.
+/// Browsing messages.
     Peek: Listen, "com.microsoft:peek-message";
     /// Renewing the locks of messages.
     RenewLock: Listen, "com.microsoft:renew-lock";
@@ -50,23 +50,23 @@ operations! {
     ReceiveDeferred: Listen, "com.microsoft:receive-by-sequence-number";
     /// Settling by lock token.
     UpdateDisposition: Listen, "com.microsoft:update-disposition";
-    /// Sending for later.
+/// Scheduling messages.
     Schedule: Send, "com.microsoft:schedule-message";
-    /// Taking that back.
+/// Cancelling scheduled messages.
     CancelScheduled: Send, "com.microsoft:cancel-scheduled-message";
-    /// Deleting what is oldest.
+/// Deleting the oldest messages.
     DeleteBatch: Listen, "com.microsoft:batch-delete-messages";
     /// Renewing the lock of a session.
     RenewSessionLock: Listen, "com.microsoft:renew-session-lock";
     /// The state of a session.
     GetSessionState: Listen, "com.microsoft:get-session-state";
-    /// Another one in its place.
+/// Replacing the state of a session.
     SetSessionState: Listen, "com.microsoft:set-session-state";
-    /// The sessions that there are.
+/// Listing the sessions.
     ListSessions: Listen, "com.microsoft:get-message-sessions";
     /// A rule of a subscription, as the SDKs' rule managers make them.
     AddRule: Listen, "com.microsoft:add-rule";
-    /// The same, removed.
+/// Removing such a rule.
     RemoveRule: Listen, "com.microsoft:remove-rule";
     /// The rules of a subscription.
     ListRules: Listen, "com.microsoft:enumerate-rules";
@@ -76,7 +76,7 @@ operations! {
     TakeMessage: Listen;
     /// One that is locked completed, unlocked, or its lock renewed.
     SettleMessage: Listen;
-    /// Management over HTTP: whatever is shown or changed there.
+/// Management over HTTP, reads and changes.
     Administer: Manage;
     /// The broker's own interface, under `/$railbus/`.
     Operate: Manage;

@@ -1,8 +1,9 @@
-//! Oversize: a delivery that is larger than its link takes, refused before its end. (docs/spec/amqp.md#5.5)
+//! Oversize: a delivery that is larger than its link allows, refused before its end.
+//! (docs/spec/amqp.md#5.5)
 //!
-//! It is rejected as soon as it has outgrown the limit, its payload is dropped as it comes, and the
-//! link stays. Nobody would hear of the rejection of one that came settled, so the endpoint detaches
-//! its link instead.
+//! It is rejected as soon as it exceeds the limit. The rest of its payload is dropped on arrival,
+//! and the link stays attached. The sender of a settled delivery would not see a rejection, so the
+//! endpoint detaches its link instead.
 
 use amqp::{DeliveryState, Error};
 use endpoint::{LinkId, SessionId};

@@ -1,12 +1,12 @@
-//! Pending: the questions a connection has asked the broker, until they are answered.
+//! Pending requests: the requests of a connection to the broker that have no answer yet.
 //!
-//! A slab: asking and answering allocate nothing once it has grown to the number of questions
-//! that are open at a time. A token carries the slot and its generation, so an answer that comes
-//! twice finds nothing. Every open question has a cost in bytes; the owner bounds their sum.
+//! They are kept in a slab, so once it has grown to the usual number of open requests, neither a
+//! request nor an answer allocates. A token holds the slot and its generation, so a second answer
+//! to a request finds nothing. Every open request has a cost in bytes; the owner bounds their sum.
 
 use crate::link::{PendingDisposition, PendingOperation};
 
-/// What a token of the broker's answer leads to.
+/// A request to the broker, by the kind of its answer.
 #[derive(Debug)]
 pub(crate) enum PendingRequest {
     /// Messages of one delivery.
@@ -28,7 +28,7 @@ struct Slot {
     request: Option<PendingRequest>,
 }
 
-/// Open questions by token.
+/// Open requests by token.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests {
     slots: Vec<Slot>,
@@ -37,7 +37,7 @@ pub(crate) struct PendingRequests {
 }
 
 impl PendingRequests {
-    /// Keeps `question`, which occupies `cost` bytes, and names it.
+    /// Adds `request`, which occupies `cost` bytes, and returns its token.
     pub(crate) fn insert(&mut self, request: PendingRequest, cost: usize) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let slot = &mut self.slots[index as usize];
@@ -47,7 +47,7 @@ impl PendingRequests {
         u64::from(slot.generation) << 32 | u64::from(index)
     }
 
-    /// Takes the question that `token` names, once.
+    /// Removes and returns the request that `token` names.
     pub(crate) fn remove(&mut self, token: u64) -> Option<PendingRequest> {
         let index = (token & u64::from(u32::MAX)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
@@ -61,7 +61,7 @@ impl PendingRequests {
         Some(request)
     }
 
-    /// Bytes that all open questions occupy.
+    /// Bytes that all open requests occupy.
     pub(crate) fn cost(&self) -> usize {
         self.cost
     }

@@ -1,8 +1,9 @@
-//! Receiver: a link on which the client receives messages of an entity. (docs/spec/amqp.md#3.3, #5, #6)
+//! Receiver: a link on which the client receives messages of an entity.
+//! (docs/spec/amqp.md#3.3, #5, #6)
 //!
-//! Credit goes to the broker, deliveries come back and go out; a disposition ends a lock. A
-//! delivery that meets no credit any more is given back in peek-lock mode; a message that was
-//! received and deleted can not be, so it is kept until there is credit.
+//! Credit goes to the broker; its deliveries come back and go to the client; a disposition ends a
+//! lock. A delivery that arrives when the link has no credit is returned to the broker in peek-lock
+//! mode. In receive-and-delete mode a return is impossible, so the delivery waits for credit.
 
 use std::collections::VecDeque;
 
@@ -25,9 +26,9 @@ use crate::link::PendingDisposition;
 use crate::pending_requests::PendingRequest;
 use crate::transactions;
 
-/// What a settlement costs while it waits for its answer.
+/// The cost of a settlement while it waits for its answer.
 pub(crate) const SETTLEMENT: usize = 64;
-/// Receivers that are gone whose late deliveries can still be given back.
+/// Detached receivers that are remembered, so that late deliveries for them can be returned.
 const MAX_DETACHED_RECEIVERS: usize = 64;
 
 /// A receiver link's own state.
@@ -37,20 +38,20 @@ pub(crate) struct Receiver {
     pub(crate) entity: EntityId,
     pub(crate) subqueue: Subqueue,
     pub(crate) mode: ReceiveMode,
-    /// Whether messages are only shown to it: what it makes of them concerns nobody.
+    /// Whether it browses: its dispositions have no effect on messages.
     pub(crate) browses: bool,
     /// The session that it holds.
     pub(crate) held_session: Option<Bytes>,
     /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
     pub(crate) default_outcome: Option<DeliveryState>,
     pub(crate) credit: Credit,
-    /// Deliveries that wait for credit: received and deleted, shown, or locked while the broker
+    /// Deliveries that wait for credit: received and deleted, browsed, or locked while the broker
     /// drains.
     pub(crate) waiting: VecDeque<Box<Delivery>>,
 }
 
 impl Receiver {
-    /// Where the answer to a disposition goes.
+    /// A disposition that waits for the broker's answer.
     pub(crate) fn pending_disposition(
         &self,
         disposition: &ReceivedDisposition,
@@ -69,7 +70,7 @@ impl Receiver {
     }
 }
 
-/// What must be known of a receiver after its end to give its late deliveries back.
+/// A detached receiver, so that late deliveries for it can be returned.
 #[derive(Debug)]
 pub(crate) struct DetachedReceiver {
     link: LinkId,
@@ -87,7 +88,7 @@ pub(crate) struct ReceivedDisposition {
 }
 
 impl Client {
-    /// A receiver's credit changed: what was kept goes out, then the broker learns of it.
+    /// Handles changed credit of a receiver: sends waiting deliveries, then updates the broker.
     pub(crate) fn handle_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
@@ -97,7 +98,7 @@ impl Client {
         self.update_credit(link);
     }
 
-    /// The broker has nothing more for a drain.
+    /// Handles the end of a drain by the broker.
     pub(crate) fn handle_drained(&mut self, receiver: ReceiverId) {
         let link = LinkId(receiver.link);
         let Some(state) = self.links.receiver(link) else {
@@ -113,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Sends a delivery out, or gives it back.
+    /// Sends a delivery to the client, or returns it to the broker.
     pub(crate) fn handle_deliver(&mut self, receiver: ReceiverId, delivery: Box<Delivery>) {
         let link = LinkId(receiver.link);
         let Some(state) = self.links.receiver(link) else {
@@ -138,7 +139,7 @@ impl Client {
         let lock = lock(delivery, self.now).filter(|_| !browses);
         let pieces = delivery::encode(&delivery.message, View::Link(lock), &mut self.head);
         let token = delivery::tag(delivery.token);
-        // What is received and deleted can not be named any more. (docs/spec/amqp.md#4.3)
+        // A message that is received and deleted cannot be settled later. (docs/spec/amqp.md#4.3)
         let tag: &[u8] = if settled { &[] } else { &token };
         let cookie = delivery.token.0;
         let outgoing = Outgoing {
@@ -157,7 +158,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends what was kept, as far as credit goes.
+    /// Sends waiting deliveries as far as credit goes.
     fn send_waiting(&mut self, link: LinkId) {
         while let Some(receiver) = self.links.receiver(link) {
             let settled = receiver.mode == ReceiveMode::ReceiveAndDelete;
@@ -184,8 +185,8 @@ impl Client {
         }
     }
 
-    /// Gives locked deliveries back. The broker hears first that there is no credit, else it
-    /// would send them here again at once.
+    /// Returns locked deliveries to the broker. The broker is told first that there is no credit,
+    /// else it would send them here again at once.
     fn return_waiting(&mut self, link: LinkId) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
@@ -221,8 +222,8 @@ impl Client {
         });
     }
 
-    /// Gives back a delivery whose receiver is gone already. What was received and deleted is lost
-    /// with its receiver, as that mode has it.
+    /// Returns a delivery whose receiver is detached already. A message that was received and
+    /// deleted is lost with its receiver, as that mode has it.
     fn return_late(&mut self, link: LinkId, delivery: &Delivery) {
         let departed = self
             .detached_receivers
@@ -248,7 +249,7 @@ impl Client {
         self.report_written(delivery.size());
     }
 
-    /// A receiver link is gone: the broker gives it nothing more.
+    /// Detaches a receiver at the broker, which then delivers nothing more to it.
     pub(crate) fn detach_receiver(&mut self, link: LinkId, receiver: &Receiver) {
         let gone = self.receiver_id(link);
         self.command(Command::Detach { receiver: gone });
@@ -268,7 +269,7 @@ impl Client {
         }
     }
 
-    /// The client disposed of a delivery.
+    /// Handles a disposition of the client.
     pub(crate) fn handle_disposed(&mut self, disposition: &ReceivedDisposition) {
         let token = LockToken(disposition.cookie);
         let Some(receiver) = self.links.receiver(disposition.link) else {
@@ -278,7 +279,8 @@ impl Client {
             return self.settle_browsed(disposition);
         }
         if disposition.settled && self.transactions.has_enlisted(token) {
-            // A client that does not wait for the commit forgets its delivery. (docs/spec/amqp.md#8)
+            // A client that does not wait for the commit forgets its delivery.
+            // (docs/spec/amqp.md#8)
             return;
         }
         let (state, transaction) = match &disposition.state {
@@ -298,7 +300,7 @@ impl Client {
         }
     }
 
-    /// A browser is done with a copy: whatever it made of it is as it says.
+    /// Settles a browsed copy with the outcome of the client; it has no effect on the message.
     fn settle_browsed(&mut self, disposition: &ReceivedDisposition) {
         let Some(receiver) = self.links.receiver(disposition.link) else {
             return;
@@ -365,7 +367,7 @@ impl Client {
         }
     }
 
-    /// The broker has ended a lock, or has not: by a disposition or through a management node.
+    /// Handles the broker's answer to a settlement, by a disposition or through a management node.
     pub(crate) fn handle_settled(&mut self, request: RequestId, result: Result<(), SettleError>) {
         match self.pending_requests.remove(request.token) {
             Some(PendingRequest::Settle(pending)) => {
@@ -386,7 +388,7 @@ impl Client {
     }
 }
 
-/// How a refusal is told, and whether the delivery is settled with it: not when it can be settled
+/// The state of a refused settlement, and whether it settles the delivery: not if it can be settled
 /// another time.
 pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
     let again = matches!(error, SettleError::Enlisted | SettleError::Transaction(_));
@@ -394,7 +396,7 @@ pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
     (state, !again)
 }
 
-/// The lock that goes with a delivery, by the machine's real clock, which clients compare it with.
+/// The lock of a delivery, by the machine's real clock, which clients compare it with.
 pub(crate) fn lock(delivery: &Delivery, now: ClockReading) -> Option<Lock> {
     let time = delivery.message.lock?;
     Some(Lock {

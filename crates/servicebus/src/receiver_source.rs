@@ -1,8 +1,9 @@
-//! Choice: which messages a receiver link wants, by its source. (docs/spec/amqp.md#3.5) [AMQP 3.5.3, 3.5.8]
+//! Receiver source: the messages that a receiver link asks for, by its source.
+//! (docs/spec/amqp.md#3.5) [AMQP 3.5.3, 3.5.8]
 //!
-//! A selector is known by its filter's descriptor or, where the value is a plain string, by its
-//! key. With distribution mode "copy" messages are only shown. Neither goes with a session. The
-//! answer carries the selector as it came, since it is in force, and no other filter.
+//! A selector is recognised by its filter's descriptor or, if the value is a plain string, by its
+//! key. With distribution mode "copy" the link browses. Neither can be combined with a session. The
+//! reply repeats the selector as it was received, because it is in force, and no other filter.
 
 use std::sync::Arc;
 
@@ -12,26 +13,26 @@ use store::EntityId;
 
 use crate::errors;
 
-/// What the filter of a JMS client is called, and its descriptor.
+/// The name of a JMS client's filter, and its descriptor.
 const SELECTOR: &str = "apache.org:selector-filter:string";
 const SELECTOR_CODE: u64 = 0x0000_468c_0000_0004;
-/// What some clients call it.
+/// The name in some other clients.
 const JMS_SELECTOR: &str = "jms-selector";
 /// Most characters of a selector, as of any expression. (docs/spec/entities.md#4)
 const MAX_SELECTOR: usize = 1_024;
 
-/// See the head of this file.
+/// The selector and distribution mode of a receiver's source.
 #[derive(Debug)]
 pub(crate) struct ReceiverSource {
     selector: Option<Arc<Selector>>,
-    /// The filter of the answer.
+    /// The filter of the reply.
     pub(crate) filter: Option<Map>,
-    /// Whether messages are only shown.
+    /// Whether the link browses.
     pub(crate) browses: bool,
 }
 
 impl ReceiverSource {
-    /// What a receiver's attach asks for.
+    /// Reads the source of a receiver's attach.
     pub(crate) fn of(attach: &Attach) -> Result<Self, Error> {
         let source = attach.source.as_deref();
         let mode = source.and_then(|source| source.distribution_mode.as_ref());
@@ -56,12 +57,12 @@ impl ReceiverSource {
         })
     }
 
-    /// Whether it is for whatever comes next, as most receivers are.
+    /// Whether it has neither a selector nor the mode to browse, as most receivers.
     pub(crate) fn is_plain(&self) -> bool {
         self.selector.is_none() && !self.browses
     }
 
-    /// The command that lets the receiver in.
+    /// The command that attaches the receiver.
     pub(crate) fn command(
         self,
         receiver: ReceiverId,

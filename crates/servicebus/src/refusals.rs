@@ -1,10 +1,10 @@
-//! Refused: what a connection was refused, one by one, for those who run the broker.
+//! Refusals: the errors that a connection was given, one by one, for the operator of the broker.
 //!
 //! A framework often shows its user less than the broker has said, so the server logs what is
-//! collected here: errors that end the connection, a session or a link, refused attaches, logins and
-//! tokens, and requests that are not done. Rejected messages are not among them. Nothing here is a
-//! token, a key or a message, but names are the client's own. A bounded number is kept until the
-//! server takes it; the rest is counted.
+//! collected here: errors that end the connection, a session or a link, refused attaches, logins
+//! and tokens, and failed requests. Rejected messages are not included. An entry holds no token,
+//! key or message, but its names are the client's own. A bounded number is kept until the server
+//! takes them; the rest is counted.
 
 use amqp::error::condition;
 use amqp::{Error, Symbol};
@@ -17,7 +17,7 @@ const MAX: usize = 64;
 /// Characters of a name or a text that are kept.
 const MAX_TEXT: usize = 1_024;
 
-/// What is refused or ended.
+/// The subject of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Subject {
     /// The connection is closed.
@@ -26,9 +26,9 @@ pub enum Subject {
     Login,
     /// A session is ended.
     Session,
-    /// A link is not let in.
+    /// An attach is refused.
     Attach,
-    /// A link that was let in is detached.
+    /// An attached link is detached.
     Link,
     /// A token is not accepted.
     Token,
@@ -36,21 +36,21 @@ pub enum Subject {
     Request,
 }
 
-/// How much a refusal matters.
+/// The severity of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Severity {
-    /// The client, its configuration or its rights need a look.
+    /// The client, its configuration or its rights need attention.
     Warning,
-    /// Sound clients meet it too, and come back by themselves.
+    /// It also happens to correct clients, which reconnect by themselves.
     Notice,
-    /// There was nothing to be had, as a client that asks expects now and then.
+    /// The normal answer to a request that found nothing.
     Expected,
 }
 
 /// One refusal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refusal {
-    /// What is refused.
+    /// The subject.
     pub subject: Subject,
     /// The name of the link, or of the link that the request came by.
     pub link: Option<String>,
@@ -58,14 +58,14 @@ pub struct Refusal {
     pub entity: Option<String>,
     /// The operation of a request, if there is such an operation.
     pub operation: Option<&'static str>,
-    /// What the client was told, or would have been if the protocol had a place for it.
+    /// The condition that the client got, or would have got if the protocol had a field for it.
     pub condition: Symbol,
-    /// The same for people.
+    /// The description for a person.
     pub text: String,
 }
 
 impl Refusal {
-    /// How much it matters.
+    /// Its severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         let is = |condition: Symbol| self.condition == condition;
@@ -85,7 +85,7 @@ impl Refusal {
 pub struct Refusals {
     /// The first of them.
     pub first: Vec<Refusal>,
-    /// How many there were besides.
+    /// The number of further refusals.
     pub left_out: u64,
 }
 
@@ -115,7 +115,7 @@ impl Refusals {
 }
 
 impl Client {
-    /// What the client was refused since the last call, if anything.
+    /// The refusals since the last call, if any.
     pub fn take_refusals(&mut self) -> Option<Refusals> {
         self.note_findings();
         let has_some = !self.refusals.first.is_empty();
@@ -141,7 +141,7 @@ impl Client {
         self.refusals.note(subject, origin, error);
     }
 
-    /// Notes what the endpoint has refused by itself, while the links that it detached are known.
+    /// Notes the errors of the endpoint itself, while the links that it detached are known.
     pub(crate) fn note_findings(&mut self) {
         for finding in self.connection.take_findings() {
             self.note_finding(&finding);

@@ -1,8 +1,9 @@
-//! Request-response: pairs of links to `$cbs` and to management nodes. (docs/spec/amqp.md#2.1, #7.1)
+//! Request-response: pairs of links to `$cbs` and to management nodes.
+//! (docs/spec/amqp.md#2.1, #7.1)
 //!
 //! A request finds the response link of its node by its reply-to, in the several ways that client
-//! libraries mean it. Answers are sent settled and wait for credit, which some clients give only
-//! once they have asked.
+//! libraries use it. Answers are sent settled and wait for credit, which some clients grant only
+//! after the request.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ pub(crate) const REQUEST_CREDIT: u32 = 100;
 const MAX_WAITING: usize = 1_024;
 /// Most bytes of answers that wait for credit on one connection.
 const MAX_WAITING_BYTES: usize = 16 << 20;
-/// The same before the client has shown a right.
+/// The same limit before the client has authenticated.
 const MAX_WAITING_BYTES_UNAUTHENTICATED: usize = 1 << 20;
 
 /// The client's sender to a node.
@@ -72,7 +73,7 @@ impl ResponseLink {
     }
 }
 
-/// A request, read. It may hold a token, so it can not be shown.
+/// A parsed request. It may hold a token, so it has no `Debug`.
 pub(crate) struct Request {
     pub(crate) request_link: LinkId,
     pub(crate) response_link: LinkId,
@@ -82,7 +83,7 @@ pub(crate) struct Request {
     pub(crate) properties: Map,
     /// The value of an amqp-value body, still encoded.
     pub(crate) body: Option<Bytes>,
-    /// The transaction that it is part of, if its operation is one that takes part.
+    /// The transaction that it is part of.
     pub(crate) transaction: Option<TransactionId>,
     /// Bytes of the whole request.
     pub(crate) size: usize,
@@ -103,7 +104,7 @@ pub(crate) fn text(value: &Value) -> Option<&str> {
     }
 }
 
-/// The parts of a request, before its answer has a way back.
+/// The parts of a request, before its response link is known.
 struct Parts {
     message_id: Option<Value>,
     reply_to: Option<Value>,
@@ -139,7 +140,7 @@ impl Parts {
 }
 
 impl Client {
-    /// Reads a request, finds its way back, and has its node answer it.
+    /// Reads a request, finds its response link, and passes it to its node.
     pub(crate) fn handle_request(&mut self, delivery: &IncomingDelivery) {
         let Some(request) = self.links.request(delivery.link) else {
             return;
@@ -304,7 +305,7 @@ impl Client {
         }
     }
 
-    /// A response link is gone, and its answers with it.
+    /// Drops the answers of a response link that was detached.
     pub(crate) fn drop_responses(&mut self, response: &ResponseLink) {
         for waiting in &response.waiting {
             self.waiting_bytes -= waiting.payload.len();

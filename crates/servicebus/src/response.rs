@@ -1,7 +1,8 @@
-//! Response: encoding the answer of a request-response node. (docs/spec/amqp.md#2.3, #7.1)
+//! Response: encodes the answer of a request-response node. (docs/spec/amqp.md#2.3, #7.1)
 //!
-//! The two kinds of node spell their status differently, and clients check the exact types: codes
-//! are int, conditions symbols, and the correlation id has the type of the request's message id.
+//! The two kinds of node name the fields of their status differently, and clients check the exact
+//! types: codes are int, conditions are symbols, and the correlation id has the type of the
+//! request's message id.
 
 use amqp::encode;
 use amqp::message::{Header, Properties, descriptor, encode_map_section};
@@ -42,7 +43,7 @@ impl Status {
         Self::new(204, "No Content".to_owned())
     }
 
-    /// The status that says what `error` says. (docs/spec/amqp.md#7.2)
+    /// The status of an error. (docs/spec/amqp.md#7.2)
     pub(crate) fn of(error: Error) -> Self {
         let code = code(error.condition.as_str());
         let description = error.description.unwrap_or_default().into_owned();
@@ -54,7 +55,7 @@ impl Status {
     }
 }
 
-/// The code that goes with a condition. (docs/spec/amqp.md#7.2)
+/// The code of a condition. (docs/spec/amqp.md#7.2)
 fn code(condition: &str) -> i32 {
     match condition {
         "com.microsoft:argument-error"

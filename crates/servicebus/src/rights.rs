@@ -1,8 +1,8 @@
 //! Rights: shared access rules, their keys, and what they allow. (docs/spec/entities.md#2.6)
 //!
-//! A key's text is compared in constant time and never shown: [`Secret`] has no `Display`, its
-//! `Debug` says nothing, and nothing outside this file can read it. Whatever is shown by clients is
-//! compared with keys by `equal` and nothing else, which `cargo xtask tidy` sees to.
+//! A key's text is compared in constant time and never printed: [`Secret`] has no `Display`, its
+//! `Debug` prints nothing, and only this file can read it. Keys and signatures of clients are
+//! compared by `equal` and nothing else; `cargo xtask tidy` checks this.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl Rights {
         manage: true,
     };
 
-    /// What either allows.
+    /// The rights that either allows.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self {
@@ -60,16 +60,16 @@ impl Rights {
     }
 }
 
-/// What a link, an operation or a request asks of somebody's rights. (docs/spec/amqp.md#2.6)
+/// The right that a link, an operation or a request requires. (docs/spec/amqp.md#2.6)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequiredRight {
-    /// Open to all, as `$cbs` is: it is where rights come from.
+    /// No right, as for `$cbs`, which grants rights.
     Nothing,
-    /// To put messages in.
+    /// To send messages.
     Send,
-    /// To see messages, take them and settle them.
+    /// To browse, receive and settle messages.
     Listen,
-    /// A management node may be attached with either; its operations ask for more.
+    /// Either right, as for a management node; its operations require more.
     SendOrListen,
     /// To see and change entities.
     Manage,
@@ -88,8 +88,8 @@ impl RequiredRight {
     }
 }
 
-/// Whether two secrets are the same, in a time that does not depend on where they differ. Lengths are
-/// no secret: digests and signatures all have one length.
+/// Whether two secrets are the same, in a time that does not depend on where they differ. Lengths
+/// are no secret: digests and signatures all have one length.
 fn equal(ours: &[u8; 32], shown: &[u8]) -> Choice {
     #[cfg(test)]
     COMPARED.set(COMPARED.get() + ours.len());
@@ -102,7 +102,7 @@ thread_local! {
     static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What a key is known by without being kept. Digests are of equal length, so comparing them shows
+/// The digest of a key. Digests are of equal length, so comparing them reveals
 /// not even the length of a key.
 #[derive(Clone)]
 pub(crate) struct Fingerprint([u8; 32]);
@@ -120,7 +120,8 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A key. Its text is never shown by `Debug` and has no `Display`, and keys are not compared with `==`:
+/// A key. Its text is never shown by `Debug` and has no `Display`, and keys are not compared with
+/// `==`:
 ///
 /// ```compile_fail,E0369
 /// let key = |text: &str| servicebus::Secret::new(text.to_owned());
@@ -178,13 +179,13 @@ impl fmt::Debug for Secret {
 /// A named rule with its keys.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
-    /// What clients call it: `SharedAccessKeyName`, or the user of SASL PLAIN.
+    /// Its name: `SharedAccessKeyName`, or the user of SASL PLAIN.
     pub name: String,
     /// Either key will do.
     pub primary: Secret,
     /// The other key, so that keys can be rotated.
     pub secondary: Option<Secret>,
-    /// What its holder may do.
+    /// The rights of its holder.
     pub rights: Rights,
     /// `None` for the whole namespace, else the path of an entity.
     pub entity: Option<String>,
@@ -202,7 +203,8 @@ impl AccessRule {
         }
     }
 
-    /// Whether `test` holds for one of the keys. Both are always tried, so that time does not tell which.
+    /// Whether `test` holds for one of the keys. Both are always tried, so that time does not tell
+    /// which.
     pub(crate) fn either_key(&self, mut test: impl FnMut(&Secret) -> bool) -> bool {
         let primary = test(&self.primary);
         let secondary = test(self.secondary.as_ref().unwrap_or(&self.primary));
@@ -223,9 +225,9 @@ impl AccessRule {
 pub struct AccessRules {
     /// In no particular order; names are unique per entity.
     pub rules: Vec<AccessRule>,
-    /// What everyone may do who shows nothing.
+    /// The rights of a client without a credential.
     pub anonymous: Rights,
-    /// Whether the only rule is the one that everybody knows, so that a listener on loopback asks
+    /// Whether the only rule is the public one for development, so that a listener on loopback asks
     /// no request of HTTP for it.
     pub is_development: bool,
 }

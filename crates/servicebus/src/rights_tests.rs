@@ -1,4 +1,5 @@
-//! What is shown takes the same comparisons whatever it is: counted, not timed.
+//! A check of a credential makes the same number of comparisons for every input. Comparisons are
+//! counted, not timed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,8 @@
-//! SASL: who comes in by which mechanism. (docs/spec/amqp.md#1.3)
+//! SASL: the mechanisms by which a client logs in. (docs/spec/amqp.md#1.3)
 //!
-//! Every mechanism but PLAIN lets anyone in, who then has no rights until a token is put. PLAIN
-//! names a rule and shows its key; the rule's rights hold for the whole connection. EXTERNAL is not
-//! offered: it would mean a client's certificate, and none is asked for.
+//! Every mechanism except PLAIN accepts any client, which then has no rights until it sends a
+//! token. PLAIN names a rule and gives its key; the rule's rights hold for the whole connection.
+//! EXTERNAL is not offered, because the server requests no client certificate.
 
 use amqp::error::condition;
 use amqp::sasl::Code;
@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::refusals::{Origin, Subject};
 
 impl Client {
-    /// Decides on the client's choice.
+    /// Handles the mechanism that the client selected.
     pub(crate) fn handle_sasl(&mut self, mechanism: &Symbol, initial_response: Option<&Bytes>) {
         let welcome = match mechanism.as_str() {
             "MSSBCBS" | "ANONYMOUS" => true,
@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-/// Why a client is not let in. It is told so without words: SASL has none.
+/// The error of a refused login, for the log: SASL has no error text.
 fn refused() -> Error {
     let text = "PLAIN: no rule has the name and the key that were shown.";
     Error::new(condition::UNAUTHORIZED_ACCESS, text)

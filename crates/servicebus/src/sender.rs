@@ -1,8 +1,9 @@
-//! Sender: a link on which the client sends messages to an entity. (docs/spec/amqp.md#3.2, #4.5, #5.5)
+//! Sender: a link on which the client sends messages to an entity.
+//! (docs/spec/amqp.md#3.2, #4.5, #5.5)
 //!
-//! Every delivery becomes one `Command::Send` and is answered once the broker has answered,
-//! unless it came settled. Credit is topped up as answers go out, not as messages come in, so
-//! what is not durable yet stays bounded per link.
+//! Every delivery becomes one `Command::Send` and is answered when the broker has answered, unless
+//! it came settled. Credit is granted as answers are sent, not as messages arrive, so the messages
+//! that are not yet durable stay bounded per link.
 
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
@@ -19,7 +20,7 @@ use crate::link::CreditWindow;
 use crate::pending_requests::PendingRequest;
 use crate::transactions;
 
-/// What every message costs beside its bytes while it waits for its answer.
+/// The cost of every message beside its bytes while it waits for its answer.
 const OVERHEAD: usize = 256;
 
 /// A sender link's own state.
@@ -30,7 +31,7 @@ pub(crate) struct Sender {
     pub(crate) max_message_size: u64,
 }
 
-/// A delivery that the broker was given.
+/// A delivery that the broker has not answered.
 #[derive(Debug)]
 pub(crate) struct PendingSend {
     pub(crate) link: LinkId,
@@ -136,7 +137,7 @@ impl Client {
     }
 
     /// Settles a delivery (unless it came settled) and gives credit for more. After the link's
-    /// end there is nobody to tell.
+    /// end there is no answer.
     fn answer_send(&mut self, pending: &PendingSend, result: Result<(), Error>) {
         let Some(sender) = self.links.sender(pending.link) else {
             return;
@@ -157,8 +158,8 @@ impl Client {
 }
 
 impl PendingSend {
-    /// The state that tells the client. What happened within a transaction is told within its
-    /// state, but not that there is no such transaction.
+    /// The state of the answer. Within a transaction the outcome is wrapped in the transaction's
+    /// state, except that there is no such transaction.
     fn state(&self, result: Result<(), Error>) -> DeliveryState {
         let outcome = match result {
             Ok(()) => DeliveryState::Accepted,

@@ -1,9 +1,9 @@
-//! Accepting: a receiver link that wants a session. (docs/spec/amqp.md#3.4)
+//! Session attach: a receiver link that asks for a session. (docs/spec/amqp.md#3.4)
 //!
-//! Its attach is held back until the broker has lent it a session, which may take as long as the
-//! client is ready to wait. What the client says of the link meanwhile is remembered by the
-//! endpoint; a client that goes is never answered. The answer names the session in the form in
-//! which it was asked for, and when its lock ends.
+//! Its attach waits until the broker has assigned a session, at most as long as the client is ready
+//! to wait. Meanwhile the endpoint remembers the client's flow for the link; if the client
+//! detaches, it gets no answer. The reply names the session in the same form as the request, and
+//! the end of its lock.
 
 use amqp::{Attach, Error, Map, Symbol, Value};
 use broker::{Command, ReceiverId, SessionError, SessionFilter};
@@ -23,21 +23,21 @@ const FILTER_CODE: u64 = 0x0000_0013_7000_000C;
 const NON_EXCLUSIVE: &str = "com.microsoft:non-exclusive-session-filter";
 const TIMEOUT: &str = "com.microsoft:timeout";
 const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
-/// How long a client waits that does not say so.
+/// How long a client waits by default.
 const DEFAULT_TIMEOUT_MS: u64 = 65_000;
 /// Most characters of a session's id. (docs/spec/entities.md#4)
 const MAX_ID: usize = 128;
 /// From the year 1 to 1970, in units of 100 ns.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 
-/// The session filter of an attach, as it was sent.
+/// The session filter of an attach, as it was received.
 #[derive(Debug)]
 pub(crate) struct RequestedSession {
     key: Value,
     value: Value,
 }
 
-/// A link that waits for its session.
+/// An attach that waits for its session.
 #[derive(Debug)]
 pub(crate) struct PendingAttach {
     pub(crate) request: AttachRequest,
@@ -55,8 +55,8 @@ impl PendingAttach {
     }
 }
 
-/// Refuses a session that is not to be exclusive, in the words by which .NET knows that there are no
-/// such. (docs/spec/amqp.md#3.5)
+/// Refuses a session that is not exclusive, with the text by which .NET knows that the server has
+/// none. (docs/spec/amqp.md#3.5)
 pub(crate) fn check_exclusive(attach: &Attach) -> Result<(), Error> {
     let source = attach.source.as_deref();
     let filters = source.and_then(|source| source.filter.as_deref());
@@ -87,7 +87,7 @@ impl RequestedSession {
         Some(Self { key, value })
     }
 
-    /// What it asks for.
+    /// The session that it requests.
     pub(crate) fn filter(&self, attach: &Attach) -> Result<SessionFilter, Error> {
         let id = match &self.value {
             Value::Described(pair) => &pair.1,
@@ -107,7 +107,7 @@ impl RequestedSession {
         }
     }
 
-    /// The filter of the answer: the session that was lent, in the form that the client used.
+    /// The filter of the reply: the assigned session, in the form that the client used.
     fn granted(self, id: &Bytes) -> Map {
         let id = Value::String(String::from_utf8_lossy(id).into_owned());
         let value = match self.value {
@@ -142,7 +142,7 @@ fn timeout(attach: &Attach) -> Result<u64, Error> {
 }
 
 impl Client {
-    /// Asks the broker for the session that a link wants.
+    /// Requests a session from the broker for a link.
     pub(crate) fn request_session(
         &mut self,
         pending_attach: PendingAttach,
@@ -159,7 +159,8 @@ impl Client {
         self.command(command);
     }
 
-    /// The broker has lent a session. If its link is gone, the broker hears of that already.
+    /// Handles a session that the broker has assigned. If its link is detached, the broker has been
+    /// told already.
     pub(crate) fn handle_session_accepted(
         &mut self,
         receiver: ReceiverId,
@@ -204,7 +205,7 @@ impl Client {
         );
     }
 
-    /// There is no session for a link.
+    /// Handles the broker's refusal of a session.
     pub(crate) fn handle_session_refused(&mut self, receiver: ReceiverId, error: SessionError) {
         let link = LinkId(receiver.link);
         if let Some(pending_attach) = self.pending_attaches.remove(&link) {
@@ -213,7 +214,7 @@ impl Client {
         }
     }
 
-    /// A link's session is another's now.
+    /// Handles the loss of a link's session.
     pub(crate) fn handle_session_lost(&mut self, receiver: ReceiverId) {
         let link = LinkId(receiver.link);
         if self.links.get(link).is_some() {
@@ -222,7 +223,7 @@ impl Client {
         self.pending_attaches.remove(&link);
     }
 
-    /// A link that waits is gone: the broker is not to lend it anything.
+    /// Removes a pending attach whose link is gone, and tells the broker.
     pub(crate) fn cancel_pending_attach(&mut self, link: LinkId) -> Option<Box<PendingAttach>> {
         let pending_attach = self.pending_attaches.remove(&link)?;
         self.command(Command::Detach {
@@ -232,7 +233,7 @@ impl Client {
         Some(pending_attach)
     }
 
-    /// Refuses a link that does not wait any more.
+    /// Refuses a link whose attach was pending.
     pub(crate) fn refuse_pending_attach(&mut self, pending_attach: &PendingAttach, error: Error) {
         let origin = Origin {
             link: Some(pending_attach.name()),
@@ -258,7 +259,7 @@ impl Client {
     }
 }
 
-/// Tells when the session's lock ends, as .NET counts time.
+/// Adds the end of the session's lock, as .NET counts time.
 fn announce_lock(properties: &mut Map, until_ms: u64) {
     let until = i64::try_from(until_ms).unwrap_or(i64::MAX);
     let ticks = until.saturating_mul(10_000).saturating_add(TICKS_TO_1970);

@@ -1,6 +1,6 @@
 //! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
 
-/// What holds for every connection.
+/// The settings of every connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Largest message of entities that do not say otherwise.
@@ -13,7 +13,8 @@ pub struct Settings {
     pub token_grace: u32,
     /// Close a connection without links after this long; `None` keeps it. (docs/spec/amqp.md#1.5)
     pub idle_connection: Option<u32>,
-    /// Close a connection that has shown no right after this long, unless everyone has one.
+    /// Close a connection that has not authenticated after this time, unless anonymous clients have
+    /// rights.
     pub authentication_time_out: u32,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,

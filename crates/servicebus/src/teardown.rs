@@ -1,7 +1,9 @@
-//! Ending: how links and the connection end, and what the broker hears of it.
+//! Teardown: how links and the connection end, and the commands that tell the broker.
 //!
-//! A link is forgotten the moment it is detached by either side; whatever the broker still says
-//! for it is given back. Invariant: `Disconnect` is given once, and nothing after it.
+//! A link is removed as soon as either side detaches it; later deliveries of the broker for it are
+//! returned.
+//!
+//! Invariant: `Disconnect` is issued once, and no command follows it.
 
 use amqp::Error;
 use broker::Command;
@@ -16,8 +18,8 @@ use crate::refusals::{Origin, Subject, path_of};
 use crate::rights::{RequiredRight, Rights};
 
 impl Client {
-    /// Detaches links whose right is gone, and refuses those that wait for a session. `why` gives the
-    /// error by the link's name, what it needs and what it is for.
+    /// Detaches links without their right, and refuses pending attaches. `why` makes the error from
+    /// the link's name, its required right and its resource.
     pub(crate) fn recheck_links(&mut self, why: impl Fn(&str, RequiredRight, &str) -> Error) {
         let lost = |link: &Link| {
             !self
@@ -55,8 +57,8 @@ impl Client {
         }
     }
 
-    /// Why a link goes whose token has run out, or whose key was replaced: a client that has another
-    /// comes back by itself. (docs/spec/amqp.md#2.7)
+    /// The error of a link whose token has expired, or whose key was replaced: a client with
+    /// another token reconnects by itself. (docs/spec/amqp.md#2.7)
     pub(crate) fn token_expired(
         name: &str,
         required_right: RequiredRight,
@@ -65,7 +67,7 @@ impl Client {
         errors::token_expired(name, required_right, resource)
     }
 
-    /// What may go on at `path`, which is in lower case.
+    /// The rights of existing links at `path`, which is in lower case.
     pub(crate) fn rights_within_grace(&self, path: &str) -> Rights {
         self.claims
             .rights_within_grace(self.directory.access(), path)
@@ -84,7 +86,7 @@ impl Client {
         self.connection.detach(link, true, Some(error));
     }
 
-    /// A link is gone, or as good as gone.
+    /// Removes a link that is detached or is about to be.
     pub(crate) fn remove_link(&mut self, link: LinkId) {
         let Some(gone) = self.links.remove(link) else {
             self.cancel_pending_attach(link);
@@ -113,14 +115,14 @@ impl Client {
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
-    /// Closes the connection for what its client did or left undone.
+    /// Closes the connection for an error of its client.
     pub(crate) fn close(&mut self, error: Error) {
         let origin = Origin::default();
         self.refusals.note(Subject::Connection, origin, &error);
         self.close_unrecorded(error);
     }
 
-    /// Closes the connection. Nothing is sent on its links any more, so they are gone at once.
+    /// Closes the connection without noting a refusal. Its links are removed at once.
     pub(crate) fn close_unrecorded(&mut self, error: Error) {
         for link in self.links.ids() {
             self.remove_link(link);
@@ -132,7 +134,7 @@ impl Client {
         self.connection.close(Some(error));
     }
 
-    /// The connection is over. Links and their receivers go with it.
+    /// Handles the end of the connection and of its links.
     pub(crate) fn end(&mut self) {
         if !self.ended {
             self.command(Command::Disconnect {

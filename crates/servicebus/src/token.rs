@@ -1,8 +1,8 @@
-//! Token: verifying a shared access signature. (docs/spec/amqp.md#2.5)
+//! Token: verifies a shared access signature. (docs/spec/amqp.md#2.5)
 //!
 //! The signature is checked over the resource text exactly as it was received, since encoders
-//! differ; a few re-encodings are tried too. Every candidate and both keys are always tried, and
-//! an unknown key name costs as much as a known one, so time tells nothing.
+//! differ; a few re-encodings are tried too. Every candidate and both keys are always tried, and an
+//! unknown key name costs as much as a known one, so the time reveals nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ pub(crate) const PREFIX: &str = "SharedAccessSignature ";
 /// Longest token that is looked at: the work of checking grows with its length.
 const MAX_TOKEN: usize = 8 << 10;
 
-/// What `encodeURIComponent` leaves alone.
+/// The characters that `encodeURIComponent` does not escape.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -29,7 +29,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// What a sound token shows, and until when.
+/// The credential of a valid token, and its expiry.
 #[derive(Clone, Debug)]
 pub(crate) struct VerifiedToken {
     pub(crate) credential: Credential,
@@ -55,7 +55,8 @@ pub(crate) fn is_signature(text: &str) -> bool {
         .is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
 }
 
-/// A shared access signature for `resource` by the key of the rule called `rule`, as a client makes it.
+/// A shared access signature for `resource` by the key of the rule called `rule`, as a client makes
+/// it.
 #[must_use]
 pub fn sign(resource: &str, rule: &str, key: &Secret, expires: Wall) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
@@ -131,8 +132,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The credential of whoever signed the token, by a rule at the audience or above it. A name with a
-/// plus sign may be one with a space.
+/// The credential of the key that signed the token, by a rule at the audience or above it. A name
+/// with a plus sign may be one with a space.
 fn signer(fields: &Fields<'_>, audience: &str, access: &Access) -> Option<Credential> {
     let signature = STANDARD
         .decode(percent_decode_str(fields.signature).collect::<Vec<u8>>())
@@ -152,7 +153,8 @@ fn signer(fields: &Fields<'_>, audience: &str, access: &Access) -> Option<Creden
     found.or(access.signer(&spaced, audience, signs))
 }
 
-/// What may have been signed: the resource as received, then as other encoders would have written it.
+/// The texts that may have been signed: the resource as received, then as other encoders write
+/// it.
 fn signed_texts(fields: &Fields<'_>) -> [String; 4] {
     let encoded = utf8_percent_encode(&decoded(fields.resource), COMPONENT).to_string();
     [

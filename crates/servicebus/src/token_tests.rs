@@ -1,4 +1,4 @@
-//! Tokens as the SDKs' encoders make them, and as forgers would.
+//! Tokens as the encoders of the SDKs make them, and forged tokens.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;

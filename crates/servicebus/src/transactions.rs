@@ -1,8 +1,9 @@
-//! Transactions: what the dialect knows of those that its client has open. (docs/spec/amqp.md#8)
+//! Transactions: the open transactions of a client, as the dialect sees them. (docs/spec/amqp.md#8)
 //!
-//! The broker decides about them. Here is who declared which, and which deliveries they settle: an
-//! enlisted delivery is answered with its transaction's state and stays unsettled, so that the
-//! client can settle it again after a rollback; the commit settles it for good.
+//! The broker decides about them. This file keeps the coordinator that declared each one, and the
+//! deliveries that it settles. An enlisted delivery is answered with its transaction's state and
+//! stays unsettled, so that the client can settle it again after a rollback; the commit settles it
+//! finally.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use crate::link::PendingDisposition;
 use crate::pending_requests::PendingRequest;
 use crate::receiver::{ReceivedDisposition, SETTLEMENT, refused};
 
-/// The transaction that a client means: of any other than 16 bytes there is none.
+/// The transaction that a client names; an id that is not 16 bytes long names none.
 pub(crate) fn parse_id(txn_id: &Bytes) -> TransactionId {
     let id = <[u8; 16]>::try_from(&txn_id[..]).unwrap_or_default();
     TransactionId(u128::from_be_bytes(id))
@@ -110,7 +111,7 @@ pub(crate) struct EnlistedDisposition {
 #[derive(Debug)]
 struct OpenTransaction {
     coordinator: LinkId,
-    /// It is the broker's to decide now, whatever becomes of its coordinator.
+    /// The broker decides it now, even if its coordinator is detached.
     discharged: bool,
     enlisted: Vec<EnlistedDisposition>,
 }
@@ -182,7 +183,7 @@ impl Transactions {
         enlisted.map(|enlisted| enlisted.disposition).collect()
     }
 
-    /// A coordinator is gone.
+    /// Ends the transactions of a detached coordinator.
     pub(crate) fn end_coordinator(&mut self, coordinator: LinkId) {
         let ended = self
             .open
@@ -232,7 +233,7 @@ impl Client {
         });
     }
 
-    /// What is part of a transaction stays unsettled until that is committed. A refusal is told
+    /// A delivery in a transaction stays unsettled until the commit. A refusal is sent
     /// outside of the transaction's state, since one SDK looks at the type of the state only.
     /// (docs/spec/amqp.md#8)
     pub(crate) fn answer_enlisted(

@@ -1,8 +1,9 @@
-//! Stranger: a client that has not shown any right yet, and so may take up little.
+//! Unauthenticated clients: limits on a client that has not presented a valid credential.
 //!
-//! What it needs for showing one is a session and a pair of links to `$cbs`. Once it has logged in
-//! or put a token that was accepted it is known for the rest of the connection, also when the token
-//! has run out: it has held a key. It has a minute for that.
+//! Such a client needs a session and a pair of links to `$cbs`, and may not use much more. It
+//! counts as authenticated for the rest of the connection once it has logged in or sent a token
+//! that was accepted, also after the token has expired. Otherwise its connection is closed after a
+//! time limit.
 
 use amqp::Error;
 use amqp::error::condition;
@@ -11,7 +12,7 @@ use endpoint::{Bounds, Mono};
 use crate::client::Client;
 use crate::rights::Rights;
 
-/// What a stranger may have.
+/// The limits of an unauthenticated client.
 const BOUNDS: Bounds = Bounds {
     sessions: 64,
     links: 64,
@@ -19,7 +20,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 impl Client {
-    /// Narrows the connection down unless everyone has rights.
+    /// Limits the connection unless a client without a credential has rights.
     pub(crate) fn begin_unauthenticated(&mut self) {
         let everyone = self.directory.access().anonymous();
         self.is_unauthenticated = !self.claims.has_any() && everyone == Rights::NONE;
@@ -31,7 +32,7 @@ impl Client {
         }
     }
 
-    /// Closes the connection of a stranger whose time is up.
+    /// Closes the connection of a client that has not authenticated in time.
     pub(crate) fn close_unauthenticated(&mut self) {
         if self
             .authentication_deadline
@@ -45,7 +46,7 @@ impl Client {
         }
     }
 
-    /// The client has shown a right.
+    /// Lifts the limits once the client has presented a valid credential.
     pub(crate) fn mark_authenticated(&mut self) {
         self.authentication_deadline = None;
         self.is_unauthenticated = false;

@@ -1,8 +1,8 @@
-//! Audit: what must hold in every image of a store, found by a full scan.
+//! Audit: the rules that must hold in every image of a store, checked by a full scan.
 //!
-//! Every row's body is there, every body has a row or as many as share it, every delivery count and patch belongs to a
-//! message, and every head counts what is there. Data gets lost where these do not hold, so each
-//! simulated crash and each random test ends with an audit.
+//! Every row's body exists, every body has a row or as many as share it, every delivery count and
+//! patch belongs to a message, and every head matches the messages. A broken rule means lost data,
+//! so each simulated crash and each random test ends with an audit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::id::{EntityId, Part, SequenceNumber};
 use crate::image::{Image, MessageKey, NumberKey};
 use crate::record::{BodyPointer, PartHead};
 
-/// Something that must not be.
+/// A broken rule of the storage contract.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum Finding {

@@ -1,4 +1,4 @@
-//! Backup: a whole copy of a store, made while it goes on working.
+//! Backup: a whole copy of a store, made while it stays open.
 
 #![allow(missing_docs, reason = "the texts say it")]
 
@@ -6,24 +6,25 @@ use std::path::Path;
 
 use crate::error::StoreError;
 
-/// Makes copies of an open store. Kept apart from the [`Store`](crate::Store), since making one
-/// blocks; a store that is closed meanwhile makes none.
+/// Makes copies of an open store. It is separate from the [`Store`](crate::Store), since making one
+/// blocks; a closed store makes none.
 pub trait Backup: Send + Sync {
     /// Makes a copy at `target`, which must not be there yet; its parent must. The copy ends
     /// between two commits and is whole and on stable storage before the later of them is
     /// acknowledged: it holds everything that was acknowledged until then.
     ///
     /// # Errors
-    /// When there is no copy. The store is as well as before.
+    /// When no copy was made. The store itself is not affected.
     fn back_up(&self, target: &Path) -> Result<BackupSummary, BackupError>;
 }
 
-/// A backup that was made.
+/// A completed backup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BackupSummary {
-    /// How many groups the store had committed in its life: what the copy ends with.
+    /// The number of groups that the store has committed since its creation: the copy ends with the
+    /// last.
     pub position: u64,
-    /// What its files are long, those included that it shares with the store.
+    /// The size of its files, including those that it shares with the store.
     pub bytes: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Conformance: what every [`Store`] must do, as functions that a store's own tests call.
+//! Conformance: the behaviour of every [`Store`], as functions that a store's own tests call.
 //!
-//! A [`Harness`] knows how to make, reopen and crash one kind of store and how to look at all it
-//! holds. [`run`] goes through the named behaviours; [`random_log`] turns random words into a log
-//! of sends, settlements and moves between parts, with crashes, and compares every state with a
-//! naive model. Nothing here knows keys, files or threads.
+//! A [`Harness`] makes, reopens and crashes one kind of store and reads all of its content. [`run`]
+//! tests the named behaviours; [`random_log`] turns random words into a log of sends, settlements
+//! and moves between parts, with crashes, and compares every state with a naive model. This module
+//! does not depend on keys, files or threads.
 
 mod bodies;
 mod commits;
@@ -24,7 +24,7 @@ use crate::query::{Found, Query, StoredMessage};
 use crate::record::{BodyPointer, EntityRow, MessageRow};
 use crate::write::{Write, WriteSet};
 
-/// What the suite needs to know about one kind of store.
+/// The operations of one kind of store that the suite needs.
 pub trait Harness {
     /// The store under test.
     type Store: Store;
@@ -96,7 +96,7 @@ fn submit(store: &mut impl Store, fill: impl FnOnce(&mut WriteSet)) -> CommitId 
     store.submit(set(fill))
 }
 
-/// A body that tells whose it is: no two messages have the same bytes.
+/// A body that identifies its message: no two messages have the same bytes.
 #[must_use]
 pub fn body_of(pointer: BodyPointer, len: usize) -> Bytes {
     let mut word = pointer.home.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pointer.number.0;
@@ -219,7 +219,7 @@ pub fn range(entity: EntityId, part: Part, from: u64, until: u64) -> Query {
     }
 }
 
-/// Reads, and panics when the store can not.
+/// Reads, and panics when the store fails.
 pub fn read(store: &impl Store, after: CommitId, query: &Query) -> Vec<StoredMessage> {
     store
         .reader()

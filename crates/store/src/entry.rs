@@ -1,9 +1,9 @@
-//! Entries: small ordered records of an entity besides its messages: what its messages are found
-//! by (due time, session, message id) and what belongs to none of them (a session's state).
+//! Entries: small ordered records of an entity besides its messages. Some are indexes of its
+//! messages (due time, session, message id); others belong to no message (a session's state).
 //!
-//! The store orders and bounds them and does not look inside; which index means what is the
-//! broker's business. Entries of one index are ordered by group, shorter groups first, then by
-//! number. An entry that is put again is replaced.
+//! The store orders and bounds them and does not look inside; the meaning of each index is the
+//! broker's. Entries of one index are ordered by group, shorter groups first, then by number. An
+//! entry that is put again is replaced.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::id::SequenceNumber;
 
-/// Which order an entry stands in.
+/// The index of an entry.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 pub enum Index {
@@ -19,11 +19,11 @@ pub enum Index {
     Schedule = 0,
     /// Messages that are available or locked, by session.
     Session = 1,
-    /// What a client keeps with a session.
+    /// The state that a client stores with a session.
     SessionState = 2,
     /// Message ids that would be duplicates, by the era in which they were accepted.
     DuplicateId = 3,
-    /// The same by when they were accepted, as they were kept before there were eras.
+    /// The same by time of acceptance, the format before eras.
     DuplicateTime = 4,
     /// A subscription's rules, by name; all of them are read at a start.
     Rule = 5,
@@ -54,7 +54,7 @@ pub struct EntryKey {
 }
 
 impl EntryKey {
-    /// Longer groups can not be kept.
+    /// Longer groups cannot be stored.
     pub const MAX_GROUP: usize = 1_024;
 
     /// The key of a group's entry.
@@ -101,7 +101,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it counts against a query's bound, in bytes.
+    /// Its size against a query's bound, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.key.group.len() + self.value.len() + size_of::<u64>()

@@ -1,8 +1,8 @@
-//! Store errors: what went wrong with the disk or with what is on it.
+//! Store errors: failures of the disk and damage to its content.
 
 #![allow(missing_docs, reason = "the texts say it")]
 
-/// Why the store can not do its work. All of them are final for this process.
+/// Why the store fails. All of them are final for this process.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreError {
     #[error("the data directory {path} is used by another process")]

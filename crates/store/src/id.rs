@@ -1,4 +1,5 @@
-//! Ids: namespaces, entities, sequence numbers, parts of an entity, commits. None is a bare integer.
+//! Ids: namespaces, entities, sequence numbers, parts of an entity, commits. None is a bare
+//! integer.
 
 use std::fmt;
 
@@ -33,7 +34,7 @@ impl fmt::Display for SequenceNumber {
     }
 }
 
-/// Where within an entity a message stands. A message is in exactly one part.
+/// A part of an entity. A message is in exactly one part.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 pub enum Part {
@@ -66,7 +67,8 @@ impl Part {
     ];
 }
 
-/// A submitted write set. Ids rise by one per [`submit`](crate::Store::submit), from 1; 0 is "nothing yet".
+/// A submitted write set. Ids rise by one per [`submit`](crate::Store::submit), from 1; 0 is
+/// "nothing yet".
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct CommitId(pub u64);
 

@@ -1,9 +1,8 @@
-//! Image: everything a store holds, as ordered tables in memory.
+//! Image: the whole content of a store, as ordered tables in memory.
 //!
-//! The memory store keeps two of them (what was submitted, and what is durable), and an audit of
-//! any store produces one. Applying a write never fails; a write that breaks the contract (a row
-//! put twice, a body removed that is not there) is applied and reported, so that a simulation
-//! finds the culprit.
+//! The memory store keeps two of them, the submitted and the durable one, and an audit of any store
+//! produces one. Applying a write never fails; a write that breaks the contract (a row put twice, a
+//! missing body removed) is applied and reported, so that a simulation finds its cause.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
@@ -20,13 +19,13 @@ use crate::write::Write;
 mod entries;
 mod shares;
 
-/// Where a message's row lies.
+/// The key of a message's row.
 pub type MessageKey = (EntityId, Part, SequenceNumber);
-/// What a delivery count or a patch belongs to.
+/// The key of a delivery count or a patch.
 pub type NumberKey = (EntityId, SequenceNumber);
-/// Which block of numbers an expiry is about.
+/// The key of the expiry of a block of numbers.
 pub type ExpiryKey = (EntityId, Part, u64);
-/// Where an entry lies.
+/// The key of an entry of any entity.
 pub type FullEntryKey = (EntityId, Index, EntryKey);
 
 /// Everything a store holds. The tables are open: a test or an audit may look at all of them.
@@ -78,7 +77,7 @@ impl Image {
     /// Makes `write` true.
     ///
     /// # Errors
-    /// When the write breaks the contract; it is applied all the same.
+    /// When the write breaks the contract; it is applied anyway.
     pub fn apply(&mut self, write: &Write) -> Result<(), ContractViolation> {
         match write {
             Write::PutEntity(row) => self.put_entity(row),
@@ -217,7 +216,7 @@ impl Image {
         }
     }
 
-    /// What a broker starts from.
+    /// The state from which a broker starts.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         Recovery {

@@ -1,9 +1,9 @@
 //! The storage contract: ids, records, write sets, the [`Store`] trait, a memory store and a
 //! conformance suite.
 //!
-//! It speaks of messages, not keys, and takes *results*, not commands: a [`WriteSet`] says what
-//! is true afterwards and can be applied by something that knows no broker. Everything submitted
-//! as one set becomes durable as one, and sets become durable in the order of their ids.
+//! It speaks of messages, not keys, and takes *results*, not commands: a [`WriteSet`] holds the new
+//! state and can be applied without a broker. All writes of one set become durable together, and
+//! sets become durable in the order of their ids.
 
 pub mod audit;
 pub mod backup;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Whether somebody who commits has something else to do meanwhile.
+/// Whether the caller of a commit has other work in the meantime.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Caller {
     /// It has, or will have soon.
@@ -42,15 +42,16 @@ pub enum Caller {
     Alone,
 }
 
-/// One shard's door to durable storage. A wake-up handed over at opening tells of progress.
+/// The durable storage of one shard. A callback that is passed at opening reports progress.
 pub trait Store: Send {
-    /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call, so that it is
-    /// known before which one it will be.
+    /// Queues `writes` to become durable as one, and returns at once. Ids rise by one per call, so
+    /// the caller knows the next one in advance.
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
-    /// As [`submit`](Self::submit), but it may block for a moment and return when `writes` are durable, which
-    /// nobody is woken for then: for a `caller` who is alone as long as a quick disk takes for a sync, for one
-    /// who is busy no longer than other threads would take from it.
+    /// As [`submit`](Self::submit), but it may block for a short time and return when `writes` are
+    /// durable. In that case there is no wake-up. With [`Caller::Alone`] it may block as long as a
+    /// quick disk takes for a sync, with [`Caller::Busy`] no longer than other threads would take
+    /// from the caller.
     fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
         let _ = caller;
         self.submit(writes)
@@ -59,34 +60,35 @@ pub trait Store: Send {
     /// The newest commit that would survive a crash now; so would all before it.
     fn durable(&self) -> CommitId;
 
-    /// Why nothing will become durable any more. A failed commit is final. (Architecture: poisoned store)
+    /// Why nothing will become durable any more. A failed commit is final. (Architecture: poisoned
+    /// store)
     fn failure(&self) -> Option<StoreError>;
 
     /// Whether sends should be refused so that settlements can go on. (Architecture: disk full)
     fn is_nearly_full(&self) -> bool;
 
-    /// For what was dropped from memory. Reading blocks, so it happens off the shard.
+    /// A reader for data that is not in memory. Reading blocks, so it runs outside the shard task.
     fn reader(&self) -> Arc<dyn Reader>;
 
-    /// For large bodies, before they are put; none of a store to which their size means nothing.
+    /// A stager for large bodies, before they are put; `None` if the store treats all sizes alike.
     fn stager(&self) -> Option<Arc<dyn Stager>> {
         None
     }
 
-    /// How commits have been going; all zero where nobody counts.
+    /// Counters of commits; all zero if the store does not count.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }
 
-    /// For copies of the store; none of a store that has no files.
+    /// Makes copies of the store; `None` if the store has no files.
     fn backup(&self) -> Option<Arc<dyn Backup>> {
         None
     }
 
-    /// What a broker starts from: one row per entity, whatever the backlog.
+    /// The state from which a broker starts: one row per entity, whatever the backlog.
     ///
     /// # Errors
-    /// When a row can not be read or understood.
+    /// When a row cannot be read or decoded.
     fn recover(&mut self) -> Result<Recovery, StoreError>;
 
     /// Makes everything submitted durable and closes the store. May block.
@@ -108,12 +110,12 @@ pub trait Reader: Send + Sync {
 
 /// Makes large bodies durable ahead of the sets that put them, so that no other set waits for that.
 pub trait Stager: Send + Sync {
-    /// Bodies of fewer bytes are not worth it.
+    /// The smallest size of a body, in bytes, that is worth staging.
     fn min_size(&self) -> usize;
 
-    /// Writes `body`, which blocks, and returns the same bytes. The store knows them when they are put, as
-    /// a whole and as they lie in memory; what is a copy or a part of them is put as any other body.
-    /// If nobody puts them, nothing of them stays once the last handle is gone. A body that can not
-    /// be staged comes back as it was.
+    /// Writes `body`, which blocks, and returns the same bytes. The store knows them when they are
+    /// put, as a whole and as they lie in memory; a copy or a part of them is put as any other
+    /// body. If they are never put, nothing of them stays once the last handle is dropped. A body
+    /// that cannot be staged comes back as it was.
     fn stage(&self, body: Bytes) -> Bytes;
 }

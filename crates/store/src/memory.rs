@@ -17,10 +17,10 @@ use crate::record::Recovery;
 use crate::write::WriteSet;
 use crate::{Reader, Store};
 
-/// How many breaches of the contract are remembered.
+/// The most violations of the contract that are recorded.
 const MAX_VIOLATIONS: usize = 16;
 
-/// A store in memory. Its disk is shared with whoever injects the faults.
+/// A store in memory. Its disk is shared with the code that injects faults.
 #[derive(Debug)]
 pub struct MemoryStore {
     disk: MemoryDisk,
@@ -91,8 +91,8 @@ impl Store for MemoryStore {
     }
 }
 
-/// Reads an image as old as may be, which is what a store does that is told of commits long after they
-/// are durable: the durable one, or else the current one.
+/// Reads the oldest image that is allowed, the durable one if possible, else the current one. A
+/// store that learns of commits long after they are durable does the same.
 struct MemoryReader {
     disk: MemoryDisk,
     opening: u64,
@@ -140,7 +140,8 @@ impl MemoryDisk {
         Self::default()
     }
 
-    /// Opens a store on what is durable. A store opened before is cut off, as by [`crash`](Self::crash).
+    /// Opens a store on what is durable. A store opened before is cut off, as by
+    /// [`crash`](Self::crash).
     #[must_use]
     pub fn open(&self) -> MemoryStore {
         self.crash()
@@ -158,7 +159,7 @@ impl MemoryDisk {
         }
     }
 
-    /// A crash after the disk had written up to `id` without having said so to anybody.
+    /// A crash after the disk had written up to `id` without reporting it.
     #[must_use]
     pub fn crash_after(&self, id: CommitId) -> MemoryStore {
         self.sync_to(id);
@@ -204,7 +205,7 @@ impl MemoryDisk {
         self.lock().failure = Some(StoreError::Io(reason.into()));
     }
 
-    /// What [`Store::is_nearly_full`] answers.
+    /// Sets the answer of [`Store::is_nearly_full`].
     pub fn set_nearly_full(&self, nearly_full: bool) {
         self.lock().nearly_full = nearly_full;
     }
@@ -272,7 +273,7 @@ impl State {
         }
         while let Some((commit, writes)) = self.pending.pop_front_if(|(commit, _)| *commit <= id) {
             for write in writes.as_slice() {
-                // A breach was reported when the set was submitted.
+                // A violation was reported when the set was submitted.
                 let _reported = self.durable.apply(write);
             }
             self.durable_id = commit;

@@ -1,4 +1,4 @@
-//! Query: what a broker may ask its store for. Every scan names both of its bounds.
+//! Query: the questions of a broker to its store. Every scan names both of its bounds.
 
 #![allow(missing_docs, reason = "the fields are named for what they are")]
 
@@ -32,9 +32,9 @@ pub enum Query {
         bodies: bool,
         max_bytes: usize,
     },
-    /// Bodies and patches of messages of one part whose rows are known; those that are not there are
-    /// left out. One that was removed after its row was read may still be found. Whatever is said of where
-    /// bodies were, they are found where they are.
+    /// Bodies and patches of messages of one part whose rows are known; those that are not there
+    /// are left out. One that was removed after its row was read may still be found. A wrong
+    /// location does not matter: bodies are found where they are.
     Bodies {
         entity: EntityId,
         part: Part,
@@ -65,7 +65,7 @@ pub enum Query {
     },
 }
 
-/// What is known of a message whose body is asked for; it comes back with that.
+/// The known data of a message whose body is requested; it is returned with the body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KnownMessage {
     pub number: SequenceNumber,
@@ -74,17 +74,17 @@ pub struct KnownMessage {
     pub body_location: BodyLocation,
 }
 
-/// Where a store saw a body, so that it need not look for it; it may be elsewhere by now. Only that store
-/// knows what the words mean.
+/// Where a store last saw a body, to save a look-up; the body may have moved since. The meaning of
+/// the words is private to the store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BodyLocation(pub [u64; 3]);
 
 impl BodyLocation {
-    /// Nothing is known of where it is.
+    /// The location is not known.
     pub const UNKNOWN: Self = Self([0; 3]);
 }
 
-/// What a [`Query`] found: messages for one about messages, entries for one about entries.
+/// The result of a [`Query`]: messages for one about messages, entries for one about entries.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Found {
     Messages(Vec<StoredMessage>),
@@ -92,7 +92,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// The messages that were asked for.
+    /// The messages of the result.
     ///
     /// # Errors
     /// When the store answered with something else.
@@ -103,7 +103,7 @@ impl Found {
         }
     }
 
-    /// The entries that were asked for.
+    /// The entries of the result.
     ///
     /// # Errors
     /// When the store answered with something else.
@@ -122,7 +122,7 @@ fn unexpected_result(detail: &str) -> StoreError {
     }
 }
 
-/// A message as the store has it.
+/// A stored message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoredMessage {
     pub part: Part,
@@ -131,8 +131,8 @@ pub struct StoredMessage {
     pub delivery_count: u32,
     /// Read together with the body.
     pub patch: Option<Bytes>,
-    /// When asked for; verified against its checksum.
+    /// Present if requested; verified against its checksum.
     pub body: Option<Bytes>,
-    /// If the body was not asked for, and the store came by it.
+    /// Set if the body was not requested and the store knows its location.
     pub body_location: BodyLocation,
 }

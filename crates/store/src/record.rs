@@ -1,4 +1,4 @@
-//! Records: what is kept per entity and per message.
+//! Records: the stored data of each entity and each message.
 //!
 //! Times are milliseconds since the Unix epoch (wall clock).
 
@@ -62,22 +62,24 @@ pub struct Head {
     pub next_number: SequenceNumber,
     /// The greatest enqueued time given out, so that it never decreases.
     pub last_enqueued_ms: u64,
-    /// When each era began whose message ids are still remembered, ascending; at most [`Head::MAX_ERAS`].
+    /// When each era began whose message ids are still remembered, ascending; at most
+    /// [`Head::MAX_ERAS`].
     pub eras: Vec<u64>,
     /// Time and number: of what is scheduled nothing comes before this, so a scan starts here.
     pub schedule_from: (u64, SequenceNumber),
-    /// What the states of all its sessions take.
+    /// Bytes of the states of all its sessions.
     pub session_state_bytes: u64,
     /// When it was used last, to within a minute; 0 is never.
     pub accessed_ms: u64,
-    /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small ones.
+    /// By [`Part`] number. Boxed, since a head travels in a [`Write`](crate::Write) among small
+    /// ones.
     pub parts: Box<[PartHead; Part::ALL.len()]>,
 }
 
 impl Head {
     /// More stragglers than this in one part are not recorded: `resume` stays below them.
     pub const MAX_STRAGGLERS: usize = 16;
-    /// No more eras than this are told apart.
+    /// Most eras that are recorded.
     pub const MAX_ERAS: usize = 16;
 
     /// An entity without messages.
@@ -119,7 +121,7 @@ pub struct ExpiryRow {
 /// How many numbers share an [`ExpiryRow`].
 pub const EXPIRY_BLOCK: u64 = 1_024;
 
-/// What [`recover`](crate::Store::recover) finds.
+/// The result of [`recover`](crate::Store::recover).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Recovery {
     pub entities: Vec<EntityRow>,

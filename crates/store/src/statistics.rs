@@ -1,4 +1,4 @@
-//! Statistics: how commits have been going since a store was opened.
+//! Statistics: the number and duration of commits since a store was opened.
 
 /// Buckets of a histogram by powers of two.
 pub const BUCKETS: usize = 32;
@@ -14,11 +14,11 @@ pub struct Statistics {
     pub writes: u64,
     /// Messages whose bodies are among those.
     pub messages: u64,
-    /// Bytes given to the log.
+    /// Bytes written to the log.
     pub bytes: u64,
     /// Microseconds that all commits took together.
     pub commit_us_sum: u64,
-    /// Microseconds of those that went by in waiting for the disk.
+    /// Microseconds of those that were spent waiting for the disk.
     pub sync_us_sum: u64,
     /// How many commits took less than 2^n microseconds and not less than half of that, by n.
     pub commit_us: [u64; BUCKETS],

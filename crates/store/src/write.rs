@@ -15,10 +15,10 @@ use crate::record::{BodyPointer, EntityRow, Head, MessageRow};
 pub enum Write {
     /// Defines an entity or replaces its definition. Also raises the greatest entity id given out.
     PutEntity(EntityRow),
-    /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose home it is,
-    /// shared or not: no row elsewhere may point to one. Nothing is known of the bodies that its rows share
-    /// with others; an entity that goes alone releases them beforehand, in as many sets as that takes.
-    /// Nothing is written for that entity afterwards.
+    /// Removes an entity's definition, head, expiry rows, entries, messages and every body whose
+    /// home it is, shared or not: no row elsewhere may point to one. Nothing is known of the bodies
+    /// that its rows share with others; an entity that goes alone releases them beforehand, in as
+    /// many sets as that takes. Nothing is written for that entity afterwards.
     RemoveEntity(EntityId),
     /// Of several heads of one entity in a group of sets only the last needs to be written.
     PutHead { entity: EntityId, head: Head },
@@ -28,7 +28,8 @@ pub enum Write {
         number: SequenceNumber,
         row: MessageRow,
     },
-    /// Removes the row only; the body has its own write. A removed row is never put again in the same part.
+    /// Removes the row only; the body has its own write. A removed row is never put again in the
+    /// same part.
     RemoveMessage {
         entity: EntityId,
         part: Part,
@@ -36,12 +37,13 @@ pub enum Write {
     },
     /// A body is put once, in the set that first puts a row which points to it.
     PutBody { pointer: BodyPointer, body: Bytes },
-    /// When the only pointer is gone. Never for a shared body.
+    /// After the only pointer was removed. Never for a shared body.
     RemoveBody { pointer: BodyPointer },
-    /// So many rows point to this body, one or more. Once, in the set of its `PutBody` or a later one, for it never
-    /// gets more; a body without it has one pointer.
+    /// So many rows point to this body, one or more. Once, in the set of its `PutBody` or a later
+    /// one, for it never gets more; a body without it has one pointer.
     ShareBody { pointer: BodyPointer, copies: u32 },
-    /// One of the rows that shared this body is gone. The body and its count go with the last of them.
+    /// One of the rows that share this body was removed. The body and its count go with the last of
+    /// them.
     ReleaseBody { pointer: BodyPointer },
     PutDeliveryCount {
         entity: EntityId,
@@ -87,8 +89,8 @@ pub enum Write {
         index: Index,
         key: EntryKey,
     },
-    /// Removes those with `start <= key < end` that are there, however many; none if the end comes first.
-    /// Boxed, since it travels among smaller ones and is rare.
+    /// Removes those with `start <= key < end` that are there, however many; none if the end comes
+    /// first. Boxed, since it travels among smaller ones and is rare.
     RemoveEntries {
         entity: EntityId,
         index: Index,
@@ -103,7 +105,7 @@ pub struct WriteSet {
 }
 
 impl WriteSet {
-    /// An empty set with room for so many writes.
+    /// An empty set with room for this many writes.
     #[must_use]
     pub fn with_capacity(writes: usize) -> Self {
         let writes = Vec::with_capacity(writes);

@@ -1,4 +1,4 @@
-//! The memory store keeps the contract, and its disk does what a simulator tells it.
+//! The memory store keeps the contract, and its disk obeys the simulator.
 
 use proptest::prelude::*;
 use store::audit::Finding;

@@ -1,7 +1,7 @@
 //! Batch: several messages in one request, as JSON. (docs/spec/admin.md#11)
 //!
-//! Each entry becomes its message before the next one is read, and counts are bounded while they are
-//! read, so a request takes up little more than its bytes.
+//! Each entry becomes its message before the next one is read, and counts are bounded during
+//! reading, so a request uses little more memory than its bytes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ const MAX_MESSAGES: usize = 16_384;
 /// Properties of one message.
 const MAX_PROPERTIES: usize = 4_096;
 
-/// One message. Names that are not known are passed over.
+/// One message. Unknown names are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct Entry {
@@ -75,7 +75,7 @@ pub(super) fn read(
 /// Makes messages of entries as they are read.
 struct Messages<'a, F> {
     encode: F,
-    /// Why one of them can not be.
+    /// The error of the first message that is refused.
     refused: &'a mut Option<Error>,
 }
 

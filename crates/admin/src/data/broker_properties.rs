@@ -1,5 +1,4 @@
-//! BrokerProperties: what of a message is not its sender's business alone, as one JSON object.
-//! (docs/spec/admin.md#11)
+//! BrokerProperties: the system properties of a message as one JSON object. (docs/spec/admin.md#11)
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -7,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What a sender says. Names that are not known are passed over.
+/// The properties in a request that sends. Unknown names are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub(super) struct SenderProperties {
@@ -28,7 +27,7 @@ pub(super) struct SenderProperties {
 }
 
 impl SenderProperties {
-    /// What a header says.
+    /// Parses the header.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
             Error::bad("Bad Request. The header BrokerProperties is not understood").quoting(error)
@@ -94,7 +93,7 @@ fn time_span(text: &str) -> Option<f64> {
     (is_sound && parts.next().is_none()).then_some(whole + seconds)
 }
 
-/// What a receiver is told.
+/// The properties in the response to a receive.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct ReceiverProperties {

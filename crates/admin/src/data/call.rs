@@ -1,4 +1,4 @@
-//! Call: what a request for messages asks for, by its method and its path alone.
+//! Call: a request for messages, parsed from its method and its path alone.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// As long as it can wait.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is to be done.
+/// The action of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Action {
     /// One message, or several in a batch.
@@ -23,29 +23,29 @@ pub enum Action {
     ReceiveAndDelete,
     /// A locked message is removed.
     Complete(LockToken),
-    /// A locked message is given back.
+    /// A locked message is unlocked.
     Unlock(LockToken),
-    /// A lock is to last longer.
+    /// A lock is renewed.
     Renew(LockToken),
-    /// Nothing that there is: looking at messages without locking them.
+    /// Messages are read without locking them, which is not supported.
     Browse,
 }
 
-/// What a request asks for.
+/// A request for messages.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Call {
     /// The path of the queue, topic or subscription, in the case in which it was written.
     pub entity: String,
     /// Which of its subqueues.
     pub subqueue: Subqueue,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
     /// How long a receive waits.
     pub timeout: Duration,
 }
 
 impl Call {
-    /// What a request asks for; `None` if its path is not one of messages.
+    /// Parses a request; `None` if its path is not one of messages.
     #[must_use]
     pub fn parse(method: &Method, uri: &Uri) -> Option<Self> {
         let path = percent_decode_str(uri.path()).decode_utf8_lossy();

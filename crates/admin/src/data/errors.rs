@@ -1,4 +1,4 @@
-//! Refusal: what the broker's refusals are as statuses. (docs/spec/admin.md#11)
+//! Errors: the broker's errors as statuses of the data plane. (docs/spec/admin.md#11)
 
 use broker::{Eviction, RequestError, SendError, SettleError};
 use http::StatusCode;
@@ -12,7 +12,7 @@ pub fn gone(entity: &str) -> Error {
     Error::new(StatusCode::GONE, Some(41_000), text)
 }
 
-/// Something about the request is not possible, in words.
+/// The request is invalid, with the reason.
 #[must_use]
 pub fn invalid(why: &str) -> Error {
     Error::bad(format!("Bad Request. {why}"))
@@ -64,7 +64,7 @@ pub fn send(error: &SendError, entity: &str) -> Error {
     }
 }
 
-/// Why nobody may receive from there.
+/// Why an entity accepts no receive.
 #[must_use]
 pub fn evicted(reason: Eviction, entity: &str) -> Error {
     match reason {
@@ -79,7 +79,7 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
     }
 }
 
-/// There is no such lock any more.
+/// The lock is lost.
 #[must_use]
 pub fn lock(error: &SettleError) -> Error {
     lock_lost(&error.to_string())

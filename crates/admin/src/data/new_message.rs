@@ -1,5 +1,5 @@
-//! NewMessage: a message as its sender describes it, on its way to being an encoded AMQP message with one
-//! data section. (docs/spec/admin.md#11)
+//! New message: a message as its sender describes it, encoded as an AMQP message with one data
+//! section. (docs/spec/admin.md#11)
 
 use amqp::message::{Header, Properties, encode_map_section};
 use amqp::{Symbol, Value, descriptor, encode};
@@ -42,7 +42,7 @@ impl NewMessage {
         })
     }
 
-    /// The encoded message. One without an id gets one where it is taken in, as all messages do.
+    /// The encoded message. A message without an id gets one later, like all messages.
     pub(super) fn encode(self, now: Wall) -> Result<Bytes, Error> {
         let ttl = self.broker_properties.time_to_live()?;
         let scheduled = self.broker_properties.scheduled()?;
@@ -98,7 +98,7 @@ fn annotations(
         .collect()
 }
 
-/// A time to live that is too long for a header is told by the times of the properties.
+/// A time to live that is too long for a header is written as the times of the properties.
 /// (docs/spec/entities.md#7.1)
 fn properties(
     broker_properties: SenderProperties,

@@ -1,8 +1,8 @@
 //! Property: one application property, as a header. (docs/spec/admin.md#11)
 //!
-//! Strings stand in double quotes with JSON's escapes, numbers and booleans bare, times quoted as
-//! HTTP writes them. Text that is none of these is a string as it stands. Names of headers have no
-//! case, so properties that come by headers have names in lower case.
+//! Strings are in double quotes with JSON's escapes, numbers and booleans are bare, times are
+//! quoted as HTTP writes them. Any other text is a string as it is. Header names have no case, so
+//! the names of properties in headers become lower case.
 
 use amqp::Value;
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -1,4 +1,4 @@
-//! Shown: a message that was received, as headers and a body. (docs/spec/admin.md#11)
+//! Received message: a message as headers and a body. (docs/spec/admin.md#11)
 
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{Value, decode};
@@ -11,10 +11,10 @@ use super::broker_properties::ReceiverProperties;
 use super::property::{self, ascii, http_time};
 
 const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
-/// How long a message lives that does not say: as .NET shows its longest time span.
+/// The time to live of a message without one: .NET's longest time span.
 const FOR_EVER: f64 = 922_337_203_685.477_5;
 
-/// A lock that goes with a message.
+/// The lock of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Lock {
     /// Its name.
@@ -23,11 +23,11 @@ pub struct Lock {
     pub until: u64,
 }
 
-/// The headers and the body that show a message, which is locked unless it was received and deleted.
+/// The headers and the body of a message, which is locked unless it was received and deleted.
 #[must_use]
 pub fn received(message: &Browsed, lock: Option<Lock>) -> (HeaderMap, Bytes) {
     let payload = &message.payload;
-    // What is stored was scanned when it came in.
+    // A stored message was scanned on arrival.
     let sections = Sections::scan(payload).unwrap_or_default();
     let properties = payload.slice(sections.properties.clone());
     let properties = Properties::decode(&properties).unwrap_or_default();
@@ -60,7 +60,7 @@ fn map(section: &Bytes) -> Vec<(Value, Value)> {
     decode_map_section(section).unwrap_or_default()
 }
 
-/// As they came, and what the broker has changed.
+/// The properties as received, with the broker's changes.
 fn application_properties(message: &Browsed, sections: &Sections) -> Vec<(String, Value)> {
     let section = message
         .payload

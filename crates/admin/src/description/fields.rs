@@ -13,7 +13,7 @@ use crate::{duration, limits, typed};
 pub(super) struct Fields<'a> {
     pub element: &'a Element,
     pub settings: &'a Settings,
-    /// What the entity is already.
+    /// The entity's present state.
     pub current: Option<&'a EntityInfo>,
 }
 
@@ -209,7 +209,7 @@ impl Fields<'_> {
             .is_some_and(|current| test(&current.queue.settings))
     }
 
-    /// What only a configuration file says stays.
+    /// Settings that only a configuration file can set keep their value.
     pub(super) fn unsaid(&self) -> QueueSettings {
         let expiry = self
             .current

@@ -1,7 +1,7 @@
-//! FormattedEntity: the values of an entity as texts.
+//! Formatted entity: the values of an entity as texts.
 //!
-//! A duration or a target that was written here comes back as it was written, as long as the
-//! entity still has that value; a configuration file may have given it another one since.
+//! A duration or a target that was written through this interface is returned as it was written, as
+//! long as the entity still has that value; a configuration file may have changed it since.
 
 use broker::{EntityInfo, EntityKind};
 
@@ -60,7 +60,8 @@ impl FormattedEntity<'_> {
         self.target(target, texts.forward_dead_lettered_messages_to.as_deref())
     }
 
-    /// What was written here comes back as it is; a file names nothing but a path. (docs/spec/admin.md#2.2)
+    /// A target written through this interface is returned as it is; a file has only a path.
+    /// (docs/spec/admin.md#2.2)
     fn target(self, target: Option<&str>, written: Option<&str>) -> Option<String> {
         let target = target?;
         if written == Some(target) || target.contains("://") {
@@ -89,13 +90,13 @@ impl FormattedEntity<'_> {
     }
 }
 
-/// So many milliseconds, as they were written if that is what was written.
+/// A duration in milliseconds as text; the text that was written, if it has this value.
 fn of(millis: u64, written: Option<&str>) -> String {
     let written = written.filter(|text| duration::millis(text) == Some(millis));
     written.map_or_else(|| duration::text(millis), str::to_owned)
 }
 
-/// What an entity holds. (docs/spec/entities.md#16)
+/// The numbers of messages of an entity. (docs/spec/entities.md#16)
 pub(super) struct Counts {
     active: u64,
     dead_letter: u64,
@@ -106,7 +107,7 @@ pub(super) struct Counts {
 
 pub(super) fn counts(info: &EntityInfo) -> Counts {
     let queue = &info.queue;
-    // What has arrived at a topic is on its way to the subscriptions.
+    // Messages of a topic are in transfer to its subscriptions.
     let transfer = match queue.kind {
         EntityKind::Topic => queue.active,
         EntityKind::Queue | EntityKind::Subscription => queue.transfer,

@@ -1,4 +1,5 @@
-//! A subscription's description. Its default rule is read elsewhere, and never shown. (docs/spec/admin.md#5.3)
+//! A subscription's description. Its default rule is read elsewhere, and never shown.
+//! (docs/spec/admin.md#5.3)
 
 use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
 

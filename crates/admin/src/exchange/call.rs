@@ -1,4 +1,4 @@
-//! Call: what a request asks for, understood and checked as far as that needs no broker.
+//! Call: a request of management, parsed and checked as far as that needs no broker.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::resource::{Resource, subscription_path};
 use crate::xml::{self, Element};
 use crate::{authorization, description, rule};
 
-/// With each a token for where messages go on to.
+/// The headers with a token for a forwarding target, and the property that names the target.
 const SUPPLEMENTS: [(&str, &str); 2] = [
     ("servicebussupplementaryauthorization", "ForwardTo"),
     (
@@ -23,10 +23,10 @@ const SUPPLEMENTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What is said of a description that is none.
+/// The error of an invalid description.
 const INVALID: &str = "Bad Request. The specified resource description is invalid";
 
-/// What a request asks for.
+/// A request of management.
 #[derive(Debug)]
 pub(super) enum Call {
     ShowNamespace,
@@ -64,10 +64,10 @@ pub(super) enum Call {
     },
 }
 
-/// Where messages go on to.
+/// An entity to which messages are forwarded.
 pub(super) struct Destination {
     pub path: String,
-    /// What came for it. One that is no text fits nothing.
+    /// The token for it. One that is no text is never valid.
     pub token: Option<String>,
 }
 
@@ -79,13 +79,13 @@ impl fmt::Debug for Destination {
     }
 }
 
-/// An entity that is to be made or changed. Its element may hold keys.
+/// An entity to create or update. Its element may hold keys.
 pub(super) struct Put {
     pub path: EntityPath,
     pub kind: EntityKind,
     pub element: Element,
     pub authorization_rules: Vec<authorization::SubmittedRule>,
-    /// Whether it has to be there already, rather than not yet.
+    /// Whether the entity must exist already, rather than not yet.
     pub update: bool,
 }
 
@@ -178,7 +178,7 @@ impl Call {
         Self::List { of, query }
     }
 
-    /// Whether an empty list of services stands for what is missing. One SDK can not read that in
+    /// Whether an empty list of services stands for a missing entity. One SDK cannot read that in
     /// the place of a subscription or a rule, and all take a 404 there. (docs/spec/admin.md#6)
     pub(super) fn answers_empty_feed_if_missing(&self) -> bool {
         matches!(
@@ -194,7 +194,7 @@ impl Call {
         matches!(self, Self::DeleteEntity { .. } | Self::DeleteRule { .. })
     }
 
-    /// What it is about, as errors name it.
+    /// Its subject, as errors name it.
     pub(super) fn subject(&self, namespace: &str) -> Subject {
         match self {
             Self::PutEntity(put) => match &put.path {
@@ -321,7 +321,7 @@ fn put_rule(request: &Request<Bytes>, subscription: String, name: &str) -> Resul
     })
 }
 
-/// Whatever it says, the header asks for an update. (docs/spec/admin.md#3)
+/// The header makes it an update, whatever its value. (docs/spec/admin.md#3)
 fn is_update(request: &Request<Bytes>) -> bool {
     request.headers().contains_key(IF_MATCH)
 }

@@ -19,13 +19,13 @@ const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 const ERROR: &str = "application/xml; charset=utf-8";
 
-/// What of a request its response comes back to.
+/// Builds the responses to one request.
 #[derive(Debug)]
 pub(super) struct ResponseBuilder {
     host: String,
     /// As it was sent.
     path: String,
-    /// The same.
+    /// As it was sent.
     query: String,
     version: Version,
     now: Wall,
@@ -50,7 +50,7 @@ impl ResponseBuilder {
         }
     }
 
-    /// Where the request went, with path and query as the client wrote them.
+    /// The address of the request, with path and query as the client wrote them.
     pub(super) fn address(&self) -> String {
         let address = format!("{}{}", self.root(), self.path);
         match &*self.query {
@@ -152,7 +152,7 @@ impl ResponseBuilder {
         Response::new(Bytes::new())
     }
 
-    /// What there is in the place of something that is not there.
+    /// The answer for a missing entity.
     pub(super) fn nothing(&self) -> Response {
         let body = feed::nothing(&self.tracking, self.now);
         response(StatusCode::OK, FEED, body)

@@ -1,7 +1,8 @@
-//! Writing: elements one after the other, without space between them.
+//! Writing: elements one after the other, without whitespace between them.
 //!
-//! Names and prefixes are ours, and literal: one client reads them by their letters
-//! (docs/spec/admin.md#4.1). Texts are escaped, and what XML has no character for is replaced.
+//! Names and prefixes are literal constants, because one client compares them as text
+//! (docs/spec/admin.md#4.1). Texts are escaped, and characters that XML does not allow are
+//! replaced.
 
 use std::borrow::Cow;
 
@@ -68,7 +69,7 @@ impl Writer {
         self.text(name, if value { "true" } else { "false" });
     }
 
-    /// What has been written.
+    /// The text written so far.
     pub(crate) fn finish(self) -> String {
         self.0
     }

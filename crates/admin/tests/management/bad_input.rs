@@ -1,4 +1,4 @@
-//! Bad input: what no client would send is refused, and changes nothing.
+//! Bad input: requests that no client sends are refused and change nothing.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The dialect of .NET, which this machine can not run: requests as its client writes them.
+//! The dialect of .NET, which this machine cannot run: requests as its client writes them.
 //! (docs/spec/admin.md#4.1, #5, #7, #10)
 
 use http::Request;

@@ -301,7 +301,7 @@ fn what_is_missing_is_an_empty_list_of_services() {
     ] {
         assert!(world.get(uri).is_missing(), "{uri}");
     }
-    // There one SDK can not read it.
+    // There one SDK cannot read it.
     for uri in [
         "/t/Subscriptions/x",
         "/t/Subscriptions/x/Rules/r",

@@ -1,4 +1,4 @@
-//! Requests to a broker, as clients of management write them, and what they are answered.
+//! Requests of management clients to a broker, and their responses.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Names: which ones entities and rules may have, and what is said of others. (docs/spec/entities.md#1.1)
+//! Names: allowed names of entities and rules, and the errors for the rest.
+//! (docs/spec/entities.md#1.1)
 
 use crate::world::{Answered, World, entry, queue};
 

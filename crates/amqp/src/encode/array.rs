@@ -53,7 +53,7 @@ fn uniform(elements: &[&Value]) -> bool {
             .all(|inner| uniform(&inner.iter().collect::<Vec<_>>()))
 }
 
-/// What `descriptor` describes in each element, if it is the descriptor of them all.
+/// The described value of each element, if `descriptor` is the descriptor of all.
 fn described_by<'a>(elements: &[&'a Value], descriptor: &Value) -> Option<Vec<&'a Value>> {
     let inner = |element: &&'a Value| match *element {
         Value::Described(pair) if pair.0 == *descriptor => Some(&pair.1),

@@ -9,7 +9,7 @@ use crate::format::{self, Width};
 use crate::symbol::Symbol;
 use crate::value::Value;
 
-/// What the full form's head is longer than the compact one's.
+/// The bytes by which the full form's head is longer than the compact one's.
 const WIDENING: usize = 6;
 /// The head of the compact form: code, size, count.
 const COMPACT_HEAD: usize = 3;
@@ -37,7 +37,8 @@ pub fn map32_finish(out: &mut BytesMut, start: usize, entries: usize) {
     list32_finish(out, start, 2 * entries);
 }
 
-/// Starts a map of `entries` keys and values in its smallest form; [`map_finish`] fills in its size.
+/// Starts a map of `entries` keys and values in its smallest form; [`map_finish`] fills in its
+/// size.
 pub fn map_begin(out: &mut BytesMut, entries: usize) -> usize {
     begin(out, format::MAP_8, 2 * entries)
 }

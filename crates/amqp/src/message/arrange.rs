@@ -1,8 +1,8 @@
-//! Arrange: a message whose sections came in another order, put into the standard's. [AMQP 3.2]
+//! Arrange: puts the sections of a message into the standard's order. [AMQP 3.2]
 //!
-//! Some clients write delivery annotations behind the body, or the footer before it. Each section
-//! stands at most once and body sections stand together, as in an ordered message; only the order
-//! differs. Content is not looked at beyond the sizes.
+//! Some clients write delivery annotations after the body, or the footer before it. As in an
+//! ordered message, each section occurs at most once and body sections are adjacent; only the order
+//! differs. Content is not read beyond the sizes.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Batch: several messages in one delivery, each encoded in a data section of its own. (docs/spec/amqp.md#4.5)
+//! Batch: several messages in one delivery, each encoded in a data section of its own.
+//! (docs/spec/amqp.md#4.5)
 
 use bytes::Bytes;
 

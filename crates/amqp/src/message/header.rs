@@ -1,4 +1,4 @@
-//! Header: what intermediaries may read and change of a message. [AMQP 3.2.1]
+//! Header: the part of a message that intermediaries may read and change. [AMQP 3.2.1]
 
 use bytes::BytesMut;
 

@@ -1,7 +1,8 @@
 //! Map sections: annotations, application properties and footer. [AMQP 3.2.2, 3.2.3, 3.2.5, 3.2.9]
 //!
-//! Keys are text in one and symbols (or numbers) in the others by the standard; since clients mix
-//! texts and symbols up, either is taken for the other. Values of every type are let through.
+//! By the standard, keys are text in application properties and symbols (or numbers) in the others;
+//! since clients mix texts and symbols up, either is accepted for the other. Values of every type
+//! are accepted.
 
 use bytes::{Bytes, BytesMut};
 
@@ -11,7 +12,8 @@ use crate::descriptor;
 use crate::encode;
 use crate::value::{Map, Value};
 
-/// Reads a section that holds a map (annotations, application properties, footer), descriptor included.
+/// Reads a section that holds a map (annotations, application properties, footer), descriptor
+/// included.
 ///
 /// # Errors
 /// When it is not a described map, or a key is of a type that no such section may have.

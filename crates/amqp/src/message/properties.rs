@@ -1,7 +1,7 @@
-//! Properties: a message's own facts, set by its sender and changed by nobody. [AMQP 3.2.4]
+//! Properties: a message's immutable properties, set by its sender. [AMQP 3.2.4]
 //!
-//! Ids and addresses keep the type they came in, since a reply must repeat it
-//! (docs/spec/amqp.md#rule-11); any type without items is let through.
+//! Ids and addresses keep the type that was received, since a reply must repeat it
+//! (docs/spec/amqp.md#rule-11); any type without items is accepted.
 
 use bytes::{Bytes, BytesMut};
 

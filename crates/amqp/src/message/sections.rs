@@ -1,8 +1,10 @@
-//! Sections: where each part of an encoded message lies. [AMQP 3.2]
+//! Sections: the position of each section of an encoded message. [AMQP 3.2]
 //!
-//! Sections come in the standard's order, each at most once, but for data and sequence, which may
-//! repeat. Invariant: the ranges adjoin and together cover the message; an absent section is an
-//! empty range where it would stand.
+//! Sections come in the standard's order, each at most once, except data and sequence, which may
+//! repeat.
+//!
+//! Invariant: the ranges adjoin and together cover the message; an absent section is an empty range
+//! at its place in the order.
 
 use std::ops::Range;
 
@@ -12,7 +14,8 @@ use crate::descriptor;
 use crate::format::{self, Width};
 use crate::validate;
 
-/// Where each section of an encoded message lies, descriptor included. Absent sections are empty ranges.
+/// Where each section of an encoded message lies, descriptor included. Absent sections are empty
+/// ranges.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the sections are the standard's")]
 pub struct Sections {
@@ -24,7 +27,7 @@ pub struct Sections {
     /// All body sections together.
     pub body: Range<usize>,
     pub footer: Range<usize>,
-    /// What kind of body section, and how many of them.
+    /// The kind of the body sections, and their number.
     pub body_kind: BodyKind,
     pub body_sections: usize,
 }
@@ -72,7 +75,7 @@ const BODY: usize = 5;
 const FOOTER: usize = 6;
 pub(super) const PLACES: usize = 7;
 
-/// What is known of a section by its descriptor.
+/// The kind of a section, by its descriptor.
 pub(super) struct SectionKind {
     pub(super) place: usize,
     body: BodyKind,

@@ -1,7 +1,8 @@
-//! Attach: how a link is joined to a session, its ends named. [AMQP 2.7.3]
+//! Attach: attaches a link to a session and names its two ends. [AMQP 2.7.3]
 //!
-//! A null source and target together say that the link is refused, and that a detach follows.
-//! It holds more values of any type than the others, so it is validated as a whole first.
+//! A null source and target together mean that the link is refused and that a detach follows. An
+//! attach holds more values of any type than the other performatives, so it is validated as a whole
+//! first.
 
 use bytes::BytesMut;
 

@@ -1,4 +1,4 @@
-//! Begin: how a session starts, in either direction. [AMQP 2.7.2]
+//! Begin: starts a session, in either direction. [AMQP 2.7.2]
 
 use bytes::BytesMut;
 

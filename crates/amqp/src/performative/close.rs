@@ -1,4 +1,4 @@
-//! Close: how a connection ends, and why. [AMQP 2.7.9]
+//! Close: ends a connection, with the reason. [AMQP 2.7.9]
 
 use bytes::BytesMut;
 

@@ -1,4 +1,4 @@
-//! Detach: how a link leaves its session, for good when `closed`. [AMQP 2.7.7]
+//! Detach: removes a link from its session, finally if `closed`. [AMQP 2.7.7]
 
 use bytes::BytesMut;
 

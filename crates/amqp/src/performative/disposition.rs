@@ -1,4 +1,4 @@
-//! Disposition: how a range of deliveries stands. [AMQP 2.7.6]
+//! Disposition: the state of a range of deliveries. [AMQP 2.7.6]
 
 use bytes::BytesMut;
 

@@ -1,4 +1,4 @@
-//! End: how a session ends, and why. [AMQP 2.7.8]
+//! End: ends a session, with the reason. [AMQP 2.7.8]
 
 use bytes::BytesMut;
 

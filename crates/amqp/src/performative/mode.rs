@@ -1,4 +1,5 @@
-//! Mode: the small choices that performatives carry as a boolean or a number. [AMQP 2.8.1-3]
+//! Mode: the roles and settle modes that performatives carry as a boolean or a number.
+//! [AMQP 2.8.1-3]
 
 #![allow(missing_docs, reason = "the variants are the standard's choices")]
 

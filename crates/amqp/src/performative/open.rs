@@ -1,4 +1,4 @@
-//! Open: how two containers agree on a connection. [AMQP 2.7.1]
+//! Open: the parameters of a connection. [AMQP 2.7.1]
 
 use bytes::BytesMut;
 

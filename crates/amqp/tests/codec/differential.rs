@@ -1,5 +1,4 @@
-//! The codec against another implementation: what we write it reads, and what it then writes we
-//! read as what we wrote.
+//! The codec against another implementation: each reads the output of the other as the same value.
 
 use amqp::message::{Header, Properties, Sections};
 use amqp::performative::{Performative, ReceiverSettleMode, SenderSettleMode};

@@ -1,4 +1,4 @@
-//! Generated values for the property tests, and what is made of them.
+//! Generated values for the property tests, and their encodings.
 
 mod message;
 mod performative;

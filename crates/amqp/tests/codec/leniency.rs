@@ -1,4 +1,4 @@
-//! What other implementations may write differently, and must be understood all the same.
+//! Encodings of other implementations that differ from ours and must be read too.
 
 use amqp::performative::{Performative, SenderSettleMode};
 use amqp::sasl::SaslFrame;

@@ -1,4 +1,4 @@
-//! Everything that is written can be read, and reads as what was written.
+//! Every written value is read back as the same value.
 
 use amqp::items::{self, Item};
 use amqp::message::{self, Header, Properties, descriptor};

@@ -1,9 +1,10 @@
-//! Index: finds those of many correlation filters that match, without asking each.
+//! Index: finds the matching ones of many correlation filters without evaluating each.
 //!
-//! Filters with the same fields share a *shape*, which knows them by a hash of their values. Each
-//! shape hangs under one of its fields, so a message asks only the shapes under fields it has,
-//! and each of them once: the cost follows from the message and the number of shapes, not from
-//! the number of filters.
+//! Filters with the same fields share a *shape*, which finds them by a hash of their values. Each
+//! shape is registered under one of its fields, so a message tests only the shapes under fields
+//! that it has, and each of them once: the cost depends on the message and the number of shapes,
+//! not on the number of filters.
+//!
 //! Invariant: every filter is in exactly one shape, and every shape under exactly one field.
 
 use std::hash::BuildHasher;

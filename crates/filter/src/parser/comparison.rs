@@ -1,4 +1,5 @@
-//! Comparing: comparisons, IS NULL, IN, LIKE and BETWEEN, all of which make a condition of values.
+//! Comparison: the tests that make a condition of values: comparisons, IS NULL, IN, LIKE and
+//! BETWEEN.
 
 use super::{Parsed, Parser, Precedence, comparison};
 use crate::dialect::Dialect;
@@ -96,7 +97,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What is wrong with a constant pattern is known already.
+    /// Reports an invalid constant pattern at once.
     fn check_pattern(&self, pattern: NodeId, escape: Option<NodeId>) -> Parsed<()> {
         let escape_text = escape.and_then(|escape| self.constant_text(escape));
         if let (Some(escape), Some(text)) = (escape, escape_text)

@@ -1,4 +1,4 @@
-//! Operand: what stands between operators: literals, properties, parameters, functions, parentheses.
+//! Operand: literals, properties, parameters, functions and parentheses.
 
 use super::{Parsed, Parser, Precedence};
 use crate::dialect::Dialect;
@@ -8,7 +8,7 @@ use crate::property::Property;
 use crate::tree::{Node, NodeId, Path};
 use crate::value::Value;
 
-/// One more than the largest integer: what a minus turns into the least one.
+/// One more than the largest integer: a minus turns it into the smallest one.
 const MIN_MAGNITUDE: u64 = 1 << 63;
 
 impl Parser<'_> {

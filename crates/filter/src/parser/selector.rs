@@ -1,7 +1,7 @@
-//! Selector: what JMS asks of a selector beyond SQL's grammar. (JMS 2.0, 3.8.1)
+//! Selector: the rules of JMS for a selector beyond SQL's grammar. (JMS 2.0, 3.8.1)
 //!
-//! IN and LIKE test a property against texts that are written out, calculation is for numbers,
-//! and texts and booleans have no order. Each check passes everything in an SQL expression.
+//! IN and LIKE test a property against literal texts, arithmetic is for numbers, and texts and
+//! booleans have no order. Each check accepts everything in an SQL expression.
 
 use super::{Parsed, Parser};
 use crate::dialect::Dialect;

@@ -1,4 +1,4 @@
-//! Evaluate: what all rules of a topic, or those that can be followed by now, make of a message.
+//! Evaluate: runs all rules of a topic, or a subset of them, on a message.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::rule::{Rule, RuleError};
 pub enum RuleSubset {
     /// All of them.
     All,
-    /// Those that can be followed before the message has arrived.
+    /// Those that can be evaluated before the message has arrived.
     Early,
     /// The others.
     Late,
 }
 
-/// What rules make of a message.
+/// The result of evaluating rules on a message.
 #[derive(Clone, Debug)]
 pub struct Evaluation<S> {
     /// One for each subscription where any rule matches or fails, in the subscriptions' order.
     pub outcomes: Vec<(S, Outcome)>,
-    /// What it took, in steps of some nanoseconds.
+    /// The cost, in steps of some nanoseconds.
     pub steps: u64,
 }
 
-/// What a rule costs besides what it spends, and a message besides its rules.
+/// The fixed cost of a rule besides its fuel, and of a message besides its rules.
 const STEPS: u64 = 8;
 
 impl<S: Copy + Hash + Ord> TopicRules<S> {
-    /// What becomes of `message`: one outcome for each subscription where any rule matches or
+    /// Evaluates `message`: one outcome for each subscription where any rule matches or
     /// fails, in the subscriptions' order. The seed in `environment` is to be the message's own.
     #[must_use]
     pub fn evaluate(&self, message: &Message<'_>, environment: Environment) -> Vec<(S, Outcome)> {

@@ -1,4 +1,4 @@
-//! Actions: what they change, and what stays as it came. (docs/spec/entities.md#17.10)
+//! Actions: their changes, and the parts that stay as received. (docs/spec/entities.md#17.10)
 
 use amqp::message::{Header, Properties, Sections, decode_map_section};
 use amqp::{Map, Symbol, Value};

@@ -1,4 +1,4 @@
-//! Errors: what is refused when a rule is created, where and why.
+//! Errors: texts that are refused when a rule is created, with position and reason.
 
 use amqp::Value;
 use expect_test::{Expect, expect};

@@ -1,4 +1,5 @@
-//! Rules together: copies, actions, failures, names, the tester. (docs/spec/entities.md#17.1, #17.2, #17.9)
+//! Rules together: copies, actions, failures, names, the tester.
+//! (docs/spec/entities.md#17.1, #17.2, #17.9)
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

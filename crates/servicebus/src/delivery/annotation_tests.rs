@@ -1,4 +1,4 @@
-//! Which annotations go with a message, by how it is shown.
+//! The annotations of a message, by how it is delivered.
 
 use super::*;
 

@@ -1,7 +1,9 @@
-//! Annotations: what the sender and the broker say about a message beside it. (docs/spec/amqp.md#4.2)
+//! Annotations: the annotations of the sender and of the broker on a delivery.
+//! (docs/spec/amqp.md#4.2)
 //!
-//! The sender's entries are passed on, but not those that the broker alone may say. The broker adds
-//! what the view of the message asks for and nothing else, since clients take each for a fact.
+//! The sender's entries are passed on, except those that only the broker may set. The broker adds
+//! the annotations that the view of the message requires and no others, because clients take each
+//! of them for a fact.
 
 use amqp::encode;
 use broker::{Browsed, LockToken};
@@ -25,7 +27,7 @@ const ACTIVATED: i8 = 2;
 /// The name of the one delivery annotation that the broker sets.
 const LOCK_TOKEN_NAME: &str = "x-opt-lock-token";
 
-/// Message annotations of a sender that are not passed on: the broker alone says these.
+/// Message annotations of a sender that are not passed on: only the broker sets them.
 const OWN: [&str; 8] = [
     "x-opt-enqueued-time",
     "x-opt-sequence-number",
@@ -113,7 +115,7 @@ fn locked_until(view: View) -> Option<LockedUntil> {
     }
 }
 
-/// A delivery tells no state but that the message was scheduled; other views always tell it.
+/// A delivery has no state except that of a scheduled message; other views always have one.
 fn state(message: &Browsed, view: View) -> Option<i8> {
     match view {
         View::Link(_) => message.was_scheduled.then_some(ACTIVATED),

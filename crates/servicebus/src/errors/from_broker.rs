@@ -1,4 +1,4 @@
-//! Of broker: what the broker refuses, as the conditions and sentences that clients know.
+//! From broker: the broker's errors as the conditions and sentences that clients know.
 
 use amqp::error::condition;
 use amqp::{Error, Symbol};

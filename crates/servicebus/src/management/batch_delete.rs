@@ -1,7 +1,8 @@
-//! Batch-delete-messages: the oldest messages go without being received. (docs/spec/amqp.md#7.3)
+//! Batch-delete-messages: deletes the oldest messages without receiving them.
+//! (docs/spec/amqp.md#7.3)
 //!
-//! A purge is nothing but a loop of these on the client's side, so what one request may delete is
-//! bounded. (docs/spec/entities.md#20)
+//! A client purges an entity by a loop of these requests, so the number of messages that one
+//! request deletes is bounded. (docs/spec/entities.md#20)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, SubqueueId, Wall};
@@ -41,7 +42,7 @@ pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Erro
     })
 }
 
-/// Whether one request may ask for so many.
+/// Whether the number of messages of one request is within its bound.
 pub(super) fn check_count(count: usize, most: usize) -> Result<(), Error> {
     let within = (count <= most).then_some(());
     within.ok_or_else(|| errors::number_out_of_range(COUNT, most))

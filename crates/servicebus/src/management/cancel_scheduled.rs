@@ -1,4 +1,5 @@
-//! Cancel-scheduled-message: taking back what was not activated yet, all or none. (docs/spec/amqp.md#7.3)
+//! Cancel-scheduled-message: removes scheduled messages before their activation, all or none.
+//! (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value};
 use broker::{Command, RequestError, RequestId};
@@ -11,7 +12,7 @@ use crate::incoming::MAX_BATCH;
 use crate::link::EntityRef;
 use crate::response::{self, Status};
 
-/// What every number costs until it is answered.
+/// The cost of every number until it is answered.
 const OVERHEAD: usize = 64;
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {

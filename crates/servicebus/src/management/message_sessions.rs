@@ -1,4 +1,4 @@
-//! Get-message-sessions: the ids of sessions, a page at a time. (docs/spec/amqp.md#7.3)
+//! Get-message-sessions: the ids of sessions, one page per request. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, SessionPage, Wall};
@@ -9,7 +9,7 @@ use crate::errors;
 use crate::link::EntityRef;
 use crate::response::{self, Status};
 
-/// Clients ask with the last moment that their clocks know for all sessions with messages or a
+/// Clients send the last time that their clocks can represent for all sessions with messages or a
 /// state: the end of the year 9999.
 const ALL_SINCE: i64 = 253_402_300_799_000;
 /// Most ids of one page, and what it may take.

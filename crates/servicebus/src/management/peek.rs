@@ -1,4 +1,5 @@
-//! Peek-message: looking at messages without taking them. (docs/spec/amqp.md#7.3; docs/spec/entities.md#13)
+//! Peek-message: reads messages without locking or removing them.
+//! (docs/spec/amqp.md#7.3; docs/spec/entities.md#13)
 
 use amqp::Error;
 use broker::{Browsed, Command, RequestError, RequestId, SubqueueId};

@@ -1,5 +1,5 @@
-//! Receive-by-sequence-number: the only way to a deferred message. (docs/spec/amqp.md#7.3;
-//! docs/spec/entities.md#12)
+//! Receive-by-sequence-number: the only way to receive a deferred message.
+//! (docs/spec/amqp.md#7.3; docs/spec/entities.md#12)
 
 use amqp::{Error, Value};
 use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId, SubqueueId};
@@ -16,7 +16,7 @@ use crate::response::Status;
 
 /// The answer holds whole messages, so it is bounded by their number.
 const MAX_NUMBERS: usize = 256;
-/// What one message is reckoned with before it is known.
+/// The assumed size of a message before it is read.
 const USUAL_BYTES: usize = 256 << 10;
 /// Most bytes of the messages of one answer, unless it is a single one.
 const MAX_BYTES: usize = 32 << 20;

@@ -1,4 +1,5 @@
-//! Renew-lock: message locks start anew, all of them or none. (docs/spec/amqp.md#7.3)
+//! Renew-lock: restarts the lock duration of message locks, all of them or none.
+//! (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId, SubqueueId};
@@ -25,7 +26,7 @@ pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Erro
 }
 
 impl Client {
-    /// The broker has renewed locks: the answer says until when, on the machine's real clock.
+    /// Handles renewed locks: the answer has their new end, on the machine's real clock.
     pub(crate) fn handle_renewed(&mut self, request: RequestId, result: Result<u64, RequestError>) {
         let Some(pending) = self.answered(request) else {
             return;

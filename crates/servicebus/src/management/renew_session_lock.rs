@@ -1,4 +1,4 @@
-//! Renew-session-lock: a session is held a full lock duration from now. (docs/spec/amqp.md#7.3)
+//! Renew-session-lock: restarts the lock duration of a session. (docs/spec/amqp.md#7.3)
 
 use amqp::{Error, Value, encode};
 use broker::{Command, RequestError, RequestId};

@@ -1,4 +1,5 @@
-//! Add-rule, remove-rule and enumerate-rules: what a subscription selects. (docs/spec/amqp.md#7.3, #7.4)
+//! Add-rule, remove-rule and enumerate-rules: the rules of a subscription.
+//! (docs/spec/amqp.md#7.3, #7.4)
 
 use amqp::{Error, Map, Value, encode, value};
 use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription, RuleError};
@@ -21,7 +22,7 @@ const SQL_FILTER: u64 = 0x0000_0013_7000_0006;
 const TRUE_FILTER: u64 = 0x0000_0013_7000_0007;
 const FALSE_FILTER: u64 = 0x0000_0013_7000_0008;
 const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
-/// What SDKs tell as the level of the language.
+/// The compatibility level of the language, as SDKs send it.
 const COMPATIBILITY: i32 = 20;
 
 pub(super) fn read_add(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {

@@ -1,8 +1,8 @@
-//! Schedule-message: sending messages that become available later. (docs/spec/amqp.md#7.3;
-//! docs/spec/entities.md#11)
+//! Schedule-message: sends messages that become available later.
+//! (docs/spec/amqp.md#7.3; docs/spec/entities.md#11)
 //!
-//! Each carries its time in an annotation, as one sent by a link would; here its number is told
-//! too, by which it can be taken back.
+//! Each message carries its time in an annotation, like a scheduled message on a link. The answer
+//! also gives its sequence number, by which it can be cancelled.
 
 use amqp::{Error, Value, encode};
 use broker::{Command, SendError, Subqueue};
@@ -17,7 +17,7 @@ use crate::link::{EntityRef, PendingOperation};
 use crate::message_id::MessageIds;
 use crate::response::Status;
 
-/// What every message costs beside its bytes until it is answered, its number included.
+/// The cost of every message beside its bytes until it is answered, its number included.
 const OVERHEAD: usize = 256;
 
 pub(super) fn read(

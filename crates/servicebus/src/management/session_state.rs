@@ -1,4 +1,4 @@
-//! Get-session-state and set-session-state: bytes that a session's holder keeps with it.
+//! Get-session-state and set-session-state: bytes that the holder of a session stores with it.
 //! (docs/spec/amqp.md#7.3; docs/spec/entities.md#18)
 
 use amqp::{Error, Value, encode};

@@ -1,4 +1,4 @@
-//! Update-disposition: ending locks by their tokens alone, wherever they were given.
+//! Update-disposition: settles locked messages by their tokens, whichever link received them.
 //! (docs/spec/amqp.md#5.3, #7.3)
 
 use amqp::Error;

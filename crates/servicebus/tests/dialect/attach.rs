@@ -1,4 +1,4 @@
-//! Attaching: what is let in, what is refused, and what is echoed.
+//! Attaching: accepted links, refused links, and the fields of the reply.
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, Role, Source, Symbol, Value};

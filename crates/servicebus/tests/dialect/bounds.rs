@@ -1,4 +1,4 @@
-//! Bounds: what a client may take up before it has shown a right, and on a link without credit.
+//! Bounds: limits on an unauthenticated client, and on a link without credit.
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Performative, Transfer, Value, frame};

@@ -1,4 +1,4 @@
-//! What the client sends: attaches, messages, requests and tokens.
+//! Client frames: the attaches, messages, requests and tokens of the test client.
 
 use amqp::message::{descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};

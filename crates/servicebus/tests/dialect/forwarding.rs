@@ -1,4 +1,5 @@
-//! Forwarding over the wire: what the receiver sees, and that nobody receives at a source.
+//! Forwarding over the wire: the messages at the target, and the refusal of receivers at the
+//! source.
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error, Symbol, Value};

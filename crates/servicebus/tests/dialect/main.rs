@@ -1,4 +1,5 @@
-//! The dialect as a client sees it: an AMQP endpoint, a `Client` and a real broker joined in memory.
+//! The dialect as a client sees it: an AMQP endpoint, a `Client` and a real broker joined in
+//! memory.
 //!
 //! Time is moved by hand, nothing sleeps and nothing opens a port. Tests whose names begin with
 //! `rule_NN_` show the rule of that number in docs/spec/amqp.md#0.1.

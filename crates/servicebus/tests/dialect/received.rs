@@ -1,4 +1,4 @@
-//! What the client got: messages, and answers of nodes.
+//! Received: the messages and answers of nodes that the client received.
 
 use amqp::Value;
 use amqp::message::Sections;

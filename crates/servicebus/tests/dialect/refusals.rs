@@ -1,5 +1,4 @@
-//! What is refused is collected for the log, each refusal once, with what the broker knows of it and
-//! without what nobody else may see.
+//! Refusals: each is collected for the log once, with the known names and without any secret.
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};

@@ -1,4 +1,4 @@
-//! SASL: who gets in by which mechanism, and what they may do then.
+//! SASL: the accepted mechanisms, and the rights of a connection after each.
 
 use amqp::performative::SenderSettleMode;
 use amqp::sasl::Code;

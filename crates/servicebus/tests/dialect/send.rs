@@ -1,4 +1,4 @@
-//! Sending: what is accepted, what is refused, and how credit follows.
+//! Sending: accepted messages, refused messages, and credit.
 
 use amqp::message::{Header, Properties};
 use amqp::performative::SenderSettleMode;

@@ -1,4 +1,5 @@
-//! Sessions: who is let in with which session, and what its holder can ask for. (docs/spec/amqp.md#3.4)
+//! Sessions: the links that get a session, and the operations of its holder.
+//! (docs/spec/amqp.md#3.4)
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Entities that are disabled or go: who is refused, who is detached, and what is still answered.
-//! (docs/spec/amqp.md#3.6, docs/spec/entities.md#3 and #15)
+//! Disabled and deleted entities: refused links, detached links, and requests that are still
+//! answered. (docs/spec/amqp.md#3.6, docs/spec/entities.md#3 and #15)
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};

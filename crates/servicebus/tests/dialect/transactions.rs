@@ -1,4 +1,4 @@
-//! Transactions on the wire: the coordinator, and what happens within a transaction on other links.
+//! Transactions on the wire: the coordinator, and operations within a transaction on other links.
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol, TargetTerminus, Value};

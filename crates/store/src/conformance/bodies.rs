@@ -1,4 +1,5 @@
-//! Bodies: of every size, apart from their rows, and gone when they are removed. Each function is one sentence about every store.
+//! Bodies: bodies of every size, stored apart from their rows and removed by themselves. Each
+//! function is one sentence about every store.
 
 use super::{A, Harness, MIB, body_of, numbers, put, range, read, remove, row_of, submit};
 use crate::id::{CommitId, Part, SequenceNumber};

@@ -1,4 +1,5 @@
-//! Commits: order, heads, definitions, and what is there after reopening and crashes. Each function is one sentence about every store.
+//! Commits: order, heads, definitions, and the content after reopening and crashes. Each function
+//! is one sentence about every store.
 
 use bytes::Bytes;
 

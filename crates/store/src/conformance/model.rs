@@ -1,7 +1,7 @@
-//! Model: what a store should hold, kept as simply as possible.
+//! Model: the expected content of a store, kept as simply as possible.
 //!
 //! Entities are lists of messages; nothing is shared with the image that the memory store uses.
-//! Each operation changes the model and adds to a write set what a broker would have written.
+//! Each operation changes the model and adds to a write set the writes of a broker for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -255,7 +255,7 @@ impl Model {
         });
     }
 
-    /// Removes an entity unless somebody else still needs a body of its.
+    /// Removes an entity unless another entity still needs one of its bodies.
     pub fn remove_entity(&mut self, entity: u64, set: &mut WriteSet) {
         let others = self.entities.iter().filter(|(id, _)| **id != entity);
         let mut pointers = others.flat_map(|(_, other)| other.live.values());

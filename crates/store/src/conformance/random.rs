@@ -1,8 +1,8 @@
-//! Random logs: what no list of behaviours would think of.
+//! Random logs: random operations, for cases that no list of behaviours covers.
 //!
 //! Each word of input is one operation; the operations between two submits make one write set.
-//! After every reopening the whole store must be exactly the model at some commit, not older than
-//! the newest one known to be durable; the audit must find nothing.
+//! After every reopening the whole store must equal the model at some commit, not older than the
+//! newest one known to be durable, and the audit must find nothing.
 
 use bytes::Bytes;
 

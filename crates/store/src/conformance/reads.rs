@@ -1,4 +1,5 @@
-//! Reads: which rows a query answers with, and what comes with them. Each function is one sentence about every store.
+//! Reads: the rows and bodies that each query returns. Each function is one sentence about every
+//! store.
 
 use bytes::Bytes;
 

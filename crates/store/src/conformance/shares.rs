@@ -1,4 +1,5 @@
-//! Shares: one body for several messages, gone with the last of them. Each function is one sentence about every store.
+//! Shares: one body for several messages, removed with the last of them. Each function is one
+//! sentence about every store.
 
 use super::{A, B, Harness, MIB, body_of, numbers, publish, put, range, read, release, submit};
 use crate::Store;

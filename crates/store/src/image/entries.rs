@@ -1,4 +1,4 @@
-//! Entries of an image: how queries about them are answered.
+//! Entries of an image: the answers to queries about them.
 
 use std::ops::{Bound, Range};
 

@@ -1,7 +1,7 @@
-//! Shares of an image: how many copies of a body are left.
+//! Shares of an image: the number of copies left of each shared body.
 //!
-//! A body that is shared has a count from its first set until its last copy is released, which
-//! takes the body with it. What breaks the contract never removes a body.
+//! A shared body has a count from its first set until its last copy is released, which removes the
+//! body. A write that breaks the contract never removes a body.
 
 use super::{ContractViolation, Image};
 use crate::record::BodyPointer;
