@@ -69,7 +69,7 @@ pub enum Refusal {
     #[error("the message can not be read from stdin: {0}")]
     Stdin(std::io::Error),
     #[error(transparent)]
-    RuleTest(#[from] server::rules::Refusal),
+    RuleTest(#[from] server::rules::TestError),
     #[error("stopped, since the store failed: {0}")]
     Failed(StoreError),
 }

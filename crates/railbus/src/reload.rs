@@ -12,8 +12,8 @@ mod fixed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use server::Administrator;
-use server::plan::{Plan, Wanted};
+use server::ServerHandle;
+use server::plan::{DesiredNamespace, Plan};
 use tokio::signal::unix::Signal;
 
 use crate::arguments::ServeArguments;
@@ -55,7 +55,7 @@ pub struct Reloader {
     arguments: ServeArguments,
     running: Settings,
     data: PathBuf,
-    administrator: Administrator,
+    handle: ServerHandle,
     certificate: tls::Bell,
     /// Of the files when they were last read.
     stamps: Vec<Option<Stamp>>,
@@ -67,7 +67,7 @@ impl Reloader {
         arguments: ServeArguments,
         running: Settings,
         data: &Path,
-        administrator: Administrator,
+        handle: ServerHandle,
         certificate: tls::Bell,
     ) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Reloader {
             arguments,
             running,
             data: data.to_owned(),
-            administrator,
+            handle,
             certificate,
         }
     }
@@ -135,12 +135,12 @@ impl Reloader {
 
     /// Entities and rules become as the files say, all of them or none.
     async fn apply(&self, new: &Settings) -> Result<Plan, Trouble> {
-        let wanted = Wanted {
+        let wanted = DesiredNamespace {
             queues: new.server.queues.clone(),
             topics: new.server.topics.clone(),
             authoritative: false,
         };
-        let plan = self.administrator.apply(&wanted).await?;
+        let plan = self.handle.apply(&wanted).await?;
         if plan.refused.is_empty() {
             return Ok(plan);
         }
@@ -177,7 +177,7 @@ impl Reloader {
         let (of_house, of_connections) =
             (new.server.limits.clone(), new.server.connections.clone());
         let of_broker = new.server.broker.limits();
-        self.administrator
+        self.handle
             .set_limits(of_house, of_connections, of_broker)
             .await?;
         for limit in &limits {
@@ -185,7 +185,7 @@ impl Reloader {
         }
         let rules = new.server.rules.clone();
         if !keys.is_empty() {
-            self.administrator.replace_access_rules(rules);
+            self.handle.replace_access_rules(rules);
         }
         for key in &keys {
             tracing::info!("reloaded: {key}");

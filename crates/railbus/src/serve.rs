@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rocks::RocksStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use server::{Prepared, Server};
+use server::{BoundServer, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -77,13 +77,13 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         backup_directory: Some(backups),
         ..settings.server.clone()
     };
-    let prepared = Prepared::new(options, Box::new(store), progress).await?;
-    ready::announce(prepared.addresses(), &settings.shown_key);
-    let mut server = prepared.serve();
+    let bound = BoundServer::new(options, Box::new(store), progress).await?;
+    ready::announce(bound.addresses(), &settings.shown_key);
+    let mut server = bound.serve();
     tokio::spawn(keeper.run());
-    let administrator = server.administrator();
+    let handle = server.handle();
     let arguments = arguments.clone();
-    let reloader = Reloader::new(arguments, settings, directory.path(), administrator, bell);
+    let reloader = Reloader::new(arguments, settings, directory.path(), handle, bell);
     tokio::spawn(reloader.run(hang_up));
     tokio::select! {
         failure = server.failed() => return Err(Refusal::Failed(failure)),

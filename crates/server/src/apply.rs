@@ -7,43 +7,47 @@
 
 use broker::{Batch, EntityError, Order};
 
-use crate::desk::{Closed, Desk};
 use crate::namespace::Survey;
-use crate::plan::{Plan, Refused, Wanted};
+use crate::plan::{DesiredNamespace, Plan, RefusedChange};
+use crate::shard_client::{Closed, ShardClient};
 
 /// So often a plan is made while others change what it is made for.
 const TRIES: usize = 10;
 
 /// Whether the plan is only shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wish {
+pub enum ApplyMode {
     Show,
     Apply,
 }
 
 /// Plans what makes the namespace as `wanted` says, and does it if that is wished. Of a plan that
 /// has anything refused nothing is done.
-pub async fn apply(desk: &mut Desk, wanted: &Wanted, wish: Wish) -> Result<Plan, Closed> {
+pub async fn apply(
+    shard_client: &mut ShardClient,
+    wanted: &DesiredNamespace,
+    mode: ApplyMode,
+) -> Result<Plan, Closed> {
     let mut plan = Plan::default();
     for _ in 0..TRIES {
-        let survey = Survey::make(desk).await?;
+        let survey = Survey::make(shard_client).await?;
         plan = Plan::new(&survey.into(), wanted);
         if !plan.refused.is_empty() || plan.changes.is_empty() {
             return Ok(plan);
         }
         let batch = Batch {
-            dry_run: wish == Wish::Show,
+            dry_run: mode == ApplyMode::Show,
             ..plan.batch()
         };
-        match desk.order(Order::Apply(Box::new(batch))).await? {
+        match shard_client.order(Order::Apply(Box::new(batch))).await? {
             Ok(_) => return Ok(plan),
             Err(EntityError::Changed) => {}
             Err(error) => {
-                plan.refused.push(Refused::from(error));
+                plan.refused.push(RefusedChange::from(error));
                 return Ok(plan);
             }
         }
     }
-    plan.refused.push(Refused::from(EntityError::Changed));
+    plan.refused.push(RefusedChange::from(EntityError::Changed));
     Ok(plan)
 }

@@ -5,7 +5,7 @@ use broker::{Command, Deadline, Incoming, Now, Operation};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::virtual_clock::{Answer, Progress, Refusal, Request, VirtualClock};
+use crate::virtual_clock::{ClockError, ClockRequest, ReplySender, ShardProgress, VirtualClock};
 
 /// Broker time.
 #[derive(Debug)]
@@ -72,18 +72,18 @@ impl BrokerClock {
     }
 
     /// Takes a user's request; the answer comes when it is done.
-    pub fn ask(&mut self, request: Request, answer: Answer) {
+    pub fn ask(&mut self, request: ClockRequest, answer: ReplySender) {
         match &mut self.moved {
             Some(moved) => moved.ask(request, answer, self.real.now()),
             None => {
                 // Who asked may be gone.
-                let _ = answer.send(Err(Refusal::NotVirtual));
+                let _ = answer.send(Err(ClockError::NotVirtual));
             }
         }
     }
 
     /// The shard has made a turn.
-    pub fn proceed(&mut self, progress: Progress) {
+    pub fn proceed(&mut self, progress: ShardProgress) {
         if let Some(moved) = &mut self.moved {
             moved.proceed(self.real.now(), progress);
         }
@@ -148,10 +148,10 @@ mod tests {
     fn a_batch_delete_of_what_was_enqueued_before_now_goes_up_to_the_brokers_now() {
         let mut clock = BrokerClock::new(Clock::start(), true);
         let (answer, mut advanced) = oneshot::channel();
-        clock.ask(Request::Advance(Duration::from_millis(DAY)), answer);
+        clock.ask(ClockRequest::Advance(Duration::from_millis(DAY)), answer);
         // As the shard does after its turns, until there is nothing left to do.
         for _ in 0..3 {
-            clock.proceed(Progress {
+            clock.proceed(ShardProgress {
                 deadline: None,
                 reads: 0,
                 submitted: CommitId(0),

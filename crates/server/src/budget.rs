@@ -61,13 +61,13 @@ impl Budget {
 
 /// One connection's share of a [`Budget`]; given back on drop.
 #[derive(Debug)]
-pub struct Share {
+pub struct BudgetShare {
     budget: Arc<Budget>,
     unanswered: usize,
     partial: usize,
 }
 
-impl Share {
+impl BudgetShare {
     /// An empty share.
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         self.set(0, 0);
     }
@@ -133,8 +133,8 @@ mod tests {
 
     const LIMIT: usize = 8 << 20;
 
-    fn share(budget: &Arc<Budget>, unanswered: usize, partial: usize) -> Share {
-        let mut share = Share::new(Arc::clone(budget));
+    fn share(budget: &Arc<Budget>, unanswered: usize, partial: usize) -> BudgetShare {
+        let mut share = BudgetShare::new(Arc::clone(budget));
         share.set(unanswered, partial);
         share
     }
@@ -144,7 +144,7 @@ mod tests {
         let budget = Arc::new(Budget::new(100));
         let sender = share(&budget, 60, 0);
         let mut other = share(&budget, 39, 0);
-        let receiver = Share::new(Arc::clone(&budget));
+        let receiver = BudgetShare::new(Arc::clone(&budget));
         assert!(!sender.is_exhausted());
         other.set(40, 0);
         assert!(sender.is_exhausted());

@@ -20,13 +20,13 @@ use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
-use crate::breath::Breath;
-use crate::budget::Share;
-use crate::door::House;
+use crate::budget::BudgetShare;
 use crate::input::{Input, Read, is_temporary};
+use crate::large_message_throttle::LargeMessageThrottle;
 use crate::options::Limits;
-use crate::paper;
-use crate::shard::{Directories, Message};
+use crate::output_buffer;
+use crate::server_state::ServerState;
+use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
 
@@ -46,8 +46,8 @@ const MOST_EXPECTED: usize = 4_096;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// What ended a wait.
-enum Cause {
-    Heard(usize),
+enum WakeReason {
+    Outputs(usize),
     Staged(Vec<Command>),
     Entities,
     Socket,
@@ -60,19 +60,19 @@ pub struct Connection<S> {
     stream: S,
     client: Client,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-    heard: Vec<Vec<Output>>,
-    directories: Directories,
+    output_batches: Vec<Vec<Output>>,
+    directory_receiver: DirectoryReceiver,
     input: Input,
     staging: Staging,
-    share: Share,
-    breath: Breath,
+    share: BudgetShare,
+    large_message_throttle: LargeMessageThrottle,
     /// From where, and which one.
     from: (SocketAddr, ConnectionId),
-    house: Arc<House>,
+    server: Arc<ServerState>,
     /// Those that held when it came.
     limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
-    said_goodbye: bool,
+    shutdown_begun: bool,
     /// Bytes that the socket did not take when it was last written to.
     unwritten: usize,
     /// So many commands are likely to come of what is read next.
@@ -95,25 +95,25 @@ impl<S: Stream> Connection<S> {
         early: BytesMut,
         client: Client,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-        directories: Directories,
+        directory_receiver: DirectoryReceiver,
         from: (SocketAddr, ConnectionId),
-        house: Arc<House>,
+        server: Arc<ServerState>,
     ) -> Self {
         Self {
             stream,
             client,
             outputs,
-            heard: Vec::new(),
-            directories,
+            output_batches: Vec::new(),
+            directory_receiver,
             input: Input::new(early),
-            staging: Staging::new(house.gate.clone()),
-            share: Share::new(Arc::clone(&house.budget)),
-            breath: Breath::default(),
+            staging: Staging::new(server.command_stager.clone()),
+            share: BudgetShare::new(Arc::clone(&server.budget)),
+            large_message_throttle: LargeMessageThrottle::default(),
             from,
-            stopping: house.stopping.clone(),
-            limits: house.limits(),
-            house,
-            said_goodbye: false,
+            stopping: server.stopping.clone(),
+            limits: server.limits(),
+            server,
+            shutdown_begun: false,
             unwritten: 0,
             expected: 0,
             refused_credentials: 0,
@@ -128,17 +128,17 @@ impl<S: Stream> Connection<S> {
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
         while !self.is_over() {
             self.wait(alarm.as_mut()).await;
-            self.look_around();
-            self.hear();
+            self.update_directory();
+            self.handle_outputs();
             self.read();
             self.submit().await;
-            self.count_told();
+            self.count_sent_errors();
             self.log_refusals();
             self.write();
             self.submit().await;
-            self.let_others_go().await;
+            self.yield_or_pause().await;
         }
-        self.count_told();
+        self.count_sent_errors();
         self.log_refusals();
         self.finish_staging().await;
         if !self.is_gone {
@@ -148,9 +148,12 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Steps back for a moment if this connection has much to do.
-    async fn let_others_go(&mut self) {
-        let received = self.house.counts.received_bytes.get();
-        match self.breath.after(self.share.partial(), received) {
+    async fn yield_or_pause(&mut self) {
+        let received = self.server.counts.received_bytes.get();
+        match self
+            .large_message_throttle
+            .pause_after_round(self.share.partial(), received)
+        {
             Some(pause) if self.has_more => tokio::time::sleep(pause).await,
             _ if self.client.is_slow() || self.has_more => tokio::task::yield_now().await,
             _ => {}
@@ -163,22 +166,22 @@ impl<S: Stream> Connection<S> {
         let interest = self.interest();
         let cause = tokio::select! {
             biased;
-            commands = self.staging.next() => Cause::Staged(commands),
-            count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
-            Ok(()) = self.directories.changed() => Cause::Entities,
+            commands = self.staging.next() => WakeReason::Staged(commands),
+            count = self.outputs.recv_many(&mut self.output_batches, BATCHES_PER_ROUND) => WakeReason::Outputs(count),
+            Ok(()) = self.directory_receiver.changed() => WakeReason::Entities,
             // Before a socket that always has more.
-            () = alarm.as_mut() => Cause::Alarm,
-            _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
-            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
+            () = alarm.as_mut() => WakeReason::Alarm,
+            _ = self.stopping.wait_for(|stopping| *stopping), if !self.shutdown_begun => WakeReason::Stop,
+            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => WakeReason::Socket,
         };
         match cause {
             // The shard has ended, and with it everything.
-            Cause::Heard(0) => self.is_gone = true,
-            Cause::Heard(_) | Cause::Socket => {}
-            Cause::Staged(commands) => self.tell(commands).await,
-            Cause::Entities => self.directories.mark_changed(),
-            Cause::Alarm => self.handle_alarm(),
-            Cause::Stop => self.say_goodbye(),
+            WakeReason::Outputs(0) => self.is_gone = true,
+            WakeReason::Outputs(_) | WakeReason::Socket => {}
+            WakeReason::Staged(commands) => self.send_to_shard(commands).await,
+            WakeReason::Entities => self.directory_receiver.mark_changed(),
+            WakeReason::Alarm => self.handle_alarm(),
+            WakeReason::Stop => self.begin_shutdown(),
         }
     }
 
@@ -186,7 +189,7 @@ impl<S: Stream> Connection<S> {
     /// it anew each time the deadline moves on.
     fn arm(&self, alarm: Pin<&mut Sleep>) {
         if let Some(deadline) = self.client.deadline() {
-            let instant = self.house.clock.instant(deadline);
+            let instant = self.server.clock.instant(deadline);
             if alarm.is_elapsed() || instant < alarm.deadline() {
                 alarm.reset(instant);
             }
@@ -197,7 +200,7 @@ impl<S: Stream> Connection<S> {
 
     /// Does what is due, if anything, and gives back what an idle connection does not need.
     fn handle_alarm(&mut self) {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         if self
             .client
             .deadline()
@@ -208,9 +211,9 @@ impl<S: Stream> Connection<S> {
         self.client.output(now).shrink(0);
     }
 
-    fn say_goodbye(&mut self) {
-        self.said_goodbye = true;
-        self.client.shut_down(self.house.clock.moment());
+    fn begin_shutdown(&mut self) {
+        self.shutdown_begun = true;
+        self.client.shut_down(self.server.clock.moment());
     }
 
     /// What the socket should be ready for.
@@ -235,35 +238,35 @@ impl<S: Stream> Connection<S> {
 
     /// Tells the client of entities that have changed, before it hears or reads anything that was
     /// said after that.
-    fn look_around(&mut self) {
-        if self.directories.has_changed().unwrap_or(false) {
-            let directory = Arc::clone(&self.directories.borrow_and_update());
-            let now = self.house.clock.moment();
+    fn update_directory(&mut self) {
+        if self.directory_receiver.has_changed().unwrap_or(false) {
+            let directory = Arc::clone(&self.directory_receiver.borrow_and_update());
+            let now = self.server.clock.moment();
             self.client.set_directory(now, directory);
         }
     }
 
-    fn hear(&mut self) {
-        while self.heard.len() < BATCHES_PER_ROUND
+    fn handle_outputs(&mut self) {
+        while self.output_batches.len() < BATCHES_PER_ROUND
             && let Ok(batch) = self.outputs.try_recv()
         {
-            self.heard.push(batch);
+            self.output_batches.push(batch);
         }
-        if self.heard.is_empty() {
+        if self.output_batches.is_empty() {
             return;
         }
-        paper::lend(&mut self.client);
-        let now = self.house.clock.moment();
-        let mut heard = std::mem::take(&mut self.heard);
+        output_buffer::lend(&mut self.client);
+        let now = self.server.clock.moment();
+        let mut output_batches = std::mem::take(&mut self.output_batches);
         let mut takes_more = self.unwritten == 0;
-        for output in heard.drain(..).flatten() {
+        for output in output_batches.drain(..).flatten() {
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {
                 // A peer that is gone is noticed once what it had sent is read.
                 takes_more = matches!(self.write_out(), Ok(true));
             }
         }
-        self.heard = heard;
+        self.output_batches = output_batches;
     }
 
     /// Keeps the share true to what the client has.
@@ -274,11 +277,12 @@ impl<S: Stream> Connection<S> {
 
     /// Gives up unfinished messages if more of them came than all connections have room for. The
     /// peer is not kept waiting instead: what it has left unfinished only its own bytes can finish.
-    fn shed(&mut self, partial_before: usize) {
+    fn drop_partials(&mut self, partial_before: usize) {
         let excess = self.share.excess(self.client.is_stranger());
         if self.share.partial() > partial_before && excess > 0 {
-            self.house.counts.shed.raise();
-            self.client.shed_partials(self.house.clock.moment(), excess);
+            self.server.counts.shed.increment();
+            self.client
+                .shed_partials(self.server.clock.moment(), excess);
             self.account();
         }
     }
@@ -289,7 +293,7 @@ impl<S: Stream> Connection<S> {
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
             if !self.may_read() {
-                self.house.counts.pauses.raise();
+                self.server.counts.pauses.increment();
                 break;
             }
             if is_slow && round > 0 {
@@ -299,43 +303,47 @@ impl<S: Stream> Connection<S> {
             match self.input.read(&mut self.stream, most) {
                 Read::Some(count) => {
                     reads += 1;
-                    self.house.counts.received_bytes.add(count as u64);
-                    self.breath.took(count as u64);
-                    let now = self.house.clock.moment();
+                    self.server.counts.received_bytes.add(count as u64);
+                    self.large_message_throttle.count_received(count as u64);
+                    let now = self.server.clock.moment();
                     let expected = std::mem::take(&mut self.expected);
                     self.client.commands().reserve(expected);
                     self.client.handle_input(now, self.input.buffer());
-                    self.count_refusals();
+                    self.count_refused_credentials();
                 }
                 Read::Nothing => break,
                 Read::End => {
-                    self.client.handle_eof(self.house.clock.moment());
+                    self.client.handle_eof(self.server.clock.moment());
                     self.input_ended = true;
                     break;
                 }
             }
             let partial_before = self.share.partial();
             self.account();
-            self.shed(partial_before);
+            self.drop_partials(partial_before);
         }
         self.has_more = reads == READS_PER_ROUND;
         self.input.rest();
     }
 
     /// Counts the credentials that were refused meanwhile.
-    fn count_refusals(&mut self) {
+    fn count_refused_credentials(&mut self) {
         let refused = self.client.refused_credentials();
         let more = refused.saturating_sub(self.refused_credentials);
         if more > 0 {
             self.refused_credentials = refused;
-            self.house.counts.refused_credentials.add(more);
+            self.server.counts.refused_credentials.add(more);
         }
     }
 
     /// Counts the errors that the peer is being told.
-    fn count_told(&mut self) {
+    fn count_sent_errors(&mut self) {
         for ((scope, condition), count) in self.client.take_told() {
-            self.house.counts.told.of(scope, &condition).add(count);
+            self.server
+                .counts
+                .error_counters
+                .of(scope, &condition)
+                .add(count);
         }
     }
 
@@ -343,7 +351,7 @@ impl<S: Stream> Connection<S> {
     fn log_refusals(&mut self) {
         if let Some(refusals) = self.client.take_refusals() {
             let (peer, id) = self.from;
-            self.house.refusals.amqp(peer, id, &refusals);
+            self.server.refusals.amqp(peer, id, &refusals);
         }
     }
 
@@ -357,15 +365,15 @@ impl<S: Stream> Connection<S> {
             self.expected = commands.len().min(MOST_EXPECTED);
         }
         let commands = self.staging.pass(commands);
-        self.tell(commands).await;
+        self.send_to_shard(commands).await;
     }
 
-    async fn tell(&mut self, commands: Vec<Command>) {
+    async fn send_to_shard(&mut self, commands: Vec<Command>) {
         if commands.is_empty() {
             return;
         }
         let batch = Message::Commands(commands);
-        if self.house.inbox.send(batch).await.is_err() {
+        if self.server.inbox.send(batch).await.is_err() {
             self.is_gone = true;
         }
     }
@@ -374,7 +382,7 @@ impl<S: Stream> Connection<S> {
     async fn finish_staging(&mut self) {
         while !self.staging.is_idle() {
             let commands = self.staging.next().await;
-            self.tell(commands).await;
+            self.send_to_shard(commands).await;
         }
     }
 
@@ -382,12 +390,12 @@ impl<S: Stream> Connection<S> {
     fn write(&mut self) {
         match self.write_out() {
             Ok(true) => {
-                let output = self.client.output(self.house.clock.moment());
-                paper::take_back(output);
+                let output = self.client.output(self.server.clock.moment());
+                output_buffer::reclaim(output);
                 output.shrink(0);
             }
             Ok(false) => {}
-            Err(_) => self.lose(),
+            Err(_) => self.abort(),
         }
     }
 
@@ -396,7 +404,7 @@ impl<S: Stream> Connection<S> {
     /// # Errors
     /// When the stream will not take any more.
     fn write_out(&mut self) -> io::Result<bool> {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         loop {
             let output = self.client.output(now);
             self.unwritten = output.len();
@@ -405,7 +413,7 @@ impl<S: Stream> Connection<S> {
             }
             match self.stream.try_write_output(output) {
                 Ok(count) => {
-                    self.house.counts.sent_bytes.add(count as u64);
+                    self.server.counts.sent_bytes.add(count as u64);
                     self.client.written();
                 }
                 Err(error) if is_temporary(&error) => return Ok(false),
@@ -418,8 +426,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    fn lose(&mut self) {
-        self.client.handle_eof(self.house.clock.moment());
+    fn abort(&mut self) {
+        self.client.handle_eof(self.server.clock.moment());
         self.is_gone = true;
     }
 
@@ -429,8 +437,8 @@ impl<S: Stream> Connection<S> {
 
     /// Says goodbye. A peer that is slow or gone is left alone.
     async fn linger(mut self) {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         let last = std::mem::take(self.client.output(now));
-        drop(tokio::time::timeout(LINGER, self.stream.farewell(last)).await);
+        drop(tokio::time::timeout(LINGER, self.stream.close_gracefully(last)).await);
     }
 }

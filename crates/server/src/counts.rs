@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::told::Told;
+use crate::error_counters::ErrorCounters;
 
 /// A counter that many raise.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Counter(AtomicU64);
 
 impl Counter {
     /// One more.
-    pub fn raise(&self) {
+    pub fn increment(&self) {
         self.add(1);
     }
 
@@ -57,7 +57,7 @@ macro_rules! counters {
 
 counters! {
     /// What a connection turned out to speak; those with several layers count in each.
-    Spoken, ByProtocol {
+    ServedProtocol, ByServedProtocol {
         Amqp => "amqp",
         Http => "http",
         Tls => "tls",
@@ -67,7 +67,7 @@ counters! {
 
 counters! {
     /// Why a connection was refused before it was one of AMQP or HTTP, or could ask anything.
-    Refused, ByRefusal {
+    RefusalReason, ByRefusalReason {
         Full => "connections",
         FullOfAddress => "connections-per-address",
         TimeOut => "handshake-time-out",
@@ -78,22 +78,22 @@ counters! {
 
 counters! {
     /// How an HTTP request was answered.
-    Answered, ByAnswer {
-        Done => "2xx",
-        Elsewhere => "3xx",
-        Mistaken => "4xx",
-        Failed => "5xx",
+    StatusClass, ByStatusClass {
+        Success => "2xx",
+        Redirect => "3xx",
+        ClientError => "4xx",
+        ServerError => "5xx",
     }
 }
 
 /// All that is counted.
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub spoken: ByProtocol,
-    pub refused: ByRefusal,
-    pub answered: ByAnswer,
+    pub served: ByServedProtocol,
+    pub refused: ByRefusalReason,
+    pub responses: ByStatusClass,
     /// Errors that AMQP connections were told when they, their sessions or their links ended.
-    pub told: Told,
+    pub error_counters: ErrorCounters,
     /// Credentials that were not accepted, over AMQP.
     pub refused_credentials: Counter,
     /// The same over HTTP: requests that were answered with 401.
@@ -112,15 +112,15 @@ impl Counts {
     /// Counts the answer to an HTTP request.
     pub fn answer(&self, status: hyper::StatusCode) {
         if status == hyper::StatusCode::UNAUTHORIZED {
-            self.unauthorized.raise();
+            self.unauthorized.increment();
         }
         let case = match status.as_u16() {
-            300..=399 => Answered::Elsewhere,
-            400..=499 => Answered::Mistaken,
-            500..=599 => Answered::Failed,
-            _ => Answered::Done,
+            300..=399 => StatusClass::Redirect,
+            400..=499 => StatusClass::ClientError,
+            500..=599 => StatusClass::ServerError,
+            _ => StatusClass::Success,
         };
-        self.answered.of(case).raise();
+        self.responses.of(case).increment();
     }
 }
 
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn each_case_has_a_counter_under_its_own_word() {
         let counts = Counts::default();
-        counts.refused.of(Refused::TimeOut).raise();
-        counts.refused.of(Refused::Tls).add(2);
+        counts.refused.of(RefusalReason::TimeOut).increment();
+        counts.refused.of(RefusalReason::Tls).add(2);
         let found: Vec<_> = counts.refused.iter().collect();
         let expected = [
             ("connections", 0),
@@ -150,7 +150,7 @@ mod tests {
         for status in [101, 200, 201, 404, 431, 503] {
             counts.answer(hyper::StatusCode::from_u16(status).unwrap());
         }
-        let found: Vec<_> = counts.answered.iter().collect();
+        let found: Vec<_> = counts.responses.iter().collect();
         assert_eq!(found, [("2xx", 3), ("3xx", 0), ("4xx", 2), ("5xx", 1)]);
     }
 }

@@ -7,16 +7,16 @@
 pub mod fault;
 mod millis;
 mod name;
+mod properties;
 mod queue;
-mod shown;
 mod size;
 mod topic;
 
 pub use millis::Millis;
 pub use name::{EntityPath, NamespaceName, SubscriptionName};
+pub use properties::{Properties, of_file, of_queue, of_rule, of_subscription, of_topic};
 pub use queue::{
     DeliveryCount, HistoryWindow, IdleTime, LockDuration, QueueConfig, TimeToLive, delivery_count,
 };
-pub use shown::{Properties, of_file, of_queue, of_rule, of_subscription, of_topic};
 pub use size::{Count, Size};
 pub use topic::{RuleConfig, SubscriptionConfig, TopicConfig};

@@ -17,12 +17,12 @@ const MOST_PARTS: usize = 4_096;
 
 /// What is known of a message.
 #[derive(Debug)]
-pub struct Shown {
+pub struct DecodedMessage {
     facts: Object<String, Json>,
     body: Vec<u8>,
 }
 
-impl Shown {
+impl DecodedMessage {
     /// Reads an encoded message.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ mod tests {
             "message-id": "1", "subject": "red", "session-id": "s", "content-type": "text/plain",
             "properties": {"n": 5, "level": {"type": "int", "value": 7}}, "body": "hello",
         });
-        let shown = Shown::read(&message(facts.clone())).unwrap();
+        let shown = DecodedMessage::read(&message(facts.clone())).unwrap();
         assert_eq!(Json::Object(shown.json(5)), facts);
         assert_eq!(shown.body, b"hello");
     }
@@ -199,21 +199,21 @@ mod tests {
     #[test]
     fn a_body_that_is_no_text_is_told_apart() {
         let description = MessageDescription::default();
-        let shown = Shown::read(&description.encode_with(&[0xff, 0])).unwrap();
+        let shown = DecodedMessage::read(&description.encode_with(&[0xff, 0])).unwrap();
         assert_eq!(Json::Object(shown.json(5)), json!({"body-base64": "/wA="}));
     }
 
     #[test]
     fn of_a_body_that_is_too_long_the_length_is_told() {
         let message = MessageDescription::default().encode_with(b"hello!");
-        let shown = Shown::read(&message).unwrap();
+        let shown = DecodedMessage::read(&message).unwrap();
         assert_eq!(Json::Object(shown.json(5)), json!({"body-bytes": 6}));
         assert_eq!(Json::Object(shown.json(6)), json!({"body": "hello!"}));
     }
 
     #[test]
     fn what_is_no_message_is_refused() {
-        assert!(Shown::read(&Bytes::from_static(b"\x00\x53\x75")).is_err());
+        assert!(DecodedMessage::read(&Bytes::from_static(b"\x00\x53\x75")).is_err());
         assert_eq!(sequence_number(&Bytes::from_static(b"hello")), None);
     }
 }

@@ -29,7 +29,7 @@ pub struct Options {
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
     /// Who may do without TLS.
-    pub plain: Plain,
+    pub plain: PlaintextPolicy,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
     /// Where backups are made that are asked for over HTTP; none are when there is no such place.
@@ -44,7 +44,7 @@ pub struct Options {
 
 /// Whose connections may go without TLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Plain {
+pub enum PlaintextPolicy {
     /// Nobody's.
     Nobody,
     /// Those that come from this machine.
@@ -54,10 +54,10 @@ pub enum Plain {
     Everyone,
 }
 
-impl Plain {
+impl PlaintextPolicy {
     /// Whether a connection from that address may.
     #[must_use]
-    pub fn admits(self, peer: IpAddr) -> bool {
+    pub fn allows(self, peer: IpAddr) -> bool {
         match self {
             Self::Nobody => false,
             Self::Local => peer.to_canonical().is_loopback(),
@@ -117,7 +117,7 @@ pub struct Limits {
     /// The body of a request of management; those of our own interface have less.
     pub http_body_bytes: usize,
     /// How long connections may take to say goodbye when the server stops.
-    pub farewell: Duration,
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Limits {
@@ -131,7 +131,7 @@ impl Default for Limits {
             unwritten_bytes_per_connection: 8 << 20,
             http_header_bytes: 16 << 10,
             http_body_bytes: admin::MAX_BODY,
-            farewell: Duration::from_secs(2),
+            shutdown_grace: Duration::from_secs(2),
         }
     }
 }
@@ -140,14 +140,14 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
-    fn check(plain: Plain, peer: &str, expected: bool) {
-        assert_eq!(plain.admits(peer.parse().unwrap()), expected, "{peer}");
+    fn check(plain: PlaintextPolicy, peer: &str, expected: bool) {
+        assert_eq!(plain.allows(peer.parse().unwrap()), expected, "{peer}");
     }
 
     #[test]
     fn what_comes_from_this_machine_is_local() {
         for peer in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
-            check(Plain::Local, peer, true);
+            check(PlaintextPolicy::Local, peer, true);
         }
         for peer in [
             "192.168.0.1",
@@ -156,15 +156,15 @@ mod tests {
             "::ffff:10.0.0.1",
             "::",
         ] {
-            check(Plain::Local, peer, false);
+            check(PlaintextPolicy::Local, peer, false);
         }
     }
 
     #[test]
     fn everyone_and_nobody_are_just_that() {
         for peer in ["127.0.0.1", "192.168.0.1", "::1"] {
-            check(Plain::Everyone, peer, true);
-            check(Plain::Nobody, peer, false);
+            check(PlaintextPolicy::Everyone, peer, true);
+            check(PlaintextPolicy::Nobody, peer, false);
         }
     }
 }

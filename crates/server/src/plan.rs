@@ -27,7 +27,7 @@ const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
 
 /// What a file says there should be.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DesiredNamespace {
     /// Queues.
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions and rules.
@@ -42,7 +42,7 @@ pub struct Plan {
     /// All of it is done as one.
     pub changes: Vec<Change>,
     /// What can not be.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedChange>,
     /// Queues to make or change.
     #[serde(skip)]
     pub(crate) queues: Vec<QueueDefinition>,
@@ -106,7 +106,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
             return f.write_str(&self.reason);
@@ -138,14 +138,14 @@ pub enum Kind {
 
 /// What can not be, and why.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Refused {
+pub struct RefusedChange {
     /// Of the entity or rule; empty when it is the whole.
     pub path: String,
     /// One sentence.
     pub reason: String,
 }
 
-impl From<EntityError> for Refused {
+impl From<EntityError> for RefusedChange {
     fn from(error: EntityError) -> Self {
         let reason = error.cause().to_string();
         let path = match error {
@@ -159,7 +159,7 @@ impl From<EntityError> for Refused {
 impl Plan {
     /// What makes `namespace` as `wanted` says.
     #[must_use]
-    pub fn new(namespace: &Namespace, wanted: &Wanted) -> Self {
+    pub fn new(namespace: &Namespace, wanted: &DesiredNamespace) -> Self {
         let mut planner = Planner {
             plan: Self::default(),
             queues: by_path(&namespace.queues, |queue| &queue.path),
@@ -326,7 +326,7 @@ impl Planner<'_> {
     }
 
     /// Entities that nobody wants. A topic's subscriptions go with it.
-    fn remove_others(&mut self, namespace: &Namespace, wanted: &Wanted) {
+    fn remove_others(&mut self, namespace: &Namespace, wanted: &DesiredNamespace) {
         let topics = by_path(&wanted.topics, |topic| &topic.path);
         let queues = by_path(&wanted.queues, |queue| &queue.path);
         for topic in &namespace.topics {
@@ -392,7 +392,7 @@ impl Planner<'_> {
     }
 
     fn refuse(&mut self, path: &str, reason: &str) {
-        self.plan.refused.push(Refused {
+        self.plan.refused.push(RefusedChange {
             path: path.to_owned(),
             reason: reason.to_owned(),
         });

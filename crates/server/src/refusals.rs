@@ -132,7 +132,7 @@ impl RefusalLog {
             let now = Instant::now();
             (throttle.end(now), throttle.decide(now, peer))
         };
-        tell(&ended);
+        log_suppressed(&ended);
         self.follow(verdict);
         verdict == Verdict::Written
     }
@@ -148,7 +148,7 @@ impl RefusalLog {
         drop(tokio::spawn(async move {
             tokio::time::sleep(window).await;
             let ended = log.lock().end(Instant::now());
-            tell(&ended);
+            log_suppressed(&ended);
         }));
     }
 
@@ -157,7 +157,7 @@ impl RefusalLog {
     }
 }
 
-fn tell(ended: &[(Peer, u64)]) {
+fn log_suppressed(ended: &[(Peer, u64)]) {
     for (peer, left_out) in ended {
         match peer {
             Some(peer) => tracing::warn!(%peer, "{left_out} more refusals are left out"),
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    fn say(log: &Arc<RefusalLog>, refused: &Refused, times: usize) {
+    fn log_times(log: &Arc<RefusalLog>, refused: &Refused, times: usize) {
         let refusals = Refusals {
             first: vec![refused.clone(); times],
             left_out: 0,
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_line_says_what_is_refused_to_whom_and_why() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
-        let said = lines(Level::WARN, false, |log| say(log, &refused, 1));
+        let said = lines(Level::WARN, false, |log| log_times(log, &refused, 1));
         let line = "WARN an attach is refused: It is gone. peer=127.0.0.1:4711 connection=7 \
                     link=\"cbs\\\\nWARN a link\" entity=\"orders\" condition=amqp:not-found";
         assert_eq!(said, [line]);
@@ -288,7 +288,7 @@ mod tests {
                 "No \"number\".",
             )
         };
-        let said = lines(Level::WARN, true, |log| say(log, &refused, 1));
+        let said = lines(Level::WARN, true, |log| log_times(log, &refused, 1));
         let json: serde_json::Value = serde_json::from_str(&said[0]).expect("it is JSON");
         let fields = serde_json::json!({
             "message": "a request is refused: No \"number\".",
@@ -304,8 +304,8 @@ mod tests {
         let idle = refused(Subject::Connection, condition::CONNECTION_FORCED, "Idle.");
         let time_out = refused(Subject::Attach, condition::TIMEOUT, "No session.");
         let both = |log: &Arc<RefusalLog>| {
-            say(log, &idle, 1);
-            say(log, &time_out, 1);
+            log_times(log, &idle, 1);
+            log_times(log, &time_out, 1);
         };
         assert!(lines(Level::WARN, false, both).is_empty());
         let said = lines(Level::INFO, false, both);
@@ -324,7 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_has_so_many_lines() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
-        let said = lines(Level::WARN, false, |log| say(log, &refused, 100));
+        let said = lines(Level::WARN, false, |log| log_times(log, &refused, 100));
         assert_eq!(said.len(), LINES as usize);
     }
 
@@ -360,8 +360,8 @@ mod tests {
         let idle = refused(Subject::Connection, condition::CONNECTION_FORCED, "Idle.");
         let gone = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
         let said = lines(Level::WARN, false, |log| {
-            say(log, &idle, 100);
-            say(log, &gone, 1);
+            log_times(log, &idle, 100);
+            log_times(log, &gone, 1);
         });
         assert_eq!(said.len(), 1);
     }
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn what_was_left_out_is_told_by_peer_and_of_all_others() {
         let said = lines(Level::WARN, false, |_| {
-            tell(&[(Some(PEER.ip()), 7), (None, 5)]);
+            log_suppressed(&[(Some(PEER.ip()), 7), (None, 5)]);
         });
         let expected = [
             "WARN 7 more refusals are left out peer=127.0.0.1",

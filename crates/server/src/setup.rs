@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use broker::{Batch, ConnectionId, Ensured, EntityError, Order, QueueInfo, QueueSettings};
 
-use crate::desk::{Closed, Desk};
 use crate::namespace::SUBSCRIPTIONS;
 use crate::options::{QueueDefinition, TopicDefinition};
 use crate::shard::Inbox;
+use crate::shard_client::{Closed, ShardClient};
 
 /// Why the entities could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -30,8 +30,8 @@ pub async fn prepare(
     if queues.is_empty() && topics.is_empty() {
         return Ok(());
     }
-    let mut desk = Desk::open(inbox, ConnectionId::SERVER).await?;
-    let stored = Stored::read(&mut desk).await?;
+    let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
+    let stored = Stored::read(&mut shard_client).await?;
     for queue in &mut queues {
         stored.reconcile(&queue.path, &mut queue.settings);
     }
@@ -46,8 +46,8 @@ pub async fn prepare(
         ensured: ensured(queues, topics),
         ..Batch::default()
     };
-    let result = desk.order(Order::Apply(Box::new(batch))).await?;
-    desk.close().await;
+    let result = shard_client.order(Order::Apply(Box::new(batch))).await?;
+    shard_client.close().await;
     result.map(drop).map_err(Error::Refused)
 }
 
@@ -84,8 +84,8 @@ fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
 struct Stored(HashMap<String, QueueInfo>);
 
 impl Stored {
-    async fn read(desk: &mut Desk) -> Result<Self, Closed> {
-        let entities = desk.entities().await?.into_iter();
+    async fn read(shard_client: &mut ShardClient) -> Result<Self, Closed> {
+        let entities = shard_client.entities().await?.into_iter();
         let by_path = entities.map(|entity| (entity.path.to_lowercase(), entity));
         Ok(Self(by_path.collect()))
     }

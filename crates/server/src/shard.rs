@@ -18,10 +18,10 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::broker_clock::BrokerClock;
-use crate::crowd::Crowd;
-use crate::effort::Effort;
-use crate::rest::Rest;
-use crate::virtual_clock::{Answer, Progress, Request};
+use crate::commit_mode::CommitMode;
+use crate::deletion_pause::DeletionPause;
+use crate::task_usage::TaskUsage;
+use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
 /// Batches that wait for the shard before connections have to.
 const INBOX: usize = 1_024;
@@ -32,24 +32,27 @@ const BATCHES_PER_TURN: usize = 128;
 const MEASURED_ENTITIES: usize = 2_000;
 
 /// A connection's ear: batches of what the broker says to it.
-pub type Ear = mpsc::UnboundedSender<Vec<Output>>;
+pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
 
 /// A connection as the shard task sees it, with what is to be said to it after this turn.
-struct Listener {
-    ear: Ear,
+struct ConnectionOutputs {
+    output_sender: OutputSender,
     batch: Vec<Output>,
     /// How much the last one was: the next will be about as much.
     last_batch: usize,
 }
 
 /// The newest directory of entities, and word of newer ones.
-pub type Directories = watch::Receiver<Arc<Directory>>;
+pub type DirectoryReceiver = watch::Receiver<Arc<Directory>>;
 
 /// What a shard task is told.
 #[derive(Debug)]
 pub enum Message {
     /// A connection wants to hear what is said to it from now on.
-    Open { connection: ConnectionId, ear: Ear },
+    Open {
+        connection: ConnectionId,
+        output_sender: OutputSender,
+    },
     /// Commands of one connection, in order.
     Commands(Vec<Command>),
     /// A read has come back.
@@ -61,7 +64,7 @@ pub enum Message {
     /// Asks for what there is to measure.
     Measure(oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
-    Clock(Request, Answer),
+    Clock(ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
 }
@@ -80,7 +83,7 @@ pub struct Report {
     /// Batches of commands that wait to be decided.
     pub undecided: usize,
     /// What the task has done since it began.
-    pub effort: Effort,
+    pub usage: TaskUsage,
     pub commits: store::Statistics,
     pub nearly_full: bool,
 }
@@ -97,17 +100,17 @@ pub struct ShardTask {
     inbox: mpsc::Receiver<Message>,
     /// For what comes back from reads.
     own_inbox: Inbox,
-    listeners: FxHashMap<ConnectionId, Listener>,
+    connections: FxHashMap<ConnectionId, ConnectionOutputs>,
     /// Others may change other parts of it.
     directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
-    said: Vec<Output>,
+    outputs: Vec<Output>,
     reads: Vec<ReadRequest>,
     /// How many have not come back.
     reads_under_way: usize,
-    effort: Effort,
-    crowd: Crowd,
-    rest: Rest,
+    usage: TaskUsage,
+    commit_mode: CommitMode,
+    deletion_pause: DeletionPause,
 }
 
 impl ShardTask {
@@ -127,15 +130,15 @@ impl ShardTask {
             progress,
             inbox,
             own_inbox: own_inbox.clone(),
-            listeners: FxHashMap::default(),
+            connections: FxHashMap::default(),
             directory,
             commands: Vec::new(),
-            said: Vec::new(),
+            outputs: Vec::new(),
             reads: Vec::new(),
             reads_under_way: 0,
-            effort: Effort::default(),
-            crowd: Crowd::default(),
-            rest: Rest::default(),
+            usage: TaskUsage::default(),
+            commit_mode: CommitMode::default(),
+            deletion_pause: DeletionPause::default(),
         };
         (task, own_inbox)
     }
@@ -149,7 +152,7 @@ impl ShardTask {
         // Reads that wait for room in it would keep the store open.
         self.inbox.close();
         let decided = match worked {
-            Ok(()) => self.settle_down().await,
+            Ok(()) => self.wait_until_durable().await,
             failed => failed,
         };
         decided.and(self.close().await)
@@ -163,18 +166,18 @@ impl ShardTask {
         while !stopping {
             self.wait(&mut arrived).await;
             if has_one_worker && arrived.len() <= 1 {
-                self.let_others_speak(&mut arrived).await;
+                self.collect_after_yield(&mut arrived).await;
             }
-            let round = self.effort.begin();
+            let round = self.usage.begin();
             let batches = arrived.len();
             for message in arrived.drain(..) {
-                stopping |= self.take(message);
+                stopping |= self.handle_message(message);
             }
             let inbox_is_empty = self.inbox.is_empty();
-            let caller = (self.crowd).judge(batches, self.commands.len(), inbox_is_empty);
+            let caller = (self.commit_mode).choose(batches, self.commands.len(), inbox_is_empty);
             self.turn(caller)?;
-            self.crowd.look(caller, self.inbox.is_empty());
-            self.effort.end(&round);
+            self.commit_mode.observe(caller, self.inbox.is_empty());
+            self.usage.end(&round);
         }
         Ok(())
     }
@@ -187,13 +190,13 @@ impl ShardTask {
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
             () = self.clock.sleep(deadline, under_way) => {}
-            () = self.rest.over() => {}
+            () = self.deletion_pause.finished() => {}
         }
     }
 
     /// Where all tasks share a thread nobody else could have brought anything since the first did, and nobody
     /// could while the task waits for the disk.
-    async fn let_others_speak(&mut self, arrived: &mut Vec<Message>) {
+    async fn collect_after_yield(&mut self, arrived: &mut Vec<Message>) {
         tokio::task::yield_now().await;
         while arrived.len() < BATCHES_PER_TURN
             && let Ok(message) = self.inbox.try_recv()
@@ -203,13 +206,16 @@ impl ShardTask {
     }
 
     /// Returns whether this was the last message.
-    fn take(&mut self, message: Message) -> bool {
+    fn handle_message(&mut self, message: Message) -> bool {
         match message {
-            Message::Open { connection, ear } => {
-                self.listeners.insert(
+            Message::Open {
+                connection,
+                output_sender,
+            } => {
+                self.connections.insert(
                     connection,
-                    Listener {
-                        ear,
+                    ConnectionOutputs {
+                        output_sender,
                         batch: Vec::new(),
                         last_batch: 0,
                     },
@@ -228,7 +234,7 @@ impl ShardTask {
                 self.commands.push(command);
             }
             Message::Close { connection } => {
-                self.listeners.remove(&connection);
+                self.connections.remove(&connection);
             }
             // Who asked may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
@@ -249,23 +255,23 @@ impl ShardTask {
         Report {
             unmeasured: broker.queues().skip(MEASURED_ENTITIES).count(),
             entities,
-            connections: self.listeners.len(),
+            connections: self.connections.len(),
             reads: self.reads_under_way,
             undecided: self.inbox.len(),
-            effort: self.effort,
+            usage: self.usage,
             commits: store.statistics(),
             nearly_full: store.is_nearly_full(),
         }
     }
 
     fn turn(&mut self, caller: Caller) -> Result<(), StoreError> {
-        self.effort.commands += self.commands.len() as u64;
-        self.rest.look(Instant::now(), &mut self.shard);
+        self.usage.commands += self.commands.len() as u64;
+        self.deletion_pause.update(Instant::now(), &mut self.shard);
         self.shard.blocking_turn(
             self.clock.now(),
             &mut self.commands,
             caller,
-            &mut self.said,
+            &mut self.outputs,
             &mut self.reads,
         );
         // Checked after the turn, so that nothing is said that rests on a commit that failed.
@@ -273,8 +279,8 @@ impl ShardTask {
             return Err(failure);
         }
         self.start_reads();
-        self.hand_out();
-        self.clock.proceed(Progress {
+        self.send_outputs();
+        self.clock.proceed(ShardProgress {
             deadline: self.shard.deadline(),
             reads: self.under_way(),
             submitted: self.shard.submitted(),
@@ -310,12 +316,12 @@ impl ShardTask {
 
     /// Sends each connection what is said to it, as one batch. A connection that has just ended
     /// hears nothing.
-    fn hand_out(&mut self) {
+    fn send_outputs(&mut self) {
         let mut addressed = Vec::new();
         let (mut changes, mut rules) = (Vec::new(), Vec::new());
         // For all of them together: each may have been the only one before.
-        let mut room = self.said.len();
-        for output in self.said.drain(..) {
+        let mut room = self.outputs.len();
+        for output in self.outputs.drain(..) {
             let output = match output {
                 Output::EntityChanged(change) => {
                     changes.push(*change);
@@ -328,16 +334,16 @@ impl ShardTask {
                 output => output,
             };
             let connection = output.connection();
-            let Some(listener) = self.listeners.get_mut(&connection) else {
+            let Some(outputs) = self.connections.get_mut(&connection) else {
                 continue;
             };
-            if listener.batch.is_empty() {
+            if outputs.batch.is_empty() {
                 addressed.push(connection);
-                let likely = listener.last_batch.min(room);
+                let likely = outputs.last_batch.min(room);
                 room -= likely;
-                listener.batch.reserve(likely);
+                outputs.batch.reserve(likely);
             }
-            listener.batch.push(output);
+            outputs.batch.push(output);
         }
         if !changes.is_empty() || !rules.is_empty() {
             self.directory.send_modify(|directory| {
@@ -351,16 +357,16 @@ impl ShardTask {
             });
         }
         for connection in addressed {
-            if let Some(listener) = self.listeners.get_mut(&connection) {
-                let batch = std::mem::take(&mut listener.batch);
-                listener.last_batch = batch.len();
-                drop(listener.ear.send(batch));
+            if let Some(outputs) = self.connections.get_mut(&connection) {
+                let batch = std::mem::take(&mut outputs.batch);
+                outputs.last_batch = batch.len();
+                drop(outputs.output_sender.send(batch));
             }
         }
     }
 
     /// Waits until everything decided is durable. There is nobody left to hear of it.
-    async fn settle_down(&mut self) -> Result<(), StoreError> {
+    async fn wait_until_durable(&mut self) -> Result<(), StoreError> {
         while !self.shard.is_durable() {
             if let Some(failure) = self.shard.store().failure() {
                 return Err(failure);
@@ -475,25 +481,36 @@ mod tests {
             let settings = BrokerSettings::default();
             let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
             let directory = watch::Sender::default();
-            let directories: Directories = directory.subscribe();
+            let directory_receiver: DirectoryReceiver = directory.subscribe();
             let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);
             let running = tokio::spawn(task.run());
-            let known = || directories.borrow().get("orders").map(|entity| entity.id);
-            let (ear, mut outputs) = mpsc::unbounded_channel();
+            let known = || {
+                directory_receiver
+                    .borrow()
+                    .get("orders")
+                    .map(|entity| entity.id)
+            };
+            let (output_sender, mut outputs) = mpsc::unbounded_channel();
             let connection = ConnectionId::SERVER;
-            inbox.send(Message::Open { connection, ear }).await.unwrap();
+            inbox
+                .send(Message::Open {
+                    connection,
+                    output_sender,
+                })
+                .await
+                .unwrap();
             let mut ids = Vec::new();
             for token in 0..2 {
                 let commands = vec![ensure("Orders", token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
-                let said = outputs.recv().await.unwrap();
-                assert!(is_done(&said), "{said:?}");
+                let batch = outputs.recv().await.unwrap();
+                assert!(is_done(&batch), "{batch:?}");
                 ids.push(known().expect("it is in the directory"));
                 let path = "orders".to_owned();
                 let commands = vec![administer(Order::Remove { path }, token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
-                let said = outputs.recv().await.unwrap();
-                assert!(is_done(&said), "{said:?}");
+                let batch = outputs.recv().await.unwrap();
+                assert!(is_done(&batch), "{batch:?}");
                 assert_eq!(known(), None);
             }
             assert_ne!(ids[0], ids[1], "an id is not used again");

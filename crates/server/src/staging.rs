@@ -18,12 +18,12 @@ const MOST_HELD: usize = 1_024;
 /// The way of large messages to the store: one command at a time, in the order in which they came, so
 /// that those that read always have threads, and what is free on the disk is not given twice.
 #[derive(Clone)]
-pub struct Gate {
+pub struct CommandStager {
     stager: Arc<dyn Stager>,
     turn: Arc<Semaphore>,
 }
 
-impl Gate {
+impl CommandStager {
     /// To the store that `stager` belongs to.
     pub fn new(stager: Arc<dyn Stager>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Gate {
         }
     }
 
-    fn has_to_pass(&self, command: &Command) -> bool {
+    fn must_stage(&self, command: &Command) -> bool {
         is_large(command, self.stager.least())
     }
 
@@ -46,7 +46,7 @@ impl Gate {
 
 /// The commands of one connection on their way to the shard.
 pub struct Staging {
-    gate: Option<Gate>,
+    command_stager: Option<CommandStager>,
     /// The first one that waits.
     under_way: Option<JoinHandle<Result<Command, JoinError>>>,
     /// Those behind it.
@@ -55,9 +55,9 @@ pub struct Staging {
 
 impl Staging {
     /// With nothing on its way.
-    pub fn new(gate: Option<Gate>) -> Self {
+    pub fn new(command_stager: Option<CommandStager>) -> Self {
         Self {
-            gate,
+            command_stager,
             under_way: None,
             held: Vec::new(),
         }
@@ -69,16 +69,16 @@ impl Staging {
             self.held.append(&mut commands);
             return Vec::new();
         }
-        let Some(gate) = &self.gate else {
+        let Some(command_stager) = &self.command_stager else {
             return commands;
         };
-        let first = commands.iter().position(|it| gate.has_to_pass(it));
+        let first = commands.iter().position(|it| command_stager.must_stage(it));
         let Some(first) = first else {
             return commands;
         };
         self.held = commands.split_off(first + 1);
         if let Some(large) = commands.pop() {
-            self.under_way = Some(tokio::spawn(gate.clone().pass(large)));
+            self.under_way = Some(tokio::spawn(command_stager.clone().pass(large)));
         }
         commands
     }
@@ -109,9 +109,9 @@ impl Staging {
 }
 
 /// A command that came alone, once the store has its large messages.
-pub async fn staged(command: Command, gate: Option<&Gate>) -> Option<Command> {
-    match gate.filter(|gate| gate.has_to_pass(&command)) {
-        Some(gate) => ended(gate.clone().pass(command).await),
+pub async fn staged(command: Command, command_stager: Option<&CommandStager>) -> Option<Command> {
+    match command_stager.filter(|command_stager| command_stager.must_stage(&command)) {
+        Some(command_stager) => ended(command_stager.clone().pass(command).await),
         None => Some(command),
     }
 }

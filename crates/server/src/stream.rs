@@ -56,7 +56,7 @@ pub trait Stream: Send + 'static {
 
     /// Writes `last`, says goodbye and lets the peer read both: closing a socket with unread input
     /// would reset it and take them away.
-    fn farewell(mut self, mut last: Output) -> impl Future<Output = io::Result<()>> + Send
+    fn close_gracefully(mut self, mut last: Output) -> impl Future<Output = io::Result<()>> + Send
     where
         Self: Sized,
     {

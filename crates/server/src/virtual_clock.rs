@@ -18,7 +18,7 @@ const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// What can be asked of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Request {
+pub enum ClockRequest {
     /// What time is it?
     Show,
     /// Let so much time pass, and all happen that is due by then.
@@ -38,7 +38,7 @@ pub struct Reading {
 
 /// Why a clock does not do what it is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum ClockError {
     #[error(
         "this broker's clock is real; start it with --virtual-clock to have one that can be moved"
     )]
@@ -48,11 +48,11 @@ pub enum Refusal {
 }
 
 /// Where an answer goes. Who asked may be gone by then; what was asked happens all the same.
-pub type Answer = oneshot::Sender<Result<Reading, Refusal>>;
+pub type ReplySender = oneshot::Sender<Result<Reading, ClockError>>;
 
 /// What the shard has to do and has done, after a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Progress {
+pub struct ShardProgress {
     pub deadline: Option<Deadline>,
     /// Reads that have not come back, and deletions that wait for a commit.
     pub reads: usize,
@@ -69,7 +69,7 @@ pub struct VirtualClock {
     /// Where it stands while it does not run.
     held: Option<Now>,
     advance: Option<Advance>,
-    waiting: VecDeque<(Request, Answer)>,
+    waiting: VecDeque<(ClockRequest, ReplySender)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -87,7 +87,7 @@ struct Advance {
     was_frozen: bool,
     /// Set when all has passed: what is submitted up to here has to be durable.
     last: Option<CommitId>,
-    answer: Answer,
+    answer: ReplySender,
 }
 
 impl VirtualClock {
@@ -114,8 +114,8 @@ impl VirtualClock {
     }
 
     /// Takes a request, to be answered when it is done.
-    pub fn ask(&mut self, request: Request, answer: Answer, real: Now) {
-        if request == Request::Show {
+    pub fn ask(&mut self, request: ClockRequest, answer: ReplySender, real: Now) {
+        if request == ClockRequest::Show {
             // Not in turn, so that one can see where a long advance is.
             return self.reply(answer, real);
         }
@@ -125,7 +125,7 @@ impl VirtualClock {
 
     /// The shard has made a turn. Moves an advance on, by one deadline at most: what has become
     /// due comes first.
-    pub fn proceed(&mut self, real: Now, progress: Progress) {
+    pub fn proceed(&mut self, real: Now, progress: ShardProgress) {
         let (Some(now), Some(advance)) = (self.held, &mut self.advance) else {
             return;
         };
@@ -158,9 +158,9 @@ impl VirtualClock {
             && let Some((request, answer)) = self.waiting.pop_front()
         {
             match request {
-                Request::Show => self.reply(answer, real),
-                Request::Advance(amount) => self.set_out(amount, answer, real),
-                Request::Freeze(frozen) => {
+                ClockRequest::Show => self.reply(answer, real),
+                ClockRequest::Advance(amount) => self.set_out(amount, answer, real),
+                ClockRequest::Freeze(frozen) => {
                     self.freeze(frozen, real);
                     self.reply(answer, real);
                 }
@@ -168,12 +168,12 @@ impl VirtualClock {
         }
     }
 
-    fn set_out(&mut self, amount: Duration, answer: Answer, real: Now) {
+    fn set_out(&mut self, amount: Duration, answer: ReplySender, real: Now) {
         let amount = u64::try_from(amount.as_millis()).unwrap_or(u64::MAX);
         let ahead = u64::try_from(self.reading(real).offset).unwrap_or(0);
         if ahead.saturating_add(amount) > MOST {
             // Who asked may be gone.
-            let _ = answer.send(Err(Refusal::TooFar));
+            let _ = answer.send(Err(ClockError::TooFar));
             return;
         }
         let was_frozen = self.is_held();
@@ -216,7 +216,7 @@ impl VirtualClock {
         }
     }
 
-    fn reply(&self, answer: Answer, real: Now) {
+    fn reply(&self, answer: ReplySender, real: Now) {
         // Who asked may be gone.
         let _ = answer.send(Ok(self.reading(real)));
     }

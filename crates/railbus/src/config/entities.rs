@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use server::entities::fault::{self, Part, Spot};
+use server::entities::fault::{self, FaultLocation, RulePart};
 use server::entities::{QueueConfig, TopicConfig};
 use server::{QueueDefinition, TopicDefinition};
 
@@ -104,32 +104,32 @@ pub fn collect(
     };
     match fault::check(&entities.queues, &entities.topics) {
         Ok(()) => Ok(entities),
-        Err(fault) => Err(refuse(key_of(fault.spot), fault.text(path_of))),
+        Err(fault) => Err(refuse(key_of(fault.location), fault.text(path_of))),
     }
 }
 
 /// Where a file of our own shape has an entity or a rule.
-fn path_of(spot: Spot) -> String {
-    match spot {
-        Spot::Queue(queue) => format!("queues[{queue}]"),
-        Spot::Topic(topic) => format!("topics[{topic}]"),
-        Spot::Subscription(topic, subscription) => {
+fn path_of(location: FaultLocation) -> String {
+    match location {
+        FaultLocation::Queue(queue) => format!("queues[{queue}]"),
+        FaultLocation::Topic(topic) => format!("topics[{topic}]"),
+        FaultLocation::Subscription(topic, subscription) => {
             format!("topics[{topic}].subscriptions[{subscription}]")
         }
-        Spot::Rule(topic, subscription, rule, _) => {
+        FaultLocation::Rule(topic, subscription, rule, _) => {
             format!("topics[{topic}].subscriptions[{subscription}].rules[{rule}]")
         }
     }
 }
 
 /// Where the value is that is wrong.
-fn key_of(spot: Spot) -> String {
-    let key = match spot {
-        Spot::Rule(.., Part::Filter) => "filter",
-        Spot::Rule(.., Part::Action) => "action",
+fn key_of(location: FaultLocation) -> String {
+    let key = match location {
+        FaultLocation::Rule(.., RulePart::Filter) => "filter",
+        FaultLocation::Rule(.., RulePart::Action) => "action",
         _ => "name",
     };
-    format!("{}.{key}", path_of(spot))
+    format!("{}.{key}", path_of(location))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod toml_file;
 mod topic_tests;
 
 pub use choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, Right, Sku,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
 };
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};

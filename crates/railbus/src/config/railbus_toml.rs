@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use server::entities::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 
 use super::choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, Right, Sku,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
 };
 use super::entities::{Entities, collect};
 use super::error::Error;
@@ -47,7 +47,7 @@ pub struct RailbusToml {
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
     pub forward_failures: Option<ForwardFailures>,
     pub allow_development_key: bool,
-    pub plain: Option<Plain>,
+    pub plain: Option<PlaintextPolicy>,
     pub virtual_clock: bool,
     pub auth: Auth,
     pub limits: LimitsConfig,

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
-use crate::door::House;
+use crate::server_state::ServerState;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 8 << 10;
@@ -35,7 +35,7 @@ pub struct Backups {
 /// A request's body.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct BackupRequest {
     directory: PathBuf,
 }
 
@@ -50,7 +50,7 @@ struct Made {
 
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum Error {
     #[error("this broker makes no backups")]
     None,
     #[error(
@@ -68,7 +68,7 @@ enum Refusal {
     Fault,
 }
 
-impl Refusal {
+impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::Place(_) => StatusCode::BAD_REQUEST,
@@ -89,21 +89,21 @@ impl Refusal {
 }
 
 /// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+    let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let wanted: Wanted = match serde_json::from_slice(&body) {
+    let wanted: BackupRequest = match serde_json::from_slice(&body) {
         Ok(wanted) => wanted,
         Err(error) => {
             let message = format!("the body is not {{\"directory\": \"...\"}}: {error}");
             return answer::error(StatusCode::BAD_REQUEST, &message);
         }
     };
-    let made = match house.backups.clone() {
+    let made = match server.backups.clone() {
         Some(backups) => make_apart(backups, wanted).await,
-        None => Err(Refusal::None),
+        None => Err(Error::None),
     };
     match made {
         Ok(made) => match serde_json::to_string(&made) {
@@ -116,7 +116,7 @@ pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
 
 /// On a thread of its own, since it may take long and others need those for reads. It goes on
 /// when nobody waits for it any more.
-async fn make_apart(backups: Backups, wanted: Wanted) -> Result<Made, Refusal> {
+async fn make_apart(backups: Backups, wanted: BackupRequest) -> Result<Made, Error> {
     let (answer, made) = oneshot::channel();
     let thread = thread::Builder::new().name("backup".to_owned());
     let started = thread.spawn(move || {
@@ -129,17 +129,17 @@ async fn make_apart(backups: Backups, wanted: Wanted) -> Result<Made, Refusal> {
         }
         drop(answer.send(made));
     });
-    started.map_err(Refusal::Thread)?;
-    made.await.unwrap_or(Err(Refusal::Fault))
+    started.map_err(Error::Thread)?;
+    made.await.unwrap_or(Err(Error::Fault))
 }
 
-fn make(backups: &Backups, wanted: &Path) -> Result<Made, Refusal> {
+fn make(backups: &Backups, wanted: &Path) -> Result<Made, Error> {
     let started = Instant::now();
-    let unusable = |error| Refusal::Directory(backups.directory.clone(), error);
+    let unusable = |error| Error::Directory(backups.directory.clone(), error);
     fs::create_dir_all(&backups.directory).map_err(unusable)?;
     let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
     let directory =
-        place(&home, &backups.directory, wanted).ok_or_else(|| Refusal::Place(home.clone()))?;
+        place(&home, &backups.directory, wanted).ok_or_else(|| Error::Place(home.clone()))?;
     let made = backups.backup.back_up(&directory)?;
     let took = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
     Ok(Made {

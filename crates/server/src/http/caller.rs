@@ -8,7 +8,7 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 use servicebus::{Operation, Unauthorized};
 
-use crate::door::House;
+use crate::server_state::ServerState;
 
 /// Who sends a request. It holds what nobody else may see, so it has no `Debug`.
 pub struct Caller {
@@ -32,17 +32,17 @@ impl Caller {
     /// Whether the caller may do that at `path` now.
     pub fn check(
         &self,
-        house: &House,
+        server: &ServerState,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
-        let directory = house.directory();
+        let directory = server.directory();
         let access = directory.access();
         match &self.authorization {
             None if self.has_origin => Err(Unauthorized::Missing(operation.need())),
             None if self.is_loopback && access.is_development() => Ok(()),
             shown => {
-                let now = house.clock.moment().wall;
+                let now = server.clock.moment().wall;
                 access.check(shown.as_deref(), operation, path, now)
             }
         }
@@ -52,15 +52,15 @@ impl Caller {
     pub fn check_with(
         &self,
         token: Option<&str>,
-        house: &House,
+        server: &ServerState,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
         let Some(token) = token else {
-            return self.check(house, operation, path);
+            return self.check(server, operation, path);
         };
-        let now = house.clock.moment().wall;
-        let directory = house.directory();
+        let now = server.clock.moment().wall;
+        let directory = server.directory();
         let access = directory.access();
         access.check(Some(token), operation, path, now)
     }

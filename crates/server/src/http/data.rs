@@ -7,8 +7,8 @@
 //! the message locked, or has received it.
 
 mod post;
+mod receive;
 mod settle;
-mod take;
 
 use std::sync::Arc;
 
@@ -22,22 +22,22 @@ use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use servicebus::{Entity, Operation};
 
-use super::Way;
+use super::Transport;
 use super::admin::{unauthorized, whole};
 use super::answer::Response;
 use super::caller::Caller;
-use crate::desk::Closed;
-use crate::door::House;
 use crate::random::random;
+use crate::server_state::ServerState;
+use crate::shard_client::Closed;
 
 /// What a request asks of messages, unless its path is an entity's or its body describes one.
-pub fn call(request: &Request<Incoming>, house: &House) -> Option<Call> {
+pub fn call(request: &Request<Incoming>, server: &ServerState) -> Option<Call> {
     let kind = request.headers().get(CONTENT_TYPE);
     let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
     let call = Call::parse(request.method(), request.uri()).filter(|_| !is_atom)?;
     let path = request.uri().path().trim_matches('/');
     let path = percent_decode_str(path).decode_utf8_lossy();
-    house.directory().get(&path).is_none().then_some(call)
+    server.directory().get(&path).is_none().then_some(call)
 }
 
 /// Answers a request.
@@ -45,24 +45,24 @@ pub async fn respond(
     request: Request<Incoming>,
     call: Call,
     caller: Caller,
-    way: Way,
-    house: &Arc<House>,
+    transport: Transport,
+    server: &Arc<ServerState>,
 ) -> Response {
     let tracking = u128::from_be_bytes(random());
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
-    let done = match enter(&head, &call, &caller, house) {
+    let done = match enter(&head, &call, &caller, server) {
         Err(error) => Err(error),
         Ok(entity) => match call.action {
             Action::Send => {
                 let request = head.clone().map(|()| incoming);
-                post::respond(request, &call, entity, house).await
+                post::respond(request, &call, entity, server).await
             }
             Action::PeekLock | Action::ReceiveAndDelete => {
-                take::respond(&head, call, caller, entity, way, house).await
+                receive::respond(&head, call, caller, entity, transport, server).await
             }
             Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
-                settle::respond(call, token, entity, house).await
+                settle::respond(call, token, entity, server).await
             }
             Action::Browse => Err(data::invalid(
                 "Messages can be looked at without locking them over AMQP only.",
@@ -70,7 +70,7 @@ pub async fn respond(
         },
     };
     done.unwrap_or_else(|error| {
-        let now = house.clock.moment().wall;
+        let now = server.clock.moment().wall;
         whole(Exchange::refuse_unseen(&head, now, tracking, &error))
     })
 }
@@ -86,16 +86,16 @@ fn enter(
     head: &Request<()>,
     call: &Call,
     caller: &Caller,
-    house: &House,
+    server: &ServerState,
 ) -> Result<Arc<Entity>, Error> {
     let operation = match call.action {
         Action::Send => Operation::PostMessages,
         Action::PeekLock | Action::ReceiveAndDelete | Action::Browse => Operation::TakeMessage,
         Action::Complete(_) | Action::Unlock(_) | Action::Renew(_) => Operation::SettleMessage,
     };
-    let allowed = caller.check(house, operation, head.uri().path());
+    let allowed = caller.check(server, operation, head.uri().path());
     allowed.map_err(|reason| unauthorized(&reason))?;
-    let directory = house.directory();
+    let directory = server.directory();
     let entity = directory.get(&call.entity).cloned();
     entity.ok_or_else(|| data::gone(&call.entity))
 }

@@ -6,9 +6,9 @@
 //! that those who raise them have anyway.
 
 mod entities;
+mod log2_histogram;
 mod page;
-mod powers;
-mod rim;
+mod server;
 mod shard;
 mod store;
 
@@ -18,7 +18,7 @@ use hyper::{Method, StatusCode};
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
-use crate::door::House;
+use crate::server_state::ServerState;
 use crate::shard::{Message, Report};
 use page::Page;
 
@@ -26,15 +26,15 @@ use page::Page;
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers a request to whoever may manage.
-pub async fn respond(method: &Method, house: &House) -> Response {
+pub async fn respond(method: &Method, server: &ServerState) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");
     }
     let (answer, report) = oneshot::channel();
     // The shard is gone only when the server stops or has failed.
-    drop(house.inbox.send(Message::Measure(answer)).await);
+    drop(server.inbox.send(Message::Measure(answer)).await);
     match report.await {
-        Ok(report) => match encode(&report, house) {
+        Ok(report) => match encode(&report, server) {
             Ok(text) => answer::text(StatusCode::OK, TEXT, text),
             Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
@@ -42,11 +42,11 @@ pub async fn respond(method: &Method, house: &House) -> Response {
     }
 }
 
-fn encode(report: &Report, house: &House) -> Result<String, fmt::Error> {
+fn encode(report: &Report, server: &ServerState) -> Result<String, fmt::Error> {
     let mut page = Page::new();
     entities::add(&mut page, report);
     shard::add(&mut page, report);
     store::add(&mut page, report);
-    rim::add(&mut page, report, house);
+    server::add(&mut page, report, server);
     page.into_text()
 }

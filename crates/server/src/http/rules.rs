@@ -8,17 +8,17 @@ use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 use super::body;
-use crate::door::House;
 use crate::rules::Test;
+use crate::server_state::ServerState;
 
 /// A message's properties are 64 KiB at most, and JSON takes some room.
 const BODY_BYTES: usize = 512 << 10;
 
 /// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+    match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => {
-            let now = house.clock.moment().wall.0;
+            let now = server.clock.moment().wall.0;
             test(&body, i64::try_from(now).unwrap_or(i64::MAX))
         }
         Err(refusal) => refusal,

@@ -66,7 +66,7 @@ pub struct Change {
 /// Why there is nothing to test.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, thiserror::Error)]
 #[error("the {part}: {reason}")]
-pub struct Refusal {
+pub struct TestError {
     /// `filter`, `action` or `message`.
     #[serde(rename = "in")]
     pub part: &'static str,
@@ -84,10 +84,10 @@ impl Test {
     ///
     /// # Errors
     /// When the filter or the action is none, or the message can not be.
-    pub fn run(self, now: i64) -> Result<Report, Refusal> {
+    pub fn run(self, now: i64) -> Result<Report, TestError> {
         let bytes = self.message.encode();
         let facts = self.message.facts(now);
-        let message = Message::read(&bytes, facts).map_err(|error| Refusal {
+        let message = Message::read(&bytes, facts).map_err(|error| TestError {
             part: "message",
             reason: error.to_string(),
             position: None,
@@ -112,9 +112,9 @@ fn report(
     verdict: filter::Verdict,
     description: &MessageDescription,
     message: &Message<'_>,
-) -> Result<Report, Refusal> {
+) -> Result<Report, TestError> {
     use filter::Verdict as Found;
-    let unparsed = |part, error: &filter::ParseError| Refusal {
+    let unparsed = |part, error: &filter::ParseError| TestError {
         part,
         reason: error.to_string(),
         position: Some(error.position),
@@ -122,7 +122,7 @@ fn report(
     match verdict {
         Found::BadFilter(error) => Err(unparsed("filter", &error)),
         Found::BadAction(error) => Err(unparsed("action", &error)),
-        Found::BadCorrelation(error) => Err(Refusal {
+        Found::BadCorrelation(error) => Err(TestError {
             part: "filter",
             reason: error.to_string(),
             position: None,

@@ -11,10 +11,10 @@ use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
 
-use super::{Place, Refusal, show};
-use crate::desk::Desk;
+use super::{ApiError, ResourcePath, show};
 use crate::http::query;
-use crate::messages::Shown;
+use crate::messages::DecodedMessage;
+use crate::shard_client::ShardClient;
 
 /// Messages of an answer, unless it is asked for fewer or more.
 const COUNT: u64 = 100;
@@ -83,7 +83,7 @@ impl Part {
     }
 
     /// Where it is looked for, and in which state. Deferred dead letters are dead letters.
-    fn place(self) -> (Subqueue, Option<MessageState>) {
+    fn subqueue_and_state(self) -> (Subqueue, Option<MessageState>) {
         match self {
             Self::Active => (Subqueue::Main, Some(MessageState::Active)),
             Self::Scheduled => (Subqueue::Main, Some(MessageState::Scheduled)),
@@ -96,15 +96,15 @@ impl Part {
 
 /// Shows them.
 pub async fn show(
-    desk: &mut Desk,
-    place: &Place,
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
     range: Range,
-) -> Result<(StatusCode, Json), Refusal> {
-    let path = place.messages().map_err(Refusal::Bad)?;
-    let info = show::describe(desk, &path).await?;
+) -> Result<(StatusCode, Json), ApiError> {
+    let path = resource.messages().map_err(ApiError::Bad)?;
+    let info = show::describe(shard_client, &path).await?;
     if info.queue.kind == EntityKind::Topic && range.part != Part::Scheduled {
         let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
-        return Err(Refusal::Bad(text.to_owned()));
+        return Err(ApiError::Bad(text.to_owned()));
     }
     let (mut shown, mut bytes, mut next) = (Vec::new(), 0, Some(range.from));
     while let Some(from) = next {
@@ -112,7 +112,7 @@ pub async fn show(
         if left == 0 || bytes >= ANSWER_BYTES {
             break;
         }
-        let found = look(desk, info.queue.id, range.part, from, left).await?;
+        let found = browse(shard_client, info.queue.id, range.part, from, left).await?;
         next = found.last().map(|last| last.number.next().0);
         bytes += found.iter().map(|it| it.payload.len()).sum::<usize>();
         shown.extend(found.iter().map(one));
@@ -121,16 +121,16 @@ pub async fn show(
 }
 
 /// Those that come next; as many as the broker shows at once.
-async fn look(
-    desk: &mut Desk,
+async fn browse(
+    shard_client: &mut ShardClient,
     entity: EntityId,
     part: Part,
     from: u64,
     count: u64,
-) -> Result<Vec<Browsed>, Refusal> {
-    let (subqueue, state) = part.place();
+) -> Result<Vec<Browsed>, ApiError> {
+    let (subqueue, state) = part.subqueue_and_state();
     let command = Command::Peek {
-        request: desk.request(0),
+        request: shard_client.request(0),
         entity,
         subqueue,
         state,
@@ -138,15 +138,15 @@ async fn look(
         count: usize::try_from(count).unwrap_or(usize::MAX),
         max_bytes: LOOK_BYTES,
     };
-    desk.tell(vec![command]).await?;
+    shard_client.send_commands(vec![command]).await?;
     loop {
-        let said = desk.hear().await?;
+        let said = shard_client.next_outputs().await?;
         let result = said.into_iter().find_map(|output| match output {
             Output::Browsed { result, .. } => Some(result),
             _ => None,
         });
         if let Some(result) = result {
-            return result.map_err(|error: RequestError| Refusal::Bad(error.to_string()));
+            return result.map_err(|error: RequestError| ApiError::Bad(error.to_string()));
         }
     }
 }
@@ -154,7 +154,7 @@ async fn look(
 /// A message as `railbus peek --json` shows it.
 fn one(message: &Browsed) -> Json {
     let encoded = servicebus::browsed(message);
-    match Shown::read(&encoded) {
+    match DecodedMessage::read(&encoded) {
         Ok(shown) => Json::Object(shown.json(BODY_BYTES)),
         // What is stored was read when it came in.
         Err(error) => json!({"sequence-number": message.number.0, "error": error.to_string()}),

@@ -194,7 +194,7 @@ mod tests {
             connections: 0,
             reads: 0,
             undecided: 0,
-            effort: crate::effort::Effort::default(),
+            usage: crate::task_usage::TaskUsage::default(),
             commits: Statistics::default(),
             nearly_full: false,
         };

@@ -9,7 +9,7 @@ use broker::{Answer, Command, ConnectionId, EntityError, Order, Output, QueueInf
 use store::NamespaceId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::door::House;
+use crate::server_state::ServerState;
 use crate::shard::{Inbox, Message};
 
 /// The only namespace there is so far.
@@ -21,29 +21,34 @@ pub const NAMESPACE: NamespaceId = NamespaceId(0);
 pub struct Closed;
 
 /// One asker's way to the shard.
-pub struct Desk {
+pub struct ShardClient {
     inbox: Inbox,
     connection: ConnectionId,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
 }
 
-impl Desk {
+impl ShardClient {
     /// A desk that the shard knows as `connection`.
     pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, Closed> {
-        let (ear, outputs) = mpsc::unbounded_channel();
-        let desk = Self {
+        let (output_sender, outputs) = mpsc::unbounded_channel();
+        let shard_client = Self {
             inbox: inbox.clone(),
             connection,
             outputs,
         };
-        desk.send(Message::Open { connection, ear }).await?;
-        Ok(desk)
+        shard_client
+            .send(Message::Open {
+                connection,
+                output_sender,
+            })
+            .await?;
+        Ok(shard_client)
     }
 
     /// A desk in a house that people come to.
-    pub async fn open_in(house: &House) -> Result<Self, Closed> {
-        let connection = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
-        Self::open(&house.inbox, connection).await
+    pub async fn connect_to(server: &ServerState) -> Result<Self, Closed> {
+        let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
+        Self::open(&server.inbox, connection).await
     }
 
     /// Has an order carried out.
@@ -67,12 +72,12 @@ impl Desk {
     }
 
     /// Says something that may have several answers, or none.
-    pub async fn tell(&self, commands: Vec<Command>) -> Result<(), Closed> {
+    pub async fn send_commands(&self, commands: Vec<Command>) -> Result<(), Closed> {
         self.send(Message::Commands(commands)).await
     }
 
     /// What is said next.
-    pub async fn hear(&mut self) -> Result<Vec<Output>, Closed> {
+    pub async fn next_outputs(&mut self) -> Result<Vec<Output>, Closed> {
         self.outputs.recv().await.ok_or(Closed)
     }
 
@@ -86,7 +91,9 @@ impl Desk {
     /// Nobody asks any more, and nobody receives.
     pub async fn close(self) {
         let connection = self.connection;
-        _ = self.tell(vec![Command::Disconnect { connection }]).await;
+        _ = self
+            .send_commands(vec![Command::Disconnect { connection }])
+            .await;
         // The inbox is closed only when the shard has failed or stopped.
         _ = self.send(Message::Close { connection }).await;
     }
@@ -95,7 +102,9 @@ impl Desk {
     /// of those of connections that are lost.
     pub async fn leave(self) {
         let connection = self.connection;
-        _ = self.tell(vec![Command::Leave { connection }]).await;
+        _ = self
+            .send_commands(vec![Command::Leave { connection }])
+            .await;
         _ = self.send(Message::Close { connection }).await;
     }
 

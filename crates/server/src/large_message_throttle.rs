@@ -15,7 +15,7 @@ const LATELY: u32 = 16;
 
 /// What one connection knows of the others.
 #[derive(Debug, Default)]
-pub struct Breath {
+pub struct LargeMessageThrottle {
     /// Bytes that others had sent after the last round.
     others: u64,
     /// Those that came here.
@@ -24,15 +24,15 @@ pub struct Breath {
     rounds: u32,
 }
 
-impl Breath {
+impl LargeMessageThrottle {
     /// So many bytes came in here.
-    pub fn took(&mut self, bytes: u64) {
+    pub fn count_received(&mut self, bytes: u64) {
         self.own += bytes;
     }
 
     /// How long to pause after a round, with so many bytes of unfinished messages here, when all
     /// connections have brought `received` bytes so far.
-    pub fn after(&mut self, partial: usize, received: u64) -> Option<Duration> {
+    pub fn pause_after_round(&mut self, partial: usize, received: u64) -> Option<Duration> {
         if partial < LARGE {
             return None;
         }
@@ -52,22 +52,22 @@ mod tests {
 
     #[test]
     fn who_is_alone_does_not_pause() {
-        let mut breath = Breath::default();
+        let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
-            breath.took(100);
+            throttle.count_received(100);
             // What others sent before is heard once.
-            let pauses = breath.after(LARGE, 7 + 100 * round).is_some();
+            let pauses = throttle.pause_after_round(LARGE, 7 + 100 * round).is_some();
             assert_eq!(pauses, round <= u64::from(LATELY), "{round}");
         }
     }
 
     #[test]
     fn who_is_not_alone_pauses_within_a_very_large_message() {
-        let mut breath = Breath::default();
+        let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
-            breath.took(100);
-            assert_eq!(breath.after(LARGE - 1, 101 * round), None);
-            assert_eq!(breath.after(LARGE, 101 * round), Some(PAUSE));
+            throttle.count_received(100);
+            assert_eq!(throttle.pause_after_round(LARGE - 1, 101 * round), None);
+            assert_eq!(throttle.pause_after_round(LARGE, 101 * round), Some(PAUSE));
         }
     }
 }

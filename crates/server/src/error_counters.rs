@@ -58,14 +58,14 @@ static LINK: &[Symbol] = &[
 
 /// The counters of one kind of end: one for each condition, and one for all others.
 #[derive(Debug)]
-struct Ends {
+struct ConditionCounters {
     scope: &'static str,
     conditions: &'static [Symbol],
     counters: Vec<Counter>,
     others: Counter,
 }
 
-impl Ends {
+impl ConditionCounters {
     fn new(scope: &'static str, conditions: &'static [Symbol]) -> Self {
         Self {
             scope,
@@ -92,37 +92,37 @@ impl Ends {
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct Told {
-    connections: Ends,
-    sessions: Ends,
-    links: Ends,
+pub struct ErrorCounters {
+    connections: ConditionCounters,
+    sessions: ConditionCounters,
+    links: ConditionCounters,
 }
 
-impl Default for Told {
+impl Default for ErrorCounters {
     fn default() -> Self {
         Self {
-            connections: Ends::new("connection", CONNECTION),
-            sessions: Ends::new("session", SESSION),
-            links: Ends::new("link", LINK),
+            connections: ConditionCounters::new("connection", CONNECTION),
+            sessions: ConditionCounters::new("session", SESSION),
+            links: ConditionCounters::new("link", LINK),
         }
     }
 }
 
-impl Told {
+impl ErrorCounters {
     /// The counter of a condition that ends a connection, a session or a link.
     pub fn of(&self, scope: Scope, condition: &Symbol) -> &Counter {
-        let ends = match scope {
+        let counters = match scope {
             Scope::Connection => &self.connections,
             Scope::Session => &self.sessions,
             Scope::Link => &self.links,
         };
-        ends.of(condition)
+        counters.of(condition)
     }
 
     /// What ended, by which condition, and how often.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
         let all = [&self.connections, &self.sessions, &self.links];
-        all.into_iter().flat_map(Ends::iter)
+        all.into_iter().flat_map(ConditionCounters::iter)
     }
 }
 
@@ -130,31 +130,31 @@ impl Told {
 mod tests {
     use super::*;
 
-    fn counted(told: &Told) -> Vec<(&'static str, &'static str, u64)> {
-        told.iter().filter(|(_, _, count)| *count > 0).collect()
+    fn counted(counters: &ErrorCounters) -> Vec<(&'static str, &'static str, u64)> {
+        counters.iter().filter(|(_, _, count)| *count > 0).collect()
     }
 
     #[test]
     fn a_condition_counts_for_what_it_ended() {
-        let told = Told::default();
+        let counters = ErrorCounters::default();
         let condition = condition::RESOURCE_LIMIT_EXCEEDED;
-        told.of(Scope::Connection, &condition).raise();
-        told.of(Scope::Link, &condition).add(2);
+        counters.of(Scope::Connection, &condition).increment();
+        counters.of(Scope::Link, &condition).add(2);
         let expected = [
             ("connection", "amqp:resource-limit-exceeded", 1),
             ("link", "amqp:resource-limit-exceeded", 2),
         ];
-        assert_eq!(counted(&told), expected);
+        assert_eq!(counted(&counters), expected);
     }
 
     #[test]
     fn conditions_beyond_the_set_count_together_and_make_no_counter() {
-        let told = Told::default();
-        let before = told.iter().count();
+        let counters = ErrorCounters::default();
+        let before = counters.iter().count();
         for name in ["x:one", "x:two"] {
-            told.of(Scope::Session, &Symbol::new(name)).raise();
+            counters.of(Scope::Session, &Symbol::new(name)).increment();
         }
-        assert_eq!(counted(&told), [("session", "other", 2)]);
-        assert_eq!(told.iter().count(), before);
+        assert_eq!(counted(&counters), [("session", "other", 2)]);
+        assert_eq!(counters.iter().count(), before);
     }
 }

@@ -13,14 +13,14 @@ const TURNS: u32 = 32;
 
 /// What the last turns have shown.
 #[derive(Debug, Default)]
-pub struct Crowd {
+pub struct CommitMode {
     /// Turns that are to pass.
     left: u32,
 }
 
-impl Crowd {
+impl CommitMode {
     /// Whether a turn of so many commands in so many batches is alone, and whether the inbox is empty then.
-    pub fn judge(&mut self, batches: usize, commands: usize, inbox_is_empty: bool) -> Caller {
+    pub fn choose(&mut self, batches: usize, commands: usize, inbox_is_empty: bool) -> Caller {
         if batches > 1 || !inbox_is_empty {
             self.left = TURNS;
         }
@@ -32,7 +32,7 @@ impl Crowd {
     }
 
     /// Whether the inbox is empty after such a turn.
-    pub fn look(&mut self, caller: Caller, inbox_is_empty: bool) {
+    pub fn observe(&mut self, caller: Caller, inbox_is_empty: bool) {
         if caller == Caller::Alone && !inbox_is_empty {
             self.left = TURNS;
         }
@@ -45,35 +45,35 @@ mod tests {
 
     #[test]
     fn one_after_the_other_is_alone() {
-        let mut crowd = Crowd::default();
+        let mut mode = CommitMode::default();
         for batches in [1, 0, 1, 1] {
-            let caller = crowd.judge(batches, 1, true);
+            let caller = mode.choose(batches, 1, true);
             assert_eq!(caller, Caller::Alone);
-            crowd.look(caller, true);
+            mode.observe(caller, true);
         }
     }
 
     #[test]
     fn who_brings_much_at_once_does_not_wait_for_each() {
-        let mut crowd = Crowd::default();
-        assert_eq!(crowd.judge(1, FEW_COMMANDS + 1, true), Caller::Busy);
-        assert_eq!(crowd.judge(1, FEW_COMMANDS, true), Caller::Alone);
+        let mut mode = CommitMode::default();
+        assert_eq!(mode.choose(1, FEW_COMMANDS + 1, true), Caller::Busy);
+        assert_eq!(mode.choose(1, FEW_COMMANDS, true), Caller::Alone);
     }
 
     #[test]
     fn who_meets_somebody_is_not_alone_for_a_while() {
-        let meetings: [fn(&mut Crowd); 3] = [
-            |crowd| assert_eq!(crowd.judge(2, 1, true), Caller::Busy),
-            |crowd| assert_eq!(crowd.judge(1, 1, false), Caller::Busy),
-            |crowd| {
-                let caller = crowd.judge(1, 1, true);
-                crowd.look(caller, false);
+        let meetings: [fn(&mut CommitMode); 3] = [
+            |mode| assert_eq!(mode.choose(2, 1, true), Caller::Busy),
+            |mode| assert_eq!(mode.choose(1, 1, false), Caller::Busy),
+            |mode| {
+                let caller = mode.choose(1, 1, true);
+                mode.observe(caller, false);
             },
         ];
         for meet in meetings {
-            let mut crowd = Crowd::default();
-            meet(&mut crowd);
-            let busy = (0..100).take_while(|_| crowd.judge(1, 1, true) == Caller::Busy);
+            let mut mode = CommitMode::default();
+            meet(&mut mode);
+            let busy = (0..100).take_while(|_| mode.choose(1, 1, true) == Caller::Busy);
             assert!(busy.count() >= 31);
         }
     }

@@ -23,7 +23,7 @@ pub fn lend(client: &mut Client) {
 }
 
 /// Takes back what an output that is written has.
-pub fn take_back(output: &mut Output) {
+pub fn reclaim(output: &mut Output) {
     if let Some(memory) = output.give_up() {
         SPARE.with_borrow_mut(|spare| {
             if memory.capacity() > spare.capacity() && memory.capacity() <= MOST {
@@ -42,7 +42,7 @@ mod tests {
         for (bytes, kept) in [(1_000, 1_000), (MOST, MOST), (500, MOST), (2 * MOST, MOST)] {
             let mut output = Output::default();
             output.lend(&mut BytesMut::with_capacity(bytes));
-            take_back(&mut output);
+            reclaim(&mut output);
             assert_eq!(SPARE.with_borrow(BytesMut::capacity), kept);
         }
     }

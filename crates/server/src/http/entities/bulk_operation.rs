@@ -7,8 +7,8 @@
 //! what is locked by others stays. No more go than there are when it begins, so that what comes back
 //! to the dead letters meanwhile is not put back again and again. A client that goes ends it.
 
-mod aside;
-mod run;
+mod browse_run;
+mod receive_run;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use serde_json::{Value as Json, json};
 use store::EntityId;
 use tokio::sync::oneshot;
 
-use super::{Place, Refusal, show};
-use crate::desk::Desk;
-use aside::Aside;
-use run::Run;
+use super::{ApiError, ResourcePath, show};
+use crate::shard_client::ShardClient;
+use browse_run::BrowseRun;
+use receive_run::ReceiveRun;
 
 /// What is done to messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Deed {
+pub enum BulkOperation {
     Purge,
     Redrive,
 }
@@ -37,7 +37,7 @@ pub enum Deed {
 /// A request's body.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-struct Wanted {
+struct BulkRequest {
     part: Option<Part>,
     filter: Option<String>,
     limit: Option<u64>,
@@ -60,11 +60,11 @@ enum Part {
 /// What is to be done, understood.
 #[derive(Debug)]
 struct Job {
-    deed: Deed,
+    operation: BulkOperation,
     entity: EntityId,
     subqueue: Subqueue,
     /// Of messages that no receiver is given.
-    aside: Option<MessageState>,
+    browsed_state: Option<MessageState>,
     selector: Option<Arc<Selector>>,
     /// At most so many.
     limit: u64,
@@ -74,39 +74,47 @@ struct Job {
 }
 
 /// Does it; `client` is closed when nobody waits for the answer any more.
-pub async fn work(
-    desk: &mut Desk,
-    place: &Place,
-    deed: Deed,
+pub async fn handle(
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
+    operation: BulkOperation,
     body: &Bytes,
     client: &oneshot::Sender<()>,
-) -> Result<(StatusCode, Json), Refusal> {
-    let path = place.messages().map_err(Refusal::Bad)?;
-    let wanted = match &body[..] {
-        [] => Wanted::default(),
-        body => serde_json::from_slice(body).map_err(|error| Refusal::Bad(error.to_string()))?,
+) -> Result<(StatusCode, Json), ApiError> {
+    let path = resource.messages().map_err(ApiError::Bad)?;
+    let request = match &body[..] {
+        [] => BulkRequest::default(),
+        body => serde_json::from_slice(body).map_err(|error| ApiError::Bad(error.to_string()))?,
     };
-    let info = show::describe(desk, &path).await?;
-    let job = Job::new(deed, &wanted, &info)?;
-    let done = match job.aside {
-        Some(state) => Aside::new(desk, &job, state).run(client).await?,
-        None => Run::new(desk, &job).run(client).await?,
+    let info = show::describe(shard_client, &path).await?;
+    let job = Job::new(operation, &request, &info)?;
+    let result = match job.browsed_state {
+        Some(state) => {
+            BrowseRun::new(shard_client, &job, state)
+                .run(client)
+                .await?
+        }
+        None => ReceiveRun::new(shard_client, &job).run(client).await?,
     };
-    let name = match deed {
+    let name = match operation {
         _ if job.dry_run => "selected",
-        Deed::Purge => "purged",
-        Deed::Redrive => "redriven",
+        BulkOperation::Purge => "purged",
+        BulkOperation::Redrive => "redriven",
     };
-    let answer = json!({name: done.count, "kept": done.kept, "dry-run": job.dry_run});
+    let answer = json!({name: result.count, "kept": result.kept, "dry-run": job.dry_run});
     Ok((StatusCode::OK, answer))
 }
 
 impl Job {
-    fn new(deed: Deed, wanted: &Wanted, info: &EntityInfo) -> Result<Self, Refusal> {
+    fn new(
+        operation: BulkOperation,
+        request: &BulkRequest,
+        info: &EntityInfo,
+    ) -> Result<Self, ApiError> {
         let queue = &info.queue;
-        let part = wanted.part.unwrap_or(match deed {
-            Deed::Purge => Part::Active,
-            Deed::Redrive => Part::DeadLetter,
+        let part = request.part.unwrap_or(match operation {
+            BulkOperation::Purge => Part::Active,
+            BulkOperation::Redrive => Part::DeadLetter,
         });
         let (subqueue, count) = match part {
             Part::Active => (Subqueue::Main, queue.active),
@@ -115,37 +123,37 @@ impl Job {
             Part::DeadLetter => (Subqueue::DeadLetter, queue.dead_letter),
             Part::TransferDeadLetter => (Subqueue::TransferDeadLetter, queue.transfer_dead_letter),
         };
-        if deed == Deed::Redrive && subqueue == Subqueue::Main {
+        if operation == BulkOperation::Redrive && subqueue == Subqueue::Main {
             let text =
                 "only dead letters can be put back: part is dead-letter or transfer-dead-letter";
-            return Err(Refusal::Bad(text.to_owned()));
+            return Err(ApiError::Bad(text.to_owned()));
         }
         if queue.kind == broker::EntityKind::Topic && part != Part::Scheduled {
             let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
-            return Err(Refusal::Bad(text.to_owned()));
+            return Err(ApiError::Bad(text.to_owned()));
         }
-        if wanted.rate == Some(0) {
-            return Err(Refusal::Bad(
+        if request.rate == Some(0) {
+            return Err(ApiError::Bad(
                 "a rate is 1 message a second or more".to_owned(),
             ));
         }
-        let selector = wanted.filter.as_deref().map(Selector::of_filter);
+        let selector = request.filter.as_deref().map(Selector::of_filter);
         let selector = selector
             .transpose()
-            .map_err(|error| Refusal::Bad(format!("the filter: {error}")))?;
+            .map_err(|error| ApiError::Bad(format!("the filter: {error}")))?;
         Ok(Self {
-            deed,
+            operation,
             entity: queue.id,
             subqueue,
-            aside: match part {
+            browsed_state: match part {
                 Part::Scheduled => Some(MessageState::Scheduled),
                 Part::Deferred => Some(MessageState::Deferred),
                 Part::Active | Part::DeadLetter | Part::TransferDeadLetter => None,
             },
             selector: selector.map(Arc::new),
-            limit: wanted.limit.unwrap_or(u64::MAX).min(count),
-            pace: wanted.rate.map(|rate| Duration::from_secs(1) / rate),
-            dry_run: wanted.dry_run,
+            limit: request.limit.unwrap_or(u64::MAX).min(count),
+            pace: request.rate.map(|rate| Duration::from_secs(1) / rate),
+            dry_run: request.dry_run,
         })
     }
 }

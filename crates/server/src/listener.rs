@@ -11,98 +11,36 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
-use servicebus::{Client, Directory, MessageIds, Moment};
+use servicebus::{Client, MessageIds, Moment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::budget::Budget;
-use crate::clock::Clock;
 use crate::connection::Connection;
-use crate::counts::{Counts, Refused, Spoken};
-use crate::entrance::{self, Entrance, Ticket};
-use crate::http::backups::Backups;
-use crate::http::{self, Upgraded, Way};
-use crate::options::{Certificate, Limits, Plain};
+use crate::connection_limiter::{self, ConnectionPermit};
+use crate::counts::{RefusalReason, ServedProtocol};
+use crate::http::{self, Transport, Upgraded};
 use crate::random::random;
-use crate::refusals::RefusalLog;
-use crate::shard::{Directories, Inbox, Message};
-use crate::staging::Gate;
+use crate::server_state::ServerState;
+use crate::shard::Message;
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
 
 /// How long a listener rests after the system could not give it a connection (too many open files).
-const REST: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The header by which an AMQP client asks for TLS on a plain connection. [AMQP 5.2.1]
 const AMQP_TLS: [u8; 8] = *b"AMQP\x02\x01\x00\x00";
-
-/// What all doors share.
-pub struct House {
-    pub clock: Clock,
-    pub live: watch::Sender<Live>,
-    pub entrance: Arc<Entrance>,
-    pub budget: Arc<Budget>,
-    pub counts: Counts,
-    pub refusals: Arc<RefusalLog>,
-    pub admin: admin::Settings,
-    pub directories: Directories,
-    pub certificate: Option<Certificate>,
-    pub plain: Plain,
-    pub backups: Option<Backups>,
-    pub inbox: Inbox,
-    /// For large messages.
-    pub gate: Option<Gate>,
-    pub next_connection: AtomicU64,
-    /// Whether the server stops.
-    pub stopping: watch::Receiver<bool>,
-    /// Dropped by the last one who leaves.
-    pub inside: mpsc::Sender<()>,
-}
-
-/// What may change while the house is open. A connection goes by what holds when it comes.
-#[derive(Clone)]
-pub struct Live {
-    pub limits: Arc<Limits>,
-    pub settings: Arc<servicebus::Settings>,
-}
-
-impl House {
-    /// Which entities there are and who may do what, now.
-    pub fn directory(&self) -> Arc<Directory> {
-        Arc::clone(&self.directories.borrow())
-    }
-
-    /// The limits that hold now.
-    pub fn limits(&self) -> Arc<Limits> {
-        Arc::clone(&self.live.borrow().limits)
-    }
-
-    /// What holds now for AMQP connections.
-    pub fn settings(&self) -> Arc<servicebus::Settings> {
-        Arc::clone(&self.live.borrow().settings)
-    }
-
-    /// Lets other limits hold from now on.
-    pub fn set_limits(&self, limits: Limits, settings: servicebus::Settings) {
-        self.entrance.set_limits(&limits);
-        self.budget.set_limit(limits.unanswered_bytes);
-        self.live.send_replace(Live {
-            limits: Arc::new(limits),
-            settings: Arc::new(settings),
-        });
-    }
-}
 
 /// What a connection's first byte says that it speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -123,21 +61,21 @@ impl Protocol {
 }
 
 /// A connection that was let in.
-struct Visitor {
+struct AcceptedConnection {
     peer: SocketAddr,
     /// It came through a listener that only this machine can reach.
     is_loopback: bool,
     /// When it has to have said what it speaks.
     deadline: Instant,
     since: Moment,
-    house: Arc<House>,
+    server: Arc<ServerState>,
 }
 
 /// Lets connections in until the server stops.
-pub async fn open(listener: TcpListener, house: Arc<House>) {
+pub async fn accept_all(listener: TcpListener, server: Arc<ServerState>) {
     let address = listener.local_addr();
     let is_loopback = address.is_ok_and(|address| address.ip().is_loopback());
-    let mut stopping = house.stopping.clone();
+    let mut stopping = server.stopping.clone();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -145,41 +83,48 @@ pub async fn open(listener: TcpListener, house: Arc<House>) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => welcome(stream, peer, is_loopback, &house),
+            Ok((stream, peer)) => admit_connection(stream, peer, is_loopback, &server),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(REST).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
 }
 
-fn welcome(stream: TcpStream, peer: SocketAddr, is_loopback: bool, house: &Arc<House>) {
-    match house.entrance.admit(peer.ip()) {
-        Ok(ticket) => {
-            let visitor = Visitor {
+fn admit_connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    is_loopback: bool,
+    server: &Arc<ServerState>,
+) {
+    match server.connection_limiter.admit(peer.ip()) {
+        Ok(permit) => {
+            let connection = AcceptedConnection {
                 peer,
                 is_loopback,
-                deadline: Instant::now() + house.limits().handshake,
-                since: house.clock.moment(),
-                house: Arc::clone(house),
+                deadline: Instant::now() + server.limits().handshake,
+                since: server.clock.moment(),
+                server: Arc::clone(server),
             };
-            drop(tokio::spawn(visitor.receive(stream, ticket)));
+            drop(tokio::spawn(connection.serve_until_closed(stream, permit)));
         }
         Err(refusal) => {
             let reason = match refusal {
-                entrance::Refusal::TooMany(_) => Refused::Full,
-                entrance::Refusal::TooManyFromAddress(_) => Refused::FullOfAddress,
+                connection_limiter::LimitExceeded::TooMany(_) => RefusalReason::Full,
+                connection_limiter::LimitExceeded::TooManyFromAddress(_) => {
+                    RefusalReason::FullOfAddress
+                }
             };
-            house.counts.refused.of(reason).raise();
-            house.refusals.connection(peer, refusal);
+            server.counts.refused.of(reason).increment();
+            server.refusals.connection(peer, refusal);
         }
     }
 }
 
-impl Visitor {
-    async fn receive(self, stream: TcpStream, ticket: Ticket) {
-        let inside = self.house.inside.clone();
+impl AcceptedConnection {
+    async fn serve_until_closed(self, stream: TcpStream, permit: ConnectionPermit) {
+        let shutdown_guard = self.server.shutdown_guard.clone();
         // Without it small frames would wait for the acknowledgement of others.
         match stream.set_nodelay(true) {
             Ok(()) => self.serve(stream).await,
@@ -187,7 +132,7 @@ impl Visitor {
                 tracing::debug!(peer = %self.peer, %error, "a connection was gone at once");
             }
         }
-        drop((ticket, inside));
+        drop((permit, shutdown_guard));
     }
 
     /// What plain AMQP does not need is allocated when it is: an idle connection keeps room for nothing else.
@@ -201,7 +146,7 @@ impl Visitor {
                 let Some(header) = self.header(&mut stream).await else {
                     return;
                 };
-                if *header == AMQP_TLS && self.house.certificate.is_some() {
+                if *header == AMQP_TLS && self.server.certificate.is_some() {
                     Box::pin(self.serve_tls_after_header(stream)).await;
                 } else if !self.may_be_plain() {
                     self.demand_tls(stream).await;
@@ -233,12 +178,16 @@ impl Visitor {
     }
 
     fn may_be_plain(&self) -> bool {
-        self.house.plain.admits(self.peer.ip())
+        self.server.plain.allows(self.peer.ip())
     }
 
     /// Answers with the protocol header that would have been right. [AMQP 2.2]
     async fn demand_tls(&self, mut stream: TcpStream) {
-        self.house.counts.refused.of(Refused::Plain).raise();
+        self.server
+            .counts
+            .refused
+            .of(RefusalReason::Plain)
+            .increment();
         self.log_refusal("it is not within TLS");
         if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
             drop(self.in_time(stream.shutdown()).await);
@@ -277,9 +226,9 @@ impl Visitor {
     }
 
     async fn accept_tls(&self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
-        let counts = &self.house.counts;
-        let Some(certificate) = &self.house.certificate else {
-            counts.refused.of(Refused::Tls).raise();
+        let counts = &self.server.counts;
+        let Some(certificate) = &self.server.certificate else {
+            counts.refused.of(RefusalReason::Tls).increment();
             self.log_refusal("it begins with a TLS handshake, and this broker has no certificate");
             return None;
         };
@@ -289,11 +238,11 @@ impl Visitor {
             .await?
         {
             Ok(stream) => {
-                counts.spoken.of(Spoken::Tls).raise();
+                counts.served.of(ServedProtocol::Tls).increment();
                 Some(stream)
             }
             Err(error) => {
-                counts.refused.of(Refused::Tls).raise();
+                counts.refused.of(RefusalReason::Tls).increment();
                 self.log_refusal(format_args!("its TLS handshake did not succeed: {error}"));
                 None
             }
@@ -301,17 +250,17 @@ impl Visitor {
     }
 
     fn log_refusal(&self, why: impl Display) {
-        self.house.refusals.connection(self.peer, why);
+        self.server.refusals.connection(self.peer, why);
     }
 
     /// What comes before the deadline, while the server does not stop.
     async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut stopping = self.house.stopping.clone();
+        let mut stopping = self.server.stopping.clone();
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => None,
             done = tokio::time::timeout_at(self.deadline, work) => {
                 if done.is_err() {
-                    self.house.counts.refused.of(Refused::TimeOut).raise();
+                    self.server.counts.refused.of(RefusalReason::TimeOut).increment();
                     self.log_refusal("its handshake has taken too long");
                 }
                 done.ok()
@@ -323,37 +272,45 @@ impl Visitor {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        self.house.counts.spoken.of(Spoken::Http).raise();
-        let way = Way {
+        self.server
+            .counts
+            .served
+            .of(ServedProtocol::Http)
+            .increment();
+        let transport = Transport {
             is_loopback: self.is_loopback,
             is_tls,
             is_private: is_tls || self.may_be_plain(),
             peer: self.peer,
         };
-        http::serve(stream, Arc::clone(&self.house), way).await
+        http::serve(stream, Arc::clone(&self.server), transport).await
     }
 
     async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {
-        self.house.counts.spoken.of(Spoken::WebSocket).raise();
-        let max_frame_size = self.house.limits().unanswered_bytes as u64;
+        self.server
+            .counts
+            .served
+            .of(ServedProtocol::WebSocket)
+            .increment();
+        let max_frame_size = self.server.limits().unanswered_bytes as u64;
         let stream = WebSocket::new(stream, early, max_frame_size);
         // A connection may have been one of HTTP for long.
-        let since = self.house.clock.moment();
+        let since = self.server.clock.moment();
         self.serve_amqp(stream, BytesMut::new(), since).await;
     }
 
     /// Runs an AMQP connection as a task of its own: whatever becomes of it, the broker is told that
     /// it is gone. `early` was read from the stream before; `since` is when the handshake began.
     async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: Moment) {
-        let house = &self.house;
-        house.counts.spoken.of(Spoken::Amqp).raise();
-        let id = ConnectionId(house.next_connection.fetch_add(1, Ordering::Relaxed));
-        let (ear, outputs) = mpsc::unbounded_channel();
+        let server = &self.server;
+        server.counts.served.of(ServedProtocol::Amqp).increment();
+        let id = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
+        let (output_sender, outputs) = mpsc::unbounded_channel();
         let open = Message::Open {
             connection: id,
-            ear,
+            output_sender,
         };
-        if house.inbox.send(open).await.is_err() {
+        if server.inbox.send(open).await.is_err() {
             return;
         }
         if let Err(error) = self.start(id, stream, early, outputs, since).await {
@@ -361,8 +318,8 @@ impl Visitor {
         }
         // The inbox is closed only when the shard has failed or stopped.
         let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
-        drop(house.inbox.send(gone).await);
-        drop(house.inbox.send(Message::Close { connection: id }).await);
+        drop(server.inbox.send(gone).await);
+        drop(server.inbox.send(Message::Close { connection: id }).await);
     }
 
     /// Starts the task. Not asynchronous, since whoever waits for the task would keep room for it
@@ -375,20 +332,20 @@ impl Visitor {
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
         since: Moment,
     ) -> JoinHandle<()> {
-        let house = &self.house;
-        let mut directories = house.directories.clone();
-        let directory = Arc::clone(&directories.borrow_and_update());
+        let server = &self.server;
+        let mut directory_receiver = server.directory_receiver.clone();
+        let directory = Arc::clone(&directory_receiver.borrow_and_update());
         let ids = MessageIds::new(random());
-        let client = Client::new(id, house.settings(), directory, ids, since);
+        let client = Client::new(id, server.settings(), directory, ids, since);
         let from = (self.peer, id);
         let connection = Connection::new(
             stream,
             early,
             client,
             outputs,
-            directories,
+            directory_receiver,
             from,
-            Arc::clone(house),
+            Arc::clone(server),
         );
         tokio::spawn(connection.run())
     }

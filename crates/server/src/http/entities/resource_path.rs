@@ -9,7 +9,7 @@ use crate::namespace::SUBSCRIPTIONS;
 
 /// What a path names. Words between names have no case.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum ResourcePath {
     Everything,
     /// A queue or a topic.
     Entity(String),
@@ -28,7 +28,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ResourcePath {
     /// What `path` names, which begins with a slash or is empty.
     pub fn parse(path: &str) -> Result<Self, String> {
         let path = path.strip_prefix('/').unwrap_or(path);
@@ -98,15 +98,15 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn check(path: &str, expected: Place) {
-        assert_eq!(Place::parse(path), Ok(expected), "{path}");
+    fn check(path: &str, expected: ResourcePath) {
+        assert_eq!(ResourcePath::parse(path), Ok(expected), "{path}");
     }
 
     #[test]
     fn a_path_names_what_files_name() {
-        let entity = |path: &str| Place::Entity(path.to_owned());
-        check("", Place::Everything);
-        check("/", Place::Everything);
+        let entity = |path: &str| ResourcePath::Entity(path.to_owned());
+        check("", ResourcePath::Everything);
+        check("/", ResourcePath::Everything);
         check("/orders", entity("orders"));
         check("/a/b/c", entity("a/b/c"));
         check("/subscriptions/a", entity("subscriptions/a"));
@@ -115,7 +115,7 @@ mod tests {
         }
         check("/a%2F%2Fb", entity("a//b"));
         check("/a%2F..%2Fb", entity("a/../b"));
-        let subscription = Place::Subscription {
+        let subscription = ResourcePath::Subscription {
             topic: "a/b".to_owned(),
             name: "s".to_owned(),
         };
@@ -123,22 +123,22 @@ mod tests {
         let subscription = "t/Subscriptions/s".to_owned();
         check(
             "/t/Subscriptions/s/RULES",
-            Place::Rules {
+            ResourcePath::Rules {
                 subscription: subscription.clone(),
             },
         );
         check(
             "/t/Subscriptions/s/rules/%24Default%20one",
-            Place::Rule {
+            ResourcePath::Rule {
                 subscription,
                 name: "$Default one".to_owned(),
             },
         );
-        let subscription = Place::Subscription {
+        let subscription = ResourcePath::Subscription {
             topic: "t".to_owned(),
             name: "a/b".to_owned(),
         };
         check("/t/Subscriptions/a%2Fb", subscription);
-        assert!(Place::parse("/%ff").is_err());
+        assert!(ResourcePath::parse("/%ff").is_err());
     }
 }

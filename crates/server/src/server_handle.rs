@@ -6,23 +6,23 @@ use broker::{BrokerLimits, Command};
 use servicebus::{AccessRules, Directory};
 use tokio::sync::watch;
 
-use crate::apply::{Wish, apply};
-use crate::desk::{Closed, Desk};
-use crate::door::House;
+use crate::apply::{ApplyMode, apply};
 use crate::options::Limits;
-use crate::plan::{Plan, Wanted};
+use crate::plan::{DesiredNamespace, Plan};
+use crate::server_state::ServerState;
+use crate::shard_client::{Closed, ShardClient};
 
 /// A way to a server's entities, keys and limits. Does not keep the server from ending.
 #[derive(Clone)]
-pub struct Administrator {
-    house: Weak<House>,
+pub struct ServerHandle {
+    server: Weak<ServerState>,
     directory: watch::Sender<Arc<Directory>>,
 }
 
-impl Administrator {
-    pub(crate) fn new(house: &Arc<House>, directory: watch::Sender<Arc<Directory>>) -> Self {
+impl ServerHandle {
+    pub(crate) fn new(server: &Arc<ServerState>, directory: watch::Sender<Arc<Directory>>) -> Self {
         Self {
-            house: Arc::downgrade(house),
+            server: Arc::downgrade(server),
             directory,
         }
     }
@@ -44,10 +44,10 @@ impl Administrator {
     ///
     /// # Errors
     /// When the server stops or has failed.
-    pub async fn apply(&self, wanted: &Wanted) -> Result<Plan, Closed> {
-        let mut desk = self.desk().await?;
-        let plan = apply(&mut desk, wanted, Wish::Apply).await?;
-        desk.close().await;
+    pub async fn apply(&self, wanted: &DesiredNamespace) -> Result<Plan, Closed> {
+        let mut shard_client = self.shard_client().await?;
+        let plan = apply(&mut shard_client, wanted, ApplyMode::Apply).await?;
+        shard_client.close().await;
         Ok(plan)
     }
 
@@ -62,19 +62,21 @@ impl Administrator {
         connections: servicebus::Settings,
         broker: BrokerLimits,
     ) -> Result<(), Closed> {
-        self.house()?.set_limits(limits, connections);
-        let desk = self.desk().await?;
-        desk.tell(vec![Command::SetLimits(broker)]).await?;
-        desk.close().await;
+        self.server()?.set_limits(limits, connections);
+        let shard_client = self.shard_client().await?;
+        shard_client
+            .send_commands(vec![Command::SetLimits(broker)])
+            .await?;
+        shard_client.close().await;
         Ok(())
     }
 
-    async fn desk(&self) -> Result<Desk, Closed> {
-        let house = self.house()?;
-        Desk::open_in(&house).await
+    async fn shard_client(&self) -> Result<ShardClient, Closed> {
+        let server = self.server()?;
+        ShardClient::connect_to(&server).await
     }
 
-    fn house(&self) -> Result<Arc<House>, Closed> {
-        self.house.upgrade().ok_or(Closed)
+    fn server(&self) -> Result<Arc<ServerState>, Closed> {
+        self.server.upgrade().ok_or(Closed)
     }
 }

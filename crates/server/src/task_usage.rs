@@ -15,7 +15,7 @@ const SAMPLE: u32 = 16;
 
 /// Counters since the task began; all of them only rise.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Effort {
+pub struct TaskUsage {
     /// Rounds made.
     pub rounds: u64,
     /// Commands decided in them.
@@ -33,7 +33,7 @@ pub struct Round {
     processor: Option<Duration>,
 }
 
-impl Effort {
+impl TaskUsage {
     /// A round begins now.
     pub fn begin(&self) -> Round {
         let is_sampled = self.rounds.is_multiple_of(SAMPLE.into());
@@ -65,28 +65,28 @@ mod tests {
     use super::*;
 
     /// Ends a round when both clocks have moved on.
-    fn work(effort: &mut Effort) {
-        let round = effort.begin();
+    fn work(usage: &mut TaskUsage) {
+        let round = usage.begin();
         let before = processor_time();
         while processor_time() == before || round.began.elapsed().is_zero() {
             std::hint::spin_loop();
         }
-        effort.end(&round);
+        usage.end(&round);
     }
 
     #[test]
     fn every_round_takes_time_and_one_of_sixteen_tells_its_processor_time_for_all() {
-        let mut effort = Effort::default();
-        work(&mut effort);
-        assert!(!effort.busy.is_zero() && effort.processor >= Duration::from_nanos(1) * SAMPLE);
-        let told = effort;
+        let mut usage = TaskUsage::default();
+        work(&mut usage);
+        assert!(!usage.busy.is_zero() && usage.processor >= Duration::from_nanos(1) * SAMPLE);
+        let told = usage;
         for _ in 1..SAMPLE {
-            work(&mut effort);
+            work(&mut usage);
         }
-        assert_eq!(effort.processor, told.processor);
-        assert!(effort.busy > told.busy);
-        work(&mut effort);
-        assert!(effort.processor > told.processor);
-        assert_eq!(effort.rounds, u64::from(SAMPLE) + 1);
+        assert_eq!(usage.processor, told.processor);
+        assert!(usage.busy > told.busy);
+        work(&mut usage);
+        assert!(usage.processor > told.processor);
+        assert_eq!(usage.rounds, u64::from(SAMPLE) + 1);
     }
 }

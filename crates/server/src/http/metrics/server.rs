@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::registry::Unit;
 
 use super::page::{Page, measure};
-use crate::door::House;
+use crate::server_state::ServerState;
 use crate::shard::Report;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -25,7 +25,7 @@ struct Reason {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Ended {
+struct ErrorLabels {
     scope: &'static str,
     condition: &'static str,
 }
@@ -45,13 +45,13 @@ struct Limit {
     limit: &'static str,
 }
 
-pub fn add(page: &mut Page, report: &Report, house: &House) {
+pub fn add(page: &mut Page, report: &Report, server: &ServerState) {
     let version = env!("CARGO_PKG_VERSION");
     page.gauges("build", "The program", None, [(Version { version }, 1_u64)]);
-    add_connections(page, report, house);
-    add_refusals(page, house);
-    add_memory(page, house);
-    let limits = limits(house).into_iter();
+    add_connections(page, report, server);
+    add_refusals(page, server);
+    add_memory(page, server);
+    let limits = limits(server).into_iter();
     page.gauges(
         "limit",
         "What the limits of the configuration are, by their names there; times in seconds",
@@ -60,9 +60,9 @@ pub fn add(page: &mut Page, report: &Report, house: &House) {
     );
 }
 
-fn add_connections(page: &mut Page, report: &Report, house: &House) {
-    let counts = &house.counts;
-    let inside = house.entrance.inside() as u64;
+fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
+    let counts = &server.counts;
+    let inside = server.connection_limiter.open_connections() as u64;
     page.gauge(
         "connections",
         "Open connections of whatever protocol",
@@ -80,7 +80,7 @@ fn add_connections(page: &mut Page, report: &Report, house: &House) {
         "connections_opened",
         "Connections by what they spoke; AMQP within WebSocket within TLS counts in each",
         counts
-            .spoken
+            .served
             .iter()
             .map(|(protocol, count)| (Protocol { protocol }, count)),
     );
@@ -102,14 +102,14 @@ fn add_connections(page: &mut Page, report: &Report, house: &House) {
         "http_responses",
         "Answers to HTTP requests by the class of their status",
         counts
-            .answered
+            .responses
             .iter()
             .map(|(status, count)| (Status { status }, count)),
     );
 }
 
-fn add_refusals(page: &mut Page, house: &House) {
-    let counts = &house.counts;
+fn add_refusals(page: &mut Page, server: &ServerState) {
+    let counts = &server.counts;
     page.counters(
         "connections_refused",
         "Connections that were refused before they spoke AMQP or HTTP",
@@ -122,9 +122,9 @@ fn add_refusals(page: &mut Page, house: &House) {
         "amqp_errors",
         "Connections, sessions and links that were refused or ended with an error of ours",
         counts
-            .told
+            .error_counters
             .iter()
-            .map(|(scope, condition, count)| (Ended { scope, condition }, count)),
+            .map(|(scope, condition, count)| (ErrorLabels { scope, condition }, count)),
     );
     let refused = [
         ("amqp", counts.refused_credentials.get()),
@@ -149,8 +149,8 @@ fn add_refusals(page: &mut Page, house: &House) {
     );
 }
 
-fn add_memory(page: &mut Page, house: &House) {
-    let (total, partial) = (house.budget.total(), house.budget.partial());
+fn add_memory(page: &mut Page, server: &ServerState) {
+    let (total, partial) = (server.budget.total(), server.budget.partial());
     let kinds = [
         ("unanswered", total.saturating_sub(partial) as u64),
         ("partial", partial as u64),
@@ -182,8 +182,8 @@ fn resident_bytes() -> Option<u64> {
 }
 
 /// By the names that they have under `[limits]`.
-fn limits(house: &House) -> [(&'static str, f64); 16] {
-    let (limits, dialect) = (house.limits(), house.settings());
+fn limits(server: &ServerState) -> [(&'static str, f64); 16] {
+    let (limits, dialect) = (server.limits(), server.settings());
     let endpoint = &dialect.endpoint;
     let count = |count: usize| measure(count as u64);
     let seconds = |ms: u32| f64::from(ms) / 1e3;

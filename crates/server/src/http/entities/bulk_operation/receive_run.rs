@@ -8,9 +8,9 @@ use broker::{
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::Refusal;
-use super::{Deed, Job};
-use crate::desk::Desk;
+use super::super::ApiError;
+use super::{BulkOperation, Job};
+use crate::shard_client::ShardClient;
 
 /// Messages that are asked for at a time.
 const BATCH: u64 = 256;
@@ -19,41 +19,42 @@ const DELETED_AT_ONCE: u64 = 4_000;
 
 /// What has been done.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Done {
+pub struct BulkResult {
     pub count: u64,
     /// Those that could not be: somebody else has had them meanwhile, or they fit no more.
     pub kept: u64,
 }
 
 /// One job at work.
-pub struct Run<'a> {
-    desk: &'a mut Desk,
+pub struct ReceiveRun<'a> {
+    shard_client: &'a mut ShardClient,
     job: &'a Job,
     receiver: ReceiverId,
     /// All credit that was ever given.
     credit: u32,
-    done: Done,
+    result: BulkResult,
 }
 
-impl<'a> Run<'a> {
-    pub fn new(desk: &'a mut Desk, job: &'a Job) -> Self {
-        let connection = desk.connection();
+impl<'a> ReceiveRun<'a> {
+    pub fn new(shard_client: &'a mut ShardClient, job: &'a Job) -> Self {
+        let connection = shard_client.connection();
         Self {
             receiver: ReceiverId {
                 connection,
                 link: 0,
             },
-            desk,
+            shard_client,
             job,
             credit: 0,
-            done: Done::default(),
+            result: BulkResult::default(),
         }
     }
 
     /// Works until all is done, nothing more is there, or the client has gone.
-    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<Done, Refusal> {
-        let receives =
-            self.job.dry_run || self.job.deed == Deed::Redrive || self.job.selector.is_some();
+    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
+        let receives = self.job.dry_run
+            || self.job.operation == BulkOperation::Redrive
+            || self.job.selector.is_some();
         if receives {
             self.attach().await?;
         }
@@ -78,18 +79,18 @@ impl<'a> Run<'a> {
                 tokio::time::sleep_until(began + pace).await;
             }
         }
-        Ok(self.done)
+        Ok(self.result)
     }
 
-    async fn attach(&self) -> Result<(), Refusal> {
+    async fn attach(&self) -> Result<(), ApiError> {
         let Job {
             entity, subqueue, ..
         } = *self.job;
         let receiver = self.receiver;
         let selector = self.job.selector.clone();
-        let mode = match self.job.deed {
-            Deed::Purge => ReceiveMode::ReceiveAndDelete,
-            Deed::Redrive => ReceiveMode::PeekLock,
+        let mode = match self.job.operation {
+            BulkOperation::Purge => ReceiveMode::ReceiveAndDelete,
+            BulkOperation::Redrive => ReceiveMode::PeekLock,
         };
         let command = match selector {
             selector if self.job.dry_run => Command::AttachBrowser {
@@ -112,11 +113,11 @@ impl<'a> Run<'a> {
                 mode,
             },
         };
-        Ok(self.desk.tell(vec![command]).await?)
+        Ok(self.shard_client.send_commands(vec![command]).await?)
     }
 
     /// Takes as many as are there, at most so many. Returns how many there were.
-    async fn receive(&mut self, wanted: u64) -> Result<u64, Refusal> {
+    async fn receive(&mut self, wanted: u64) -> Result<u64, ApiError> {
         // A batch is small.
         self.credit = self.credit.wrapping_add(u32::try_from(wanted).unwrap_or(1));
         let credit = Command::Credit {
@@ -124,11 +125,11 @@ impl<'a> Run<'a> {
             limit: self.credit,
             drain: true,
         };
-        self.desk.tell(vec![credit]).await?;
+        self.shard_client.send_commands(vec![credit]).await?;
         let (mut taken, mut unanswered, mut drained) = (0, 0_u64, false);
         while !drained || unanswered > 0 {
             let mut commands = Vec::new();
-            for output in self.desk.hear().await? {
+            for output in self.shard_client.next_outputs().await? {
                 match output {
                     Output::Deliver { delivery, .. } => {
                         taken += 1;
@@ -139,15 +140,15 @@ impl<'a> Run<'a> {
                     Output::Settled { result, .. } => {
                         unanswered -= 1;
                         match result {
-                            Ok(()) => self.done.count += 1,
-                            Err(_) => self.done.kept += 1,
+                            Ok(()) => self.result.count += 1,
+                            Err(_) => self.result.kept += 1,
                         }
                     }
-                    Output::Evicted { reason, .. } => return Err(refusal(reason)),
+                    Output::Evicted { reason, .. } => return Err(evicted(reason)),
                     _ => {}
                 }
             }
-            self.desk.tell(commands).await?;
+            self.shard_client.send_commands(commands).await?;
         }
         Ok(taken)
     }
@@ -158,8 +159,8 @@ impl<'a> Run<'a> {
             connection: self.receiver.connection,
             bytes: delivery.size(),
         });
-        if self.job.dry_run || self.job.deed == Deed::Purge {
-            self.done.count += 1;
+        if self.job.dry_run || self.job.operation == BulkOperation::Purge {
+            self.result.count += 1;
             return false;
         }
         let Job {
@@ -167,7 +168,7 @@ impl<'a> Run<'a> {
         } = *self.job;
         let token = delivery.token;
         commands.push(Command::Redrive {
-            request: self.desk.request(0),
+            request: self.shard_client.request(0),
             entity,
             subqueue,
             token,
@@ -185,37 +186,37 @@ impl<'a> Run<'a> {
         true
     }
 
-    async fn delete(&mut self, count: u64) -> Result<u64, Refusal> {
+    async fn delete(&mut self, count: u64) -> Result<u64, ApiError> {
         let command = Command::DeleteMessages {
-            request: self.desk.request(0),
+            request: self.shard_client.request(0),
             entity: self.job.entity,
             subqueue: self.job.subqueue,
             session: None,
             enqueued_before: Wall(u64::MAX),
             count: usize::try_from(count).unwrap_or(usize::MAX),
         };
-        self.desk.tell(vec![command]).await?;
+        self.shard_client.send_commands(vec![command]).await?;
         loop {
-            let said = self.desk.hear().await?;
+            let said = self.shard_client.next_outputs().await?;
             let result = said.into_iter().find_map(|output| match output {
                 Output::Deleted { result, .. } => Some(result),
                 _ => None,
             });
             if let Some(result) = result {
                 let deleted =
-                    result.map_err(|error: RequestError| Refusal::Bad(error.to_string()))?;
-                self.done.count += deleted as u64;
+                    result.map_err(|error: RequestError| ApiError::Bad(error.to_string()))?;
+                self.result.count += deleted as u64;
                 return Ok(deleted as u64);
             }
         }
     }
 }
 
-fn refusal(reason: Eviction) -> Refusal {
+fn evicted(reason: Eviction) -> ApiError {
     let hint = match reason {
         Eviction::SessionRequired => "; only a purge without a filter is possible",
         Eviction::Forwarding => "; nothing can be taken from there",
         Eviction::NotFound | Eviction::Disabled => "",
     };
-    Refusal::Bad(format!("{reason}{hint}"))
+    ApiError::Bad(format!("{reason}{hint}"))
 }

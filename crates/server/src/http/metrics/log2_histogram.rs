@@ -8,7 +8,7 @@ use super::page::measure;
 
 /// Counts of values; those in place n are below 2^n and not below half of that.
 #[derive(Clone, Debug)]
-pub struct Powers {
+pub struct Log2Histogram {
     pub counts: [u64; BUCKETS],
     /// Of all values, in the unit that is shown.
     pub sum: f64,
@@ -19,7 +19,7 @@ pub struct Powers {
     pub bound: fn(f64) -> f64,
 }
 
-impl Powers {
+impl Log2Histogram {
     fn buckets(&self) -> Vec<(f64, u64)> {
         let below: u64 = self.counts.iter().take(self.least).sum();
         let beyond: u64 = self.counts.iter().skip(self.greatest + 1).sum();
@@ -37,7 +37,7 @@ impl Powers {
     }
 }
 
-impl EncodeMetric for Powers {
+impl EncodeMetric for Log2Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         let count = self.counts.iter().sum();
         encoder.encode_histogram::<NoLabelSet>(self.sum, count, &self.buckets(), None)
@@ -58,13 +58,16 @@ mod tests {
         for (power, count) in [(0, 1), (3, 2), (4, 4), (5, 8), (6, 16), (31, 32)] {
             counts[power] = count;
         }
-        let powers = Powers {
+        let log2_histogram = Log2Histogram {
             counts,
             sum: 0.0,
             least: 4,
             greatest: 5,
             bound: |power| power - 1.0,
         };
-        assert_eq!(powers.buckets(), [(15.0, 7), (31.0, 8), (f64::MAX, 48)]);
+        assert_eq!(
+            log2_histogram.buckets(),
+            [(15.0, 7), (31.0, 8), (f64::MAX, 48)]
+        );
     }
 }

@@ -10,10 +10,10 @@ use store::SequenceNumber;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::Refusal;
+use super::super::ApiError;
 use super::Job;
-use super::run::Done;
-use crate::desk::Desk;
+use super::receive_run::BulkResult;
+use crate::shard_client::ShardClient;
 
 /// Messages that are looked at in one step.
 const BATCH: u64 = 250;
@@ -21,29 +21,29 @@ const BATCH: u64 = 250;
 const LOOK_BYTES: usize = 1 << 20;
 
 /// One purge at work.
-pub struct Aside<'a> {
-    desk: &'a mut Desk,
+pub struct BrowseRun<'a> {
+    shard_client: &'a mut ShardClient,
     job: &'a Job,
     /// Scheduled or deferred.
     state: MessageState,
     /// What has been looked at ends before this.
     next: SequenceNumber,
-    done: Done,
+    result: BulkResult,
 }
 
-impl<'a> Aside<'a> {
-    pub fn new(desk: &'a mut Desk, job: &'a Job, state: MessageState) -> Self {
+impl<'a> BrowseRun<'a> {
+    pub fn new(shard_client: &'a mut ShardClient, job: &'a Job, state: MessageState) -> Self {
         Self {
-            desk,
+            shard_client,
             job,
             state,
             next: SequenceNumber::FIRST,
-            done: Done::default(),
+            result: BulkResult::default(),
         }
     }
 
     /// Works until all is done, nothing more is there, or the client has gone.
-    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<Done, Refusal> {
+    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
         let pace = self.job.pace.filter(|_| !self.job.dry_run);
         let mut left = self.job.limit;
         while left > 0 && !client.is_closed() {
@@ -55,7 +55,7 @@ impl<'a> Aside<'a> {
             } else {
                 wanted
             };
-            let found = self.look(most).await?;
+            let found = self.browse(most).await?;
             let Some(last) = found.last() else {
                 break;
             };
@@ -72,12 +72,12 @@ impl<'a> Aside<'a> {
                 tokio::time::sleep_until(began + pace).await;
             }
         }
-        Ok(self.done)
+        Ok(self.result)
     }
 
-    async fn look(&mut self, count: u64) -> Result<Vec<Browsed>, Refusal> {
+    async fn browse(&mut self, count: u64) -> Result<Vec<Browsed>, ApiError> {
         let command = Command::Peek {
-            request: self.desk.request(0),
+            request: self.shard_client.request(0),
             entity: self.job.entity,
             subqueue: self.job.subqueue,
             state: Some(self.state),
@@ -90,7 +90,7 @@ impl<'a> Aside<'a> {
             _ => None,
         });
         let found = result.await?;
-        found.map_err(|error| Refusal::Bad(error.to_string()))
+        found.map_err(|error| ApiError::Bad(error.to_string()))
     }
 
     /// The numbers of those that the filter is true of. Others have their turn in between, since a
@@ -101,7 +101,7 @@ impl<'a> Aside<'a> {
             let is_selected = match &self.job.selector {
                 Some(selector) => {
                     tokio::task::yield_now().await;
-                    judge(selector, message)
+                    matches(selector, message)
                 }
                 None => true,
             };
@@ -112,28 +112,28 @@ impl<'a> Aside<'a> {
         numbers
     }
 
-    async fn take(&mut self, numbers: Vec<SequenceNumber>) -> Result<(), Refusal> {
+    async fn take(&mut self, numbers: Vec<SequenceNumber>) -> Result<(), ApiError> {
         let count = numbers.len() as u64;
         if self.job.dry_run || count == 0 {
-            self.done.count += count;
+            self.result.count += count;
             return Ok(());
         }
         match self.remove(numbers.clone()).await? {
-            Ok(()) => self.done.count += count,
+            Ok(()) => self.result.count += count,
             Err(error @ (RequestError::SessionLockLost | RequestError::LockedWithSession)) => {
                 let text = format!("{error}; deferred messages of a session are its holder's");
-                return Err(Refusal::Bad(text));
+                return Err(ApiError::Bad(text));
             }
             Err(RequestError::MessageNotFound(_)) => {
                 for number in numbers {
                     match self.remove(vec![number]).await? {
-                        Ok(()) => self.done.count += 1,
-                        Err(RequestError::MessageNotFound(_)) => self.done.kept += 1,
-                        Err(error) => return Err(Refusal::Bad(error.to_string())),
+                        Ok(()) => self.result.count += 1,
+                        Err(RequestError::MessageNotFound(_)) => self.result.kept += 1,
+                        Err(error) => return Err(ApiError::Bad(error.to_string())),
                     }
                 }
             }
-            Err(error) => return Err(Refusal::Bad(error.to_string())),
+            Err(error) => return Err(ApiError::Bad(error.to_string())),
         }
         Ok(())
     }
@@ -142,8 +142,8 @@ impl<'a> Aside<'a> {
     async fn remove(
         &mut self,
         numbers: Vec<SequenceNumber>,
-    ) -> Result<Result<(), RequestError>, Refusal> {
-        let (request, entity) = (self.desk.request(0), self.job.entity);
+    ) -> Result<Result<(), RequestError>, ApiError> {
+        let (request, entity) = (self.shard_client.request(0), self.job.entity);
         let command = match self.state {
             MessageState::Scheduled => Command::CancelScheduled {
                 request,
@@ -171,10 +171,10 @@ impl<'a> Aside<'a> {
         &mut self,
         command: Command,
         pick: impl Fn(Output) -> Option<T>,
-    ) -> Result<T, Refusal> {
-        self.desk.tell(vec![command]).await?;
+    ) -> Result<T, ApiError> {
+        self.shard_client.send_commands(vec![command]).await?;
         loop {
-            let said = self.desk.hear().await?;
+            let said = self.shard_client.next_outputs().await?;
             if let Some(answer) = said.into_iter().find_map(&pick) {
                 return Ok(answer);
             }
@@ -183,7 +183,7 @@ impl<'a> Aside<'a> {
 }
 
 /// Whether a condition is true of a message as it is shown.
-fn judge(selector: &Selector, message: &Browsed) -> bool {
+fn matches(selector: &Selector, message: &Browsed) -> bool {
     let signed = |value: u64| i64::try_from(value).ok();
     let facts = Facts {
         enqueued_time_ms: signed(message.enqueued.0),

@@ -16,12 +16,12 @@ use servicebus::{Entity, Operation};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::super::Way;
+use super::super::Transport;
 use super::super::admin::unauthorized;
 use super::super::caller::Caller;
 use super::{Response, empty};
-use crate::desk::Desk;
-use crate::door::House;
+use crate::server_state::ServerState;
+use crate::shard_client::ShardClient;
 
 /// What the path of a URI does not hold as it stands. [RFC 3986 3.3]
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -37,7 +37,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// How a receive ended.
-enum Taken {
+enum ReceiveOutcome {
     Message(Box<Delivery>),
     Nothing,
     Evicted(Eviction),
@@ -46,18 +46,20 @@ enum Taken {
 }
 
 /// Where the result goes, and whether anybody waits for it.
-type Answer = oneshot::Sender<Result<Response, Error>>;
+type ResponseSender = oneshot::Sender<Result<Response, Error>>;
 
 /// Who waits, and what they showed for which path.
-struct Waiting {
+struct Authorization {
     caller: Caller,
     path: String,
 }
 
-impl Waiting {
+impl Authorization {
     /// Whether they still may: keys are replaced, and tokens expire, while somebody waits.
-    fn check(&self, house: &House) -> Result<(), Error> {
-        let allowed = self.caller.check(house, Operation::TakeMessage, &self.path);
+    fn check(&self, server: &ServerState) -> Result<(), Error> {
+        let allowed = self
+            .caller
+            .check(server, Operation::TakeMessage, &self.path);
         allowed.map_err(|reason| unauthorized(&reason))
     }
 }
@@ -68,58 +70,69 @@ pub async fn respond(
     call: Call,
     caller: Caller,
     entity: Arc<Entity>,
-    way: Way,
-    house: &Arc<House>,
+    transport: Transport,
+    server: &Arc<ServerState>,
 ) -> Result<Response, Error> {
     let (answer, answered) = oneshot::channel();
-    let base = base(head, &call, way);
+    let base = base(head, &call, transport);
     let path = head.uri().path().to_owned();
-    let waiting = Waiting { caller, path };
-    let house = Arc::clone(house);
+    let authorization = Authorization { caller, path };
+    let server = Arc::clone(server);
     drop(tokio::spawn(async move {
-        take(&call, &entity, &base, &waiting, answer, &house).await;
+        receive_and_respond(&call, &entity, &base, &authorization, answer, &server).await;
     }));
     answered.await.unwrap_or_else(|_| Err(Error::unavailable()))
 }
 
-async fn take(
+async fn receive_and_respond(
     call: &Call,
     entity: &Entity,
     base: &str,
-    waiting: &Waiting,
-    mut answer: Answer,
-    house: &House,
+    authorization: &Authorization,
+    mut answer: ResponseSender,
+    server: &ServerState,
 ) {
-    let Ok(mut desk) = Desk::open_in(house).await else {
+    let Ok(mut shard_client) = ShardClient::connect_to(server).await else {
         return;
     };
-    match receive(call, entity, &mut answer, &mut desk, house).await {
-        Taken::Message(delivery) => {
-            if let Err(error) = waiting.check(house) {
-                give_back(call, entity, &delivery, &mut desk).await;
+    match receive(call, entity, &mut answer, &mut shard_client, server).await {
+        ReceiveOutcome::Message(delivery) => {
+            if let Err(error) = authorization.check(server) {
+                release(call, entity, &delivery, &mut shard_client).await;
                 drop(answer.send(Err(error)));
-                return desk.leave().await;
+                return shard_client.leave().await;
             }
-            hand_out(call, entity, base, &delivery, answer, &mut desk, house).await;
+            deliver(
+                call,
+                entity,
+                base,
+                &delivery,
+                answer,
+                &mut shard_client,
+                server,
+            )
+            .await;
         }
         // Nobody may wait for these any more.
-        Taken::Nothing => drop(answer.send(Ok(empty(StatusCode::NO_CONTENT)))),
-        Taken::Evicted(reason) => drop(answer.send(Err(data::evicted(reason, &entity.path)))),
-        Taken::Stopped => drop(answer.send(Err(Error::unavailable()))),
+        ReceiveOutcome::Nothing => drop(answer.send(Ok(empty(StatusCode::NO_CONTENT)))),
+        ReceiveOutcome::Evicted(reason) => {
+            drop(answer.send(Err(data::evicted(reason, &entity.path))))
+        }
+        ReceiveOutcome::Stopped => drop(answer.send(Err(Error::unavailable()))),
     }
-    desk.leave().await;
+    shard_client.leave().await;
 }
 
 /// Waits for a message until there is one, the time is up, or nobody waits.
 async fn receive(
     call: &Call,
     entity: &Entity,
-    answer: &mut Answer,
-    desk: &mut Desk,
-    house: &House,
-) -> Taken {
+    answer: &mut ResponseSender,
+    shard_client: &mut ShardClient,
+    server: &ServerState,
+) -> ReceiveOutcome {
     let receiver = ReceiverId {
-        connection: desk.connection(),
+        connection: shard_client.connection(),
         link: 0,
     };
     let credit = |drain| Command::Credit {
@@ -133,10 +146,14 @@ async fn receive(
         subqueue: call.subqueue,
         mode: ReceiveMode::PeekLock,
     };
-    if desk.tell(vec![attach, credit(false)]).await.is_err() {
-        return Taken::Stopped;
+    if shard_client
+        .send_commands(vec![attach, credit(false)])
+        .await
+        .is_err()
+    {
+        return ReceiveOutcome::Stopped;
     }
-    let mut stopping = house.stopping.clone();
+    let mut stopping = server.stopping.clone();
     let time_is_up = tokio::time::sleep(call.timeout);
     let enough = async {
         tokio::select! {
@@ -147,25 +164,29 @@ async fn receive(
     };
     tokio::select! {
         biased;
-        said = next(desk) => return said,
+        said = next(shard_client) => return said,
         () = enough => {}
     }
     // What is on its way arrives before the drain is answered.
-    if desk.tell(vec![credit(true)]).await.is_err() {
-        return Taken::Stopped;
+    if shard_client
+        .send_commands(vec![credit(true)])
+        .await
+        .is_err()
+    {
+        return ReceiveOutcome::Stopped;
     }
-    next(desk).await
+    next(shard_client).await
 }
 
-async fn next(desk: &mut Desk) -> Taken {
+async fn next(shard_client: &mut ShardClient) -> ReceiveOutcome {
     loop {
-        let Ok(said) = desk.hear().await else {
-            return Taken::Stopped;
+        let Ok(said) = shard_client.next_outputs().await else {
+            return ReceiveOutcome::Stopped;
         };
         let taken = said.into_iter().find_map(|output| match output {
-            Output::Deliver { delivery, .. } => Some(Taken::Message(delivery)),
-            Output::Drained { .. } => Some(Taken::Nothing),
-            Output::Evicted { reason, .. } => Some(Taken::Evicted(reason)),
+            Output::Deliver { delivery, .. } => Some(ReceiveOutcome::Message(delivery)),
+            Output::Drained { .. } => Some(ReceiveOutcome::Nothing),
+            Output::Evicted { reason, .. } => Some(ReceiveOutcome::Evicted(reason)),
             _ => None,
         });
         if let Some(taken) = taken {
@@ -175,20 +196,20 @@ async fn next(desk: &mut Desk) -> Taken {
 }
 
 /// Hands a locked message out, unless nobody is there to take it: then it is available again.
-async fn hand_out(
+async fn deliver(
     call: &Call,
     entity: &Entity,
     base: &str,
     delivery: &Delivery,
-    answer: Answer,
-    desk: &mut Desk,
-    house: &House,
+    answer: ResponseSender,
+    shard_client: &mut ShardClient,
+    server: &ServerState,
 ) {
     let is_wanted = !answer.is_closed();
     if is_wanted && call.action == Action::ReceiveAndDelete {
-        let request = Some(desk.request(0));
+        let request = Some(shard_client.request(0));
         let complete = settle(call, entity, delivery, request, Outcome::Complete);
-        let response = match removed(complete, desk).await {
+        let response = match removed(complete, shard_client).await {
             Some(true) => Ok(show(delivery, None, StatusCode::OK)),
             // Its lock is lost already: somebody else will have it.
             Some(false) => Ok(empty(StatusCode::NO_CONTENT)),
@@ -197,11 +218,11 @@ async fn hand_out(
         // Whoever has gone since then has received it.
         return drop(answer.send(response));
     }
-    let now = house.clock.moment().wall.0;
+    let now = server.clock.moment().wall.0;
     let until = now.saturating_add(delivery.lock_ms().unwrap_or_default());
     let response = show(delivery, Some((base, until)), StatusCode::CREATED);
     if !is_wanted || answer.send(Ok(response)).is_err() {
-        give_back(call, entity, delivery, desk).await;
+        release(call, entity, delivery, shard_client).await;
     }
 }
 
@@ -223,17 +244,22 @@ fn settle(
 }
 
 /// Makes a locked message available again, as if nobody had seen it.
-async fn give_back(call: &Call, entity: &Entity, delivery: &Delivery, desk: &mut Desk) {
+async fn release(
+    call: &Call,
+    entity: &Entity,
+    delivery: &Delivery,
+    shard_client: &mut ShardClient,
+) {
     let release = settle(call, entity, delivery, None, Outcome::Release);
     // A shard that has ended holds no locks.
-    let _ = desk.tell(vec![release]).await;
+    let _ = shard_client.send_commands(vec![release]).await;
 }
 
 /// Whether a message is removed for good; `None` when the server stops or has failed.
-async fn removed(complete: Command, desk: &mut Desk) -> Option<bool> {
-    desk.tell(vec![complete]).await.ok()?;
+async fn removed(complete: Command, shard_client: &mut ShardClient) -> Option<bool> {
+    shard_client.send_commands(vec![complete]).await.ok()?;
     loop {
-        let said = desk.hear().await.ok()?;
+        let said = shard_client.next_outputs().await.ok()?;
         let settled = said.into_iter().find_map(|output| match output {
             Output::Settled { result, .. } => Some(result.is_ok()),
             _ => None,
@@ -261,8 +287,8 @@ fn show(delivery: &Delivery, lock: Option<(&str, u64)>, status: StatusCode) -> R
 }
 
 /// What the address of a locked message begins with, as the client knows the broker.
-fn base(head: &Request<()>, call: &Call, way: Way) -> String {
-    let scheme = if way.is_tls { "https" } else { "http" };
+fn base(head: &Request<()>, call: &Call, transport: Transport) -> String {
+    let scheme = if transport.is_tls { "https" } else { "http" };
     let host = head.headers().get(HOST).and_then(|host| host.to_str().ok());
     let subqueue = match call.subqueue {
         broker::Subqueue::Main => "",

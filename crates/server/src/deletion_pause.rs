@@ -15,13 +15,13 @@ const PAUSE: Duration = Duration::from_millis(8);
 
 /// The pause that is going on, if any.
 #[derive(Debug, Default)]
-pub struct Rest {
+pub struct DeletionPause {
     until: Option<Instant>,
 }
 
-impl Rest {
+impl DeletionPause {
     /// Looks before a turn whether a deletion is to rest, or has rested.
-    pub fn look(&mut self, now: Instant, shard: &mut Shard) {
+    pub fn update(&mut self, now: Instant, shard: &mut Shard) {
         match self.until {
             Some(until) if until <= now => {
                 self.until = None;
@@ -37,7 +37,7 @@ impl Rest {
     }
 
     /// Returns when the pause is over, and never if there is none.
-    pub async fn over(&self) {
+    pub async fn finished(&self) {
         match self.until {
             Some(until) => tokio::time::sleep_until(until).await,
             None => std::future::pending().await,
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
 
     /// A shard with a queue of messages, whose smallest pieces are one message.
-    struct Site {
+    struct Fixture {
         shard: Shard,
-        rest: Rest,
+        pause: DeletionPause,
         now: Instant,
     }
 
@@ -68,7 +68,7 @@ mod tests {
         token: 1,
     };
 
-    impl Site {
+    impl Fixture {
         fn new(messages: usize) -> Self {
             let settings = BrokerSettings {
                 turn_work: 4,
@@ -82,8 +82,8 @@ mod tests {
                 Now::default(),
             )
             .expect("it is empty");
-            let (rest, now) = (Rest::default(), Instant::now());
-            let mut site = Self { shard, rest, now };
+            let (pause, now) = (DeletionPause::default(), Instant::now());
+            let mut site = Self { shard, pause, now };
             let ensured = Ensured::Queue {
                 path: "q".to_owned(),
                 settings: QueueSettings::default(),
@@ -99,7 +99,7 @@ mod tests {
 
         fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
             let mut said = Vec::new();
-            self.rest.look(self.now, &mut self.shard);
+            self.pause.update(self.now, &mut self.shard);
             let shard = &mut self.shard;
             shard.turn(Now::default(), &mut commands, &mut said, &mut Vec::new());
             said
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_deletion_rests_while_others_want_something_and_then_goes_on() {
-        let mut site = Site::new(9);
+        let mut site = Fixture::new(9);
         site.turn(vec![delete(9)]);
         assert_eq!(site.left(), 8);
         site.turn(Vec::new());
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_deletion_does_not_rest_for_nobody() {
-        let mut site = Site::new(99);
+        let mut site = Fixture::new(99);
         site.turn(vec![delete(99)]);
         for _ in 0..4 {
             site.now += PAUSE;
