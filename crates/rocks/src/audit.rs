@@ -13,14 +13,14 @@ use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
 use crate::key::{self, Kind};
-use crate::opened::Opened;
+use crate::open_store::OpenStore;
 use crate::scan::Scan;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
-pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreError> {
-    let database = &opened.database;
+pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {
+    let database = &open_store.database;
     let mut image = Image {
         entities: recovery
             .entities
@@ -42,8 +42,8 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
         let mut take = || {
             let row = value::decode_row(entity, number, value)?;
             image.messages.insert((entity, part, number), row);
-            if let Some(place) = chunk::place_in_row(row.body, value)? {
-                let body = opened.read_body(row.body, place)?;
+            if let Some(location) = chunk::location_in_row(row.body, value)? {
+                let body = open_store.read_body(row.body, location)?;
                 image.bodies.insert((entity, number), body);
             }
             Ok(())
@@ -75,11 +75,13 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
         )
     })?;
     each_of(database, Kind::Entry, |key, value| {
-        let place = key::parse_entry(key)?;
-        image.entries.insert(place, Bytes::copy_from_slice(value));
+        let location = key::parse_entry(key)?;
+        image
+            .entries
+            .insert(location, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    for (at, body) in bodies(opened)? {
+    for (at, body) in bodies(open_store)? {
         if image.bodies.insert(at, body).is_some() {
             return Err(damaged("a body", format!("{at:?} has two places")));
         }
@@ -87,8 +89,10 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
     Ok(image)
 }
 
-fn bodies(opened: &Opened) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
-    let database = &opened.database;
+fn bodies(
+    open_store: &OpenStore,
+) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
+    let database = &open_store.database;
     let mut whole = BTreeMap::new();
     let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
     each(database, database.families().body, |key, value| {
@@ -102,8 +106,8 @@ fn bodies(opened: &Opened) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>
                     pieces.entry(pointer).or_default().add(index, bytes).chunks = chunks;
                 }
                 Chunk::Further(bytes) => drop(pieces.entry(pointer).or_default().add(index, bytes)),
-                Chunk::Elsewhere(place) => {
-                    let body = opened.read_body(pointer, place)?;
+                Chunk::Elsewhere(location) => {
+                    let body = open_store.read_body(pointer, location)?;
                     whole.insert((pointer.home, pointer.number), body);
                 }
             }

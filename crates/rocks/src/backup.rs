@@ -20,20 +20,20 @@ use std::sync::{Arc, Mutex, TryLockError, Weak};
 use store::backup::Made;
 use store::{Backup, BackupError, StoreError};
 
+use crate::commit_progress::CommitProgress;
 use crate::committer::Submission;
 use crate::database::Database;
 use crate::directory::{Layout, sync_directory};
 use crate::journal::Files;
-use crate::opened::Opened;
-use crate::progress::Progress;
+use crate::open_store::OpenStore;
 use crate::witness::Witness;
 
 /// Makes backups of one store as long as it is open.
 pub(crate) struct RocksBackup {
     /// Neither keeps the store open.
-    opened: Weak<Opened>,
+    open_store: Weak<OpenStore>,
     submissions: Weak<Sender<Submission>>,
-    progress: Arc<Progress>,
+    progress: Arc<CommitProgress>,
     /// Held by the one backup that may be made at a time.
     one: Mutex<()>,
 }
@@ -50,12 +50,12 @@ pub(crate) struct Order {
 
 impl RocksBackup {
     pub fn new(
-        opened: &Arc<Opened>,
+        open_store: &Arc<OpenStore>,
         submissions: &Arc<Sender<Submission>>,
-        progress: Arc<Progress>,
+        progress: Arc<CommitProgress>,
     ) -> Self {
         Self {
-            opened: Arc::downgrade(opened),
+            open_store: Arc::downgrade(open_store),
             submissions: Arc::downgrade(submissions),
             progress,
             one: Mutex::default(),
@@ -92,13 +92,13 @@ impl Backup for RocksBackup {
             Err(TryLockError::Poisoned(held)) => held.into_inner(),
             Ok(held) => held,
         };
-        let opened = self.opened.upgrade().ok_or_else(closed)?;
+        let open_store = self.open_store.upgrade().ok_or_else(closed)?;
         if self.progress.is_nearly_full() {
             return Err(BackupError::NearlyFull);
         }
-        check_place(opened.directory.layout().root(), target)?;
-        let staging = opened.directory.layout().staging();
-        let made = prepare(&opened, &staging)
+        check_place(open_store.directory.layout().root(), target)?;
+        let staging = open_store.directory.layout().staging();
+        let made = prepare(&open_store, &staging)
             .and_then(|()| self.order(staging.clone(), target))
             .and_then(|position| {
                 let bytes = bytes_below(target).map_err(|error| refused(&error, target))?;
@@ -155,16 +155,16 @@ fn check_place(root: &Path, target: &Path) -> Result<(), BackupError> {
 }
 
 /// Does what commits need not wait for.
-fn prepare(opened: &Opened, staging: &Layout) -> Result<(), BackupError> {
+fn prepare(open_store: &OpenStore, staging: &Layout) -> Result<(), BackupError> {
     let begin = || {
         staging.remove()?;
         fs::create_dir(staging.root())?;
         // A new version of the file replaces it, so it may be shared.
-        fs::hard_link(opened.directory.layout().format(), staging.format())?;
+        fs::hard_link(open_store.directory.layout().format(), staging.format())?;
         File::open(staging.root())?.sync_all()
     };
     begin().map_err(|error| refused(&error, staging.root()))?;
-    Ok(opened.database.flush()?)
+    Ok(open_store.database.flush()?)
 }
 
 fn bytes_below(path: &Path) -> io::Result<u64> {

@@ -6,7 +6,7 @@
 
 use store::{BodyPointer, StoreError};
 
-use crate::journal::Place;
+use crate::journal::BodyLocation;
 use crate::key;
 use crate::value::{self, Fields, damaged};
 
@@ -19,7 +19,7 @@ const FURTHER: u8 = 2;
 const ELSEWHERE: u8 = 3;
 
 /// How long a place is as a value.
-pub(crate) const PLACE: usize = 4 + 1 + Place::BYTES;
+pub(crate) const LOCATION: usize = 4 + 1 + BodyLocation::BYTES;
 
 /// A decoded chunk.
 #[derive(Debug, Eq, PartialEq)]
@@ -33,33 +33,36 @@ pub(crate) enum Chunk<'a> {
     },
     Further(&'a [u8]),
     /// The whole body is in the journal.
-    Elsewhere(Place),
+    Elsewhere(BodyLocation),
 }
 
 /// Encodes where a body lies.
-pub(crate) fn encode_place(pointer: BodyPointer, place: Place) -> [u8; PLACE] {
-    let mut value = [ELSEWHERE; PLACE];
-    value[5..].copy_from_slice(&place.encode());
+pub(crate) fn encode_location(pointer: BodyPointer, location: BodyLocation) -> [u8; LOCATION] {
+    let mut value = [ELSEWHERE; LOCATION];
+    value[5..].copy_from_slice(&location.encode());
     let checksum = checksum(&key::body(pointer, 0), &[], &value[4..]);
     value[..4].copy_from_slice(&checksum.to_be_bytes());
     value
 }
 
 /// The place of its own body in a message's row, if it stands there.
-pub(crate) fn place_in_row(own: BodyPointer, row: &[u8]) -> Result<Option<Place>, StoreError> {
-    let Some(value) = value::place_in_row(row) else {
+pub(crate) fn location_in_row(
+    own: BodyPointer,
+    row: &[u8],
+) -> Result<Option<BodyLocation>, StoreError> {
+    let Some(value) = value::location_in_row(row) else {
         return Ok(None);
     };
     match decode(own, 0, value)? {
-        Chunk::Elsewhere(place) => Ok(Some(place)),
+        Chunk::Elsewhere(location) => Ok(Some(location)),
         _ => Err(damaged("a body", format!("{own:?} stands in a row"))),
     }
 }
 
 /// The same as it stands there, without a look at its checksum: for somebody who looks again if it is wrong.
-pub(crate) fn unchecked_place_in_row(row: &[u8]) -> Option<Place> {
-    Place::parse(&mut Fields(
-        &value::place_in_row(row)?[PLACE - Place::BYTES..],
+pub(crate) fn unchecked_location_in_row(row: &[u8]) -> Option<BodyLocation> {
+    BodyLocation::parse(&mut Fields(
+        &value::location_in_row(row)?[LOCATION - BodyLocation::BYTES..],
     ))
 }
 
@@ -102,8 +105,8 @@ fn parse(pointer: BodyPointer, index: u32, value: &[u8]) -> Option<Chunk<'_>> {
         }
         FURTHER if index > 0 => Some(Chunk::Further(fields.0)),
         ELSEWHERE if index == 0 => {
-            let place = Place::parse(&mut fields)?;
-            fields.0.is_empty().then_some(Chunk::Elsewhere(place))
+            let location = BodyLocation::parse(&mut fields)?;
+            fields.0.is_empty().then_some(Chunk::Elsewhere(location))
         }
         _ => None,
     }
@@ -168,14 +171,14 @@ mod tests {
 
     #[test]
     fn a_place_comes_back_and_every_flipped_bit_is_noticed() {
-        let place = Place {
+        let location = BodyLocation {
             segment: 1,
             offset: 2,
             len: 3,
             checksum: 4,
         };
-        let value = encode_place(POINTER, place);
-        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Elsewhere(place)));
+        let value = encode_location(POINTER, location);
+        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Elsewhere(location)));
         for bit in 0..value.len() * 8 {
             let mut flipped = value;
             flipped[bit / 8] ^= 1 << (bit % 8);

@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 use store::StoreError;
 
 use crate::backup;
+use crate::commit_progress::CommitProgress;
 use crate::committer::Wake;
 use crate::database::Database;
+use crate::disk_space::DiskSpace;
 use crate::group::Group;
+use crate::incremental_free;
 use crate::journal::Files;
-use crate::letting_go;
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
-use crate::progress::Progress;
-use crate::space::Space;
 use crate::statistics::{Counts, Statistics};
 use crate::unapplied::{Durable, Unapplied};
 use crate::witness::Witness;
 
 /// A disk that takes no longer is quick enough for a shard to wait for it.
-const QUICK: Duration = Duration::from_millis(1);
+const FAST_SYNC: Duration = Duration::from_millis(1);
 
 /// All that committing works on.
 pub(crate) struct Commits {
@@ -35,19 +35,19 @@ pub(crate) struct Commits {
     pub files: Arc<Files>,
     pub unapplied: Arc<Unapplied>,
     pub witness: Witness,
-    pub space: Space,
+    pub space: DiskSpace,
     pub durability: Durability,
     /// How many groups the store has had since it was made.
     pub position: u64,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<CommitProgress>,
     pub statistics: Arc<Statistics>,
     pub wake: Wake,
     /// How long the last group waited for the disk, if it did.
     pub sync: Option<Duration>,
     /// How many groups there were when the log was last told.
-    pub told: u64,
+    pub logged_groups: u64,
     /// How many groups the store had had when the house was last looked after.
-    pub kept: Option<u64>,
+    pub maintained_at: Option<u64>,
 }
 
 impl Commits {
@@ -101,7 +101,7 @@ impl Commits {
         if self.publish_space(asked) {
             (self.wake)();
         }
-        letting_go::elsewhere(appended.large);
+        incremental_free::free_in_background(appended.large);
         Ok(Durable {
             sets: group.sets,
             moves: group.moves,
@@ -122,23 +122,25 @@ impl Commits {
 
     /// Whether a group takes little time, as far as one can know: one sync of a quick disk; or, where nothing is
     /// synced, a copy into the system's cache.
-    pub fn take_at_once(&self, group: &Group) -> bool {
+    pub fn is_quick(&self, group: &Group) -> bool {
         let takes = match self.durability {
-            Durability::Synced => group.is_small() && self.sync.is_some_and(|sync| sync <= QUICK),
+            Durability::Synced => {
+                group.is_small() && self.sync.is_some_and(|sync| sync <= FAST_SYNC)
+            }
             Durability::Buffered => group.is_moderate(),
         };
         takes && self.unapplied.has_room()
     }
 
     /// Whether there is nothing that the house would have to be looked after for.
-    pub fn are_at_rest(&self) -> bool {
-        self.kept == Some(self.position) && !self.space.is_nearly_full()
+    pub fn is_idle(&self) -> bool {
+        self.maintained_at == Some(self.position) && !self.space.is_nearly_full()
     }
 
     /// Makes all durable and ends the segment, of which the index is to know when it is opened.
-    pub fn end(&mut self) -> Result<(), StoreError> {
+    pub fn finish(&mut self) -> Result<(), StoreError> {
         self.check()?;
-        self.keep_house()?;
+        self.run_maintenance()?;
         self.unapplied.add(Durable {
             last: self.progress.durable(),
             position: self.position,
@@ -169,7 +171,7 @@ impl Commits {
     }
 
     /// About once a second, and at the end.
-    pub fn keep_house(&mut self) -> Result<(), StoreError> {
+    pub fn run_maintenance(&mut self) -> Result<(), StoreError> {
         self.check()?;
         self.sync_all()?;
         self.witness.sync().map_err(|error| witness_error(&error))?;
@@ -177,8 +179,8 @@ impl Commits {
         if self.publish_space(asked) {
             (self.wake)();
         }
-        self.tell();
-        self.kept = Some(self.position);
+        self.log_progress();
+        self.maintained_at = Some(self.position);
         Ok(())
     }
 
@@ -195,10 +197,10 @@ impl Commits {
 
     /// Tells the log how large groups have been, if there was one since. `cargo xtask bench`
     /// compares with a bare disk that gets groups as large.
-    fn tell(&mut self) {
+    fn log_progress(&mut self) {
         let so_far = self.statistics.snapshot();
-        if so_far.groups != self.told {
-            self.told = so_far.groups;
+        if so_far.groups != self.logged_groups {
+            self.logged_groups = so_far.groups;
             tracing::debug!(
                 groups = so_far.groups,
                 messages = so_far.messages,

@@ -17,9 +17,9 @@ use rocksdb::{
 use store::StoreError;
 
 use crate::key::single;
-use crate::manners::Manners;
 use crate::options::Options;
 use crate::value;
+use crate::yield_filter::YieldFilter;
 
 /// Flushed after so many range deletions, since reads of a memtable walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
@@ -210,7 +210,7 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
     family.set_write_buffer_size(to_usize(options.memtables() / 8));
-    family.set_compaction_filter_factory(Manners);
+    family.set_compaction_filter_factory(YieldFilter);
     // With a filter all tables would be written again when they are a month old.
     family.set_periodic_compaction_seconds(0);
     if name != family::STATE {

@@ -3,18 +3,18 @@
 //! A group of write sets becomes one record: what was written, and behind it the bodies as they
 //! came. A record is on the disk whole or not at all, so a group is too. RocksDB has no log of its
 //! own and no bodies: it is the index, is told of a group after that is durable, and finds bodies
-//! by their [`Place`]. Bodies are thus written once and never moved by a compaction.
+//! by their [`BodyLocation`]. Bodies are thus written once and never moved by a compaction.
 //!
 //! Records lie in numbered segments. A segment is kept until the index has made everything in it
 //! permanent and no body in it is wanted any more; then its file is written over by another, which
 //! costs less than a new one does. A large body has a file of its own, written before its record.
 
+mod body_location;
 mod codec;
 mod files;
 mod handle;
 mod output;
 mod pages;
-mod place;
 mod record;
 mod replay;
 mod segment;
@@ -24,9 +24,9 @@ mod writer;
 use bytes::Bytes;
 use store::BodyPointer;
 
+pub(crate) use body_location::BodyLocation;
 pub(crate) use files::Files;
 pub(crate) use handle::{Access, Handle};
-pub(crate) use place::Place;
 pub(crate) use replay::{From, Recovered, replay};
 pub(crate) use segment::Sealed;
 pub(crate) use staged::{STAGED_FROM, is_staged};

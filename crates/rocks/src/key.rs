@@ -15,7 +15,7 @@ pub(crate) mod single {
     /// The greatest entity id ever given out.
     pub const LAST_ENTITY: &[u8] = b"l";
     /// That whatever is removed together with the row it came with stands in that row only.
-    pub const BESIDE: &[u8] = b"r";
+    pub const INLINE_ONLY: &[u8] = b"r";
 }
 
 /// What a row of the `state` family is about: its key's first byte.
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     /// What is in a segment of the journal, by its id.
     Segment = b'j',
     /// A settled stretch whose tables are to be dropped, by its ends.
-    GiveBack = b'g',
+    RangeReclaim = b'g',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
 }
@@ -185,19 +185,24 @@ pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
 pub(crate) const LONGEST_GROUP: usize = u16::MAX as usize;
 
 /// The key of an entry: its group comes with its length, so that shorter groups come first.
-pub(crate) fn entry(entity: EntityId, index: Index, place: &EntryKey) -> Vec<u8> {
-    let mut key = Vec::with_capacity(20 + place.group.len());
-    append_entry(entity, index, place, &mut key);
+pub(crate) fn entry(entity: EntityId, index: Index, entry_key: &EntryKey) -> Vec<u8> {
+    let mut key = Vec::with_capacity(20 + entry_key.group.len());
+    append_entry(entity, index, entry_key, &mut key);
     key
 }
 
 /// The same behind what is there.
-pub(crate) fn append_entry(entity: EntityId, index: Index, place: &EntryKey, key: &mut Vec<u8>) {
+pub(crate) fn append_entry(
+    entity: EntityId,
+    index: Index,
+    entry_key: &EntryKey,
+    key: &mut Vec<u8>,
+) {
     key.extend_from_slice(&index_of(entity, index));
-    let len = u16::try_from(place.group.len()).expect("a group is shorter than its bound");
+    let len = u16::try_from(entry_key.group.len()).expect("a group is shorter than its bound");
     key.extend_from_slice(&len.to_be_bytes());
-    key.extend_from_slice(&place.group);
-    key.extend_from_slice(&place.number.0.to_be_bytes());
+    key.extend_from_slice(&entry_key.group);
+    key.extend_from_slice(&entry_key.number.0.to_be_bytes());
 }
 
 /// What the keys of all entries of an index begin with.
@@ -229,8 +234,9 @@ pub(crate) fn parse_entry(key: &[u8]) -> Option<(EntityId, Index, EntryKey)> {
     let (group, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
     let (number, rest) = split_u64(rest)?;
     let index = *Index::ALL.get(usize::from(*index))?;
-    let place = EntryKey::new(Bytes::copy_from_slice(group), SequenceNumber(number));
-    rest.is_empty().then_some((EntityId(entity), index, place))
+    let entry_key = EntryKey::new(Bytes::copy_from_slice(group), SequenceNumber(number));
+    rest.is_empty()
+        .then_some((EntityId(entity), index, entry_key))
 }
 
 /// The id after an entity's; ids are given out one by one and never reach the last.
@@ -293,11 +299,11 @@ mod tests {
             one in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
             two in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
         ) {
-            let place = |(index, group, number): (usize, Vec<u8>, u64)| {
+            let entry_key = |(index, group, number): (usize, Vec<u8>, u64)| {
                 (Index::ALL[index], EntryKey::new(group, SequenceNumber(number)))
             };
-            let (one, two) = (place(one), place(two));
-            let key = |(index, place): &(Index, EntryKey)| entry(EntityId(7), *index, place);
+            let (one, two) = (entry_key(one), entry_key(two));
+            let key = |(index, entry_key): &(Index, EntryKey)| entry(EntityId(7), *index, entry_key);
             prop_assert_eq!(key(&one).cmp(&key(&two)), one.cmp(&two));
             prop_assert_eq!(parse_entry(&key(&one)), Some((EntityId(7), one.0, one.1)));
         }
@@ -307,8 +313,8 @@ mod tests {
             if let Some((entity, part, number)) = parse_message(&key) {
                 prop_assert_eq!(&message(entity, part, number)[..], &key[..]);
             }
-            if let Some((entity, index, place)) = parse_entry(&key) {
-                prop_assert_eq!(&entry(entity, index, &place)[..], &key[..]);
+            if let Some((entity, index, entry_key)) = parse_entry(&key) {
+                prop_assert_eq!(&entry(entity, index, &entry_key)[..], &key[..]);
             }
             if let Some((entity, part, block)) = parse_expiry(&key) {
                 prop_assert_eq!(&expiry(entity, part, block)[..], &key[..]);

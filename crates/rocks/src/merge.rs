@@ -8,8 +8,8 @@
 //! with counts of copies. A message that is sent and settled within the group is not written at all. Bodies are in the journal already; what is put for one is its place, and
 //! mostly in the row that came with it (`beside.rs`).
 
-mod beside;
 mod entries;
+mod inline_location;
 mod put;
 mod remove;
 
@@ -19,14 +19,14 @@ use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
 use crate::database::{Database, Families};
-use crate::giveback::GiveBack;
 use crate::journal::Moves;
 use crate::key::single;
+use crate::range_reclaim::RangeReclaim;
 use crate::removal::Removals;
 use crate::settled::Settled;
 use crate::shares::Shares;
-use beside::Placed;
 use entries::Entries;
+use inline_location::LocatedBody;
 
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
@@ -37,7 +37,7 @@ pub(crate) struct Merger {
     /// Whether there may be bodies of several chunks.
     large_bodies: bool,
     /// Whether bodies that came with a row that is still there have none of their own.
-    beside_only: bool,
+    inline_only: bool,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
@@ -50,16 +50,16 @@ pub(crate) struct Merger {
 pub(crate) struct Merged {
     pub batch: WriteBatch,
     /// What may be dropped as soon as the batch is permanent.
-    pub give_back: Vec<GiveBack>,
+    pub reclaims: Vec<RangeReclaim>,
 }
 
 impl Merger {
     /// For a store as it was found at opening.
-    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, beside_only: bool) -> Self {
+    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, inline_only: bool) -> Self {
         Self {
             last_entity,
             large_bodies,
-            beside_only,
+            inline_only,
             rows: Removals::new(),
             bodies: Removals::new(),
             shares: Shares::new(),
@@ -92,15 +92,15 @@ impl Merger {
             heads: BTreeMap::new(),
             entries: Entries::default(),
             removed_entities: Vec::new(),
-            give_back: Vec::new(),
+            reclaims: Vec::new(),
         };
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             merge.put(write);
         }
-        for (pointer, place) in moves {
-            merge.move_body(*pointer, place, database)?;
+        for (pointer, location) in moves {
+            merge.move_body(*pointer, location, database)?;
         }
-        merge.part(database)?;
+        merge.separate_bodies(database)?;
         merge.put_rows(database)?;
         merge.put_bodies();
         merge.write_entries();
@@ -119,7 +119,7 @@ impl Merger {
         merge.remove_entities();
         Ok(Merged {
             batch: merge.batch,
-            give_back: merge.give_back,
+            reclaims: merge.reclaims,
         })
     }
 
@@ -170,9 +170,9 @@ struct Merge<'a> {
     families: Families<'a>,
     batch: WriteBatch,
     rows: Vec<(RowKey, &'a MessageRow)>,
-    bodies: Vec<Placed>,
+    bodies: Vec<LocatedBody>,
     heads: BTreeMap<EntityId, &'a Head>,
     entries: Entries<'a>,
     removed_entities: Vec<EntityId>,
-    give_back: Vec<GiveBack>,
+    reclaims: Vec<RangeReclaim>,
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use store::StoreError;
 
 use crate::directory::{Layout, sync_directory};
-use crate::opened;
+use crate::open_store;
 use crate::options::Options;
 use crate::rocks_store::load_recovery;
 use crate::verify::{Contents, verify};
@@ -147,12 +147,12 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 /// Opens the copy as a start does, and reads all of it.
 fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Contents, RestoreError> {
     let read = || {
-        let (opened, recovered) = opened::open(copy.root(), options)?;
-        let recovery = load_recovery(&opened.database)?;
-        let contents = verify(&opened, &recovery)?;
+        let (open_store, recovered) = open_store::open(copy.root(), options)?;
+        let recovery = load_recovery(&open_store.database)?;
+        let contents = verify(&open_store, &recovery)?;
         let position = recovered.position;
         // What was read from the journal is the next opening's to read again.
-        opened.database.flush()?;
+        open_store.database.flush()?;
         Ok(Contents {
             position,
             ..contents

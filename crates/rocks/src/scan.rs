@@ -9,7 +9,7 @@ use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;
 
 use crate::database::refused;
-use crate::manners::Stint;
+use crate::yield_filter::TimeSlice;
 
 /// A key and its value, valid until the next one is asked for.
 pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
@@ -18,7 +18,7 @@ pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
 pub(crate) struct Scan<'a> {
     iterator: DBRawIterator<'a>,
     state: State,
-    stint: Stint,
+    time_slice: TimeSlice,
 }
 
 enum State {
@@ -59,7 +59,7 @@ impl<'a> Scan<'a> {
         Self {
             iterator: db.raw_iterator_cf_opt(family, options),
             state,
-            stint: Stint::begin(),
+            time_slice: TimeSlice::begin(),
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Scan<'a> {
         }
         if self.iterator.valid() {
             self.state = State::Running;
-            self.stint.step();
+            self.time_slice.step();
             return Ok(self.iterator.item());
         }
         self.state = State::Ended;

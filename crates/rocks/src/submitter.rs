@@ -12,24 +12,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use store::{Caller, CommitId, StoreError, WriteSet};
 
+use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
 use crate::committer::Submission;
 use crate::group::Group;
 use crate::options::Durability;
-use crate::progress::Progress;
 
 /// Where one at a time commits.
-pub(crate) struct Turnstile {
+pub(crate) struct CommitLock {
     commits: Mutex<Commits>,
     /// Sets that were sent to the committer and are not durable.
-    on_their_way: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
-impl Turnstile {
+impl CommitLock {
     pub fn new(commits: Commits) -> Self {
         Self {
             commits: Mutex::new(commits),
-            on_their_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
         }
     }
 
@@ -37,28 +37,28 @@ impl Turnstile {
     ///
     /// # Errors
     /// When somebody panicked meanwhile: nobody knows what is in the journal then.
-    pub fn enter(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
+    pub fn lock(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
         self.commits.lock().map_err(|_| panicked())
     }
 
     /// So many sets of those that were sent are durable. Said before the turn is over.
-    pub fn has_committed(&self, sets: usize) {
-        self.on_their_way.fetch_sub(sets, Ordering::Relaxed);
+    pub fn committed(&self, sets: usize) {
+        self.in_flight.fetch_sub(sets, Ordering::Relaxed);
     }
 
     /// Enters if nobody is there and nothing is on its way.
-    fn enter_alone(&self) -> Option<MutexGuard<'_, Commits>> {
+    fn try_lock_idle(&self) -> Option<MutexGuard<'_, Commits>> {
         let commits = self.commits.try_lock().ok()?;
-        let is_alone = self.on_their_way.load(Ordering::Relaxed) == 0;
+        let is_alone = self.in_flight.load(Ordering::Relaxed) == 0;
         is_alone.then_some(commits)
     }
 }
 
 /// The shard's way to durability.
 pub(crate) struct Submitter {
-    pub turnstile: Arc<Turnstile>,
+    pub commit_lock: Arc<CommitLock>,
     pub submissions: Arc<Sender<Submission>>,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<CommitProgress>,
     pub durability: Durability,
     /// The newest set's.
     pub last: CommitId,
@@ -68,7 +68,7 @@ impl Submitter {
     /// Has `writes` made durable by the committer.
     pub fn submit(&mut self, writes: WriteSet) -> CommitId {
         self.last = self.last.next();
-        self.turnstile.on_their_way.fetch_add(1, Ordering::Relaxed);
+        self.commit_lock.in_flight.fetch_add(1, Ordering::Relaxed);
         self.send(Submission::Writes(self.last, writes));
         self.last
     }
@@ -78,17 +78,17 @@ impl Submitter {
         if caller == Caller::Busy && self.durability == Durability::Synced {
             return self.submit(writes);
         }
-        let Some(mut commits) = self.turnstile.enter_alone() else {
+        let Some(mut commits) = self.commit_lock.try_lock_idle() else {
             return self.submit(writes);
         };
         let mut group = Group::default();
         group.add(self.last.next(), writes);
-        if !commits.take_at_once(&group) {
+        if !commits.is_quick(&group) {
             drop(commits);
             return self.submit(group.sets.pop().unwrap_or_default());
         }
         self.last = group.last;
-        let were_at_rest = commits.are_at_rest();
+        let was_idle = commits.is_idle();
         let had_failed = self.progress.failure().is_some();
         if let Err(failure) = commits.commit_own(group)
             && !had_failed
@@ -97,8 +97,8 @@ impl Submitter {
             self.progress.fail(failure);
         }
         drop(commits);
-        if were_at_rest {
-            self.send(Submission::Rise);
+        if was_idle {
+            self.send(Submission::WakeUp);
         }
         self.last
     }

@@ -9,7 +9,7 @@ use store::{
     SequenceNumber, StoreError,
 };
 
-use crate::chunk::PLACE;
+use crate::chunk::LOCATION;
 use crate::key::{self, Kind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
@@ -25,7 +25,7 @@ mod tag {
     pub const FLAGS: u8 = 16;
     pub const ENQUEUED_NUMBER: u8 = 32;
     /// The place of the message's own body, behind all else.
-    pub const PLACE: u8 = 64;
+    pub const LOCATION: u8 = 64;
     pub const ALL: u8 = 127;
 }
 
@@ -106,14 +106,14 @@ pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &Message
 }
 
 /// Adds the place of the message's own body to its row.
-pub(crate) fn add_place(row: &mut Short, place: [u8; PLACE]) {
-    row.bytes[0] |= tag::PLACE;
-    row.add(place);
+pub(crate) fn add_location(row: &mut Short, location: [u8; LOCATION]) {
+    row.bytes[0] |= tag::LOCATION;
+    row.add(location);
 }
 
 /// The place of the message's own body in its row, as a value of the `body` family.
-pub(crate) fn place_in_row(value: &[u8]) -> Option<&[u8; PLACE]> {
-    let has_place = value.first()? & tag::PLACE != 0;
+pub(crate) fn location_in_row(value: &[u8]) -> Option<&[u8; LOCATION]> {
+    let has_place = value.first()? & tag::LOCATION != 0;
     has_place.then(|| value.last_chunk()).flatten()
 }
 
@@ -163,7 +163,7 @@ fn parse_row(entity: EntityId, number: SequenceNumber, value: &[u8]) -> Option<M
     if has(tag::ENQUEUED_NUMBER) {
         row.enqueued_number = fields.u64()?;
     }
-    let rest = if has(tag::PLACE) { PLACE } else { 0 };
+    let rest = if has(tag::LOCATION) { LOCATION } else { 0 };
     (fields.0.len() == rest && tags & !tag::ALL == 0).then_some(row)
 }
 
@@ -380,15 +380,15 @@ mod tests {
         fn every_row_survives_the_disk(row in row()) {
             let value = encode_row(AT.0, AT.1, &row);
             prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
-            prop_assert_eq!(place_in_row(value.as_ref()), None);
+            prop_assert_eq!(location_in_row(value.as_ref()), None);
         }
 
         #[test]
-        fn the_place_of_its_body_stands_in_a_row(row in row(), place: [u8; PLACE]) {
+        fn the_place_of_its_body_stands_in_a_row(row in row(), location: [u8; LOCATION]) {
             let mut value = encode_row(AT.0, AT.1, &row);
-            add_place(&mut value, place);
+            add_location(&mut value, location);
             prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
-            prop_assert_eq!(place_in_row(value.as_ref()), Some(&place));
+            prop_assert_eq!(location_in_row(value.as_ref()), Some(&location));
         }
 
         #[test]
@@ -396,7 +396,7 @@ mod tests {
             value in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             drop(decode_row(AT.0, AT.1, &value));
-            place_in_row(&value);
+            location_in_row(&value);
             drop(decode_head(AT.0, &value));
             drop(decode_entity(b"i00000000", &value));
         }

@@ -13,7 +13,7 @@ use crate::chunk::{self, Chunk};
 use crate::database::{Database, refused};
 use crate::entries;
 use crate::key::{self, Kind};
-use crate::opened::Opened;
+use crate::open_store::OpenStore;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
@@ -29,24 +29,24 @@ pub struct Contents {
 }
 
 /// Reads everything; `recovery` is what was read of the small tables.
-pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, StoreError> {
-    let database = &opened.database;
+pub(crate) fn verify(open_store: &OpenStore, recovery: &Recovery) -> Result<Contents, StoreError> {
+    let database = &open_store.database;
     let mut counted = BTreeMap::new();
     each(database, database.families().message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value);
         Some(row.and_then(|row| {
             count(&mut counted, (entity, part), &row);
-            match chunk::place_in_row(row.body, value)? {
-                Some(place) => {
+            match chunk::location_in_row(row.body, value)? {
+                Some(location) => {
                     check_no_other_place(database, row.body)?;
-                    opened.read_body(row.body, place).map(drop)
+                    open_store.read_body(row.body, location).map(drop)
                 }
                 None => check_body_is_there(database, row.body),
             }
         }))
     })?;
-    check_bodies(opened)?;
+    check_bodies(open_store)?;
     check_small_rows(database)?;
     let messages = counted.values().map(|&(count, _)| count).sum();
     for (entity, head) in &recovery.heads {
@@ -68,8 +68,8 @@ pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, S
 /// Messages and their bytes.
 type Counted = BTreeMap<(EntityId, Part), (u64, u64)>;
 
-fn count(counted: &mut Counted, place: (EntityId, Part), row: &MessageRow) {
-    let (messages, bytes) = counted.entry(place).or_default();
+fn count(counted: &mut Counted, queue_part: (EntityId, Part), row: &MessageRow) {
+    let (messages, bytes) = counted.entry(queue_part).or_default();
     *messages += 1;
     *bytes = bytes.saturating_add(u64::from(row.size));
 }
@@ -85,7 +85,7 @@ fn check_body_is_there(database: &Database, pointer: BodyPointer) -> Result<(), 
         .db
         .get_pinned_cf(families.message, key::own_row(pointer));
     let row = row.map_err(refused)?;
-    if row.is_some_and(|row| value::place_in_row(&row).is_some()) {
+    if row.is_some_and(|row| value::location_in_row(&row).is_some()) {
         return Ok(());
     }
     Err(damaged("a body", format!("{pointer:?} is not there")))
@@ -128,8 +128,8 @@ struct Reading {
 }
 
 /// Every body has its checksums right, and large ones all of their chunks.
-fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
-    let database = &opened.database;
+fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
+    let database = &open_store.database;
     let mut reading: Option<Reading> = None;
     let mut large = 0_u64;
     each(database, database.families().body, |key, value| {
@@ -140,7 +140,7 @@ fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
             }
             match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(_) => {}
-                Chunk::Elsewhere(place) => drop(opened.read_body(pointer, place)?),
+                Chunk::Elsewhere(location) => drop(open_store.read_body(pointer, location)?),
                 Chunk::First {
                     chunks,
                     total,

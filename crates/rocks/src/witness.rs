@@ -30,7 +30,7 @@ pub(crate) struct Witness {
 
 /// What the file says at opening.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Testimony {
+pub(crate) enum WitnessState {
     /// There is no file: a new store.
     Nothing,
     Position(u64),
@@ -40,16 +40,16 @@ pub(crate) enum Testimony {
 
 impl Witness {
     /// Reads what the witness of an earlier opening says.
-    pub fn read(path: &Path) -> Result<Testimony, StoreError> {
+    pub fn read(path: &Path) -> Result<WitnessState, StoreError> {
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Testimony::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(WitnessState::Nothing),
             Err(error) => return Err(io_error("opening", path, &error)),
         };
         let slots = SLOT_OFFSETS.map(|offset| read_slot(&file, offset));
         Ok(match slots.into_iter().flatten().max() {
-            Some(position) => Testimony::Position(position),
-            None => Testimony::Unreadable,
+            Some(position) => WitnessState::Position(position),
+            None => WitnessState::Unreadable,
         })
     }
 
@@ -130,12 +130,12 @@ mod tests {
     fn the_newest_position_is_read_back() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("witness");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Nothing));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Nothing));
         let mut witness = Witness::open(&path, 5).expect("opened");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(5)));
         for position in 6..12 {
             witness.record(position).expect("recorded");
-            assert_eq!(Witness::read(&path), Ok(Testimony::Position(position)));
+            assert_eq!(Witness::read(&path), Ok(WitnessState::Position(position)));
         }
         witness.sync().expect("synced");
     }
@@ -149,10 +149,10 @@ mod tests {
         let mut content = fs::read(&path).expect("read");
         content[3] ^= 1;
         fs::write(&path, &content).expect("written");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(5)));
         content[4_100] ^= 1;
         fs::write(&path, &content).expect("written");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Unreadable));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Unreadable));
     }
 
     #[test]
@@ -161,6 +161,6 @@ mod tests {
         let path = directory.path().join("witness");
         drop(Witness::open(&path, 500).expect("opened"));
         drop(Witness::open(&path, 20).expect("opened"));
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(20)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(20)));
     }
 }

@@ -10,7 +10,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
-pub(super) use decode::{Decoded, Told, decode};
+pub(super) use decode::{Decoded, RecordedBody, decode};
 pub(super) use encode::Encoder;
 
 /// What a write is.

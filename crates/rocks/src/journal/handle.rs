@@ -35,16 +35,16 @@ impl Handle {
     /// Opens the file at `path`. If its file system knows no direct access, or none in pages of this
     /// size, the system's cache is used.
     pub fn open(path: &Path, options: &mut OpenOptions, access: Access) -> io::Result<Self> {
-        let opened = match access {
+        let open_store = match access {
             Access::Direct => Self::open_direct(path, options),
             Access::Cached => Err(ErrorKind::InvalidInput.into()),
         };
-        match opened {
+        match open_store {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 let (file, access) = (options.open(path)?, Access::Cached);
                 Ok(Self { file, access })
             }
-            opened => opened,
+            open_store => open_store,
         }
     }
 

@@ -12,9 +12,9 @@ use std::os::unix::fs::FileExt;
 use store::{BodyPointer, StoreError, WriteSet};
 
 use super::Moves;
-use super::codec::{self, Decoded, Told};
+use super::body_location;
+use super::codec::{self, Decoded, RecordedBody};
 use super::files::Files;
-use super::place;
 use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
 use super::segment::Sealed;
 use crate::directory::io_error;
@@ -49,17 +49,17 @@ impl Recovered {
             self.sealed.push(Sealed::empty(segment));
             self.sealed.len() - 1
         });
-        self.sealed[known].homes.add(pointer);
+        self.sealed[known].body_ranges.add(pointer);
     }
 
     /// A staged body is durable before the record that names it, so nothing is verified here.
-    fn name_staged(&mut self, position: u64, told: &Told) {
-        let Told { pointer, place } = told;
-        let file = self.staged.entry(place.segment);
-        let file = file.or_insert_with(|| Sealed::empty(place.segment));
+    fn name_staged(&mut self, position: u64, recorded: &RecordedBody) {
+        let RecordedBody { pointer, location } = recorded;
+        let file = self.staged.entry(location.segment);
+        let file = file.or_insert_with(|| Sealed::empty(location.segment));
         file.position = position;
-        file.bytes = place.end();
-        file.homes.add(*pointer);
+        file.bytes = location.end();
+        file.body_ranges.add(*pointer);
     }
 }
 
@@ -106,14 +106,14 @@ pub(crate) fn replay(
                 recovered.position = record.position;
                 apply(record.position, record.said.set, record.said.moves)?;
             }
-            for told in &record.said.staged {
-                recovered.name_staged(record.position, told);
+            for recorded in &record.said.staged {
+                recovered.name_staged(record.position, recorded);
             }
             first.get_or_insert(record.position);
             segment.sealed.position = record.position;
             segment.sealed.bytes = segment.offset;
-            for told in record.said.bodies {
-                segment.sealed.homes.add(told.pointer);
+            for recorded in record.said.bodies {
+                segment.sealed.body_ranges.add(recorded.pointer);
             }
         }
         // Read from memory it may be, and what comes behind it must not outlive it.
@@ -206,15 +206,15 @@ impl<'a> Segment<'a> {
             .filter(|header| header.writes <= MOST_WRITES && header.len() <= left))
     }
 
-    fn are_whole(&self, bodies: &[Told]) -> io::Result<bool> {
+    fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
         let mut bytes = Vec::new();
-        for Told { pointer, place } in bodies {
-            if place.end() > self.len {
+        for RecordedBody { pointer, location } in bodies {
+            if location.end() > self.len {
                 return Ok(false);
             }
-            bytes.resize(place.len as usize, 0);
-            self.file.read_exact_at(&mut bytes, place.offset)?;
-            if place::checksum(*pointer, &bytes) != place.checksum {
+            bytes.resize(location.len as usize, 0);
+            self.file.read_exact_at(&mut bytes, location.offset)?;
+            if body_location::checksum(*pointer, &bytes) != location.checksum {
                 return Ok(false);
             }
         }

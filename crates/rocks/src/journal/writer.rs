@@ -13,15 +13,15 @@ use rustix::io::Errno;
 use store::{BodyPointer, Write, WriteSet};
 
 use super::Moves;
+use super::body_location::BodyLocation;
 use super::codec::Encoder;
 use super::files::Files;
 use super::handle::{Access, Handle};
 use super::output::Output;
 use super::pages::PAGE;
-use super::place::Place;
 use super::record::{FIRST, HEADER, Header, segment_header};
-use super::segment::{Homes, Sealed};
-use super::staged::{Claim, Claims, STAGED_FROM};
+use super::segment::{BodyRanges, Sealed};
+use super::staged::{STAGED_FROM, StagedFile, StagedFiles};
 use crate::chunk;
 
 /// By how much a new file grows at least.
@@ -53,7 +53,7 @@ struct Active {
     /// Where the part of the file ends that has its place on the disk; whole pages.
     room: u64,
     position: u64,
-    homes: Homes,
+    body_ranges: BodyRanges,
     synced: bool,
 }
 
@@ -97,8 +97,8 @@ impl Writer {
         self.files.staged.count_record();
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
-        let claims = Claims::of(&self.files.staged, put_bodies(sets));
-        let (bodies, checksums) = self.encode(sets, moves, &claims)?;
+        let staged_files = StagedFiles::of(&self.files.staged, put_bodies(sets));
+        let (bodies, checksums) = self.encode(sets, moves, &staged_files)?;
         let length = self.buffer.len() as u64 + bodies;
         let mut sealed: Vec<_> = self.seal_if_full(length).into_iter().collect();
         let active = match self.active.take() {
@@ -111,12 +111,12 @@ impl Writer {
         self.buffer[..HEADER].copy_from_slice(&header);
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
-        let written = bodies_of(sets, moves, &claims);
+        let written = bodies_of(sets, moves, &staged_files);
         self.output
             .write(&active.file, active.end, &mut self.buffer, written)?;
-        let mut places = Places::new(active, first_body, checksums);
-        let large = places.put(sets, moves, &claims);
-        sealed.extend(places.staged(position));
+        let mut locations = LocationAssigner::new(active, first_body, checksums);
+        let large = locations.put(sets, moves, &staged_files);
+        sealed.extend(locations.staged(position));
         active.end += length;
         active.position = position;
         active.synced = false;
@@ -160,7 +160,7 @@ impl Writer {
             id: active.id,
             position: active.position,
             bytes: active.end,
-            homes: active.homes,
+            body_ranges: active.body_ranges,
         })
     }
 
@@ -183,7 +183,7 @@ impl Writer {
             end: FIRST,
             room,
             position: 0,
-            homes: Homes::default(),
+            body_ranges: BodyRanges::default(),
             synced: false,
         })
     }
@@ -194,16 +194,16 @@ impl Writer {
         &mut self,
         sets: &[WriteSet],
         moves: &Moves,
-        claims: &Claims,
+        staged_files: &StagedFiles,
     ) -> io::Result<(u64, Vec<u32>)> {
-        let mut encoder = Encoder::new(&mut self.buffer, claims);
+        let mut encoder = Encoder::new(&mut self.buffer, staged_files);
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             encoder.add(write).ok_or_else(too_long)?;
         }
         for (pointer, body) in moves {
             encoder.add_move(*pointer, body).ok_or_else(too_long)?;
         }
-        let bodies = bodies_of(sets, moves, claims);
+        let bodies = bodies_of(sets, moves, staged_files);
         let bodies = bodies.map(|body| body.len() as u64).sum();
         Ok((bodies, encoder.checksums))
     }
@@ -258,9 +258,9 @@ impl Active {
 fn bodies_of<'a>(
     sets: &'a [WriteSet],
     moves: &'a Moves,
-    claims: &'a Claims,
+    staged_files: &'a StagedFiles,
 ) -> impl Iterator<Item = &'a Bytes> {
-    let put = put_bodies(sets).filter(|body| claims.get(body).is_none());
+    let put = put_bodies(sets).filter(|body| staged_files.get(body).is_none());
     put.chain(moves.iter().map(|(_, body)| body))
 }
 
@@ -273,7 +273,7 @@ fn put_bodies(sets: &[WriteSet]) -> impl Iterator<Item = &Bytes> {
 }
 
 /// Where the bodies of a record are.
-struct Places<'a> {
+struct LocationAssigner<'a> {
     active: &'a mut Active,
     /// Where the next body of the record begins.
     next: u64,
@@ -283,7 +283,7 @@ struct Places<'a> {
     staged: BTreeMap<u64, Sealed>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LocationAssigner<'a> {
     fn new(active: &'a mut Active, first: u64, checksums: Vec<u32>) -> Self {
         Self {
             active,
@@ -295,20 +295,25 @@ impl<'a> Places<'a> {
 
     /// Puts places where the bodies were, and returns the large ones of these. All places share one
     /// allocation.
-    fn put(&mut self, sets: &mut [WriteSet], moves: &mut Moves, claims: &Claims) -> Vec<Bytes> {
-        let mut values = Vec::with_capacity(chunk::PLACE * self.checksums.len());
+    fn put(
+        &mut self,
+        sets: &mut [WriteSet],
+        moves: &mut Moves,
+        staged_files: &StagedFiles,
+    ) -> Vec<Bytes> {
+        let mut values = Vec::with_capacity(chunk::LOCATION * self.checksums.len());
         for (pointer, body) in bodies_mut(sets, moves) {
-            let place = match claims.get(body) {
+            let location = match staged_files.get(body) {
                 Some(claim) => self.of_staged(pointer, claim),
                 None => self.of_next(pointer, body),
             };
-            values.extend_from_slice(&chunk::encode_place(pointer, place));
+            values.extend_from_slice(&chunk::encode_location(pointer, location));
         }
         let mut values = Bytes::from(values);
         let mut large = Vec::new();
         for (_, body) in bodies_mut(sets, moves) {
-            let place = values.split_to(chunk::PLACE.min(values.len()));
-            let body = std::mem::replace(body, place);
+            let location = values.split_to(chunk::LOCATION.min(values.len()));
+            let body = std::mem::replace(body, location);
             if body.len() >= STAGED_FROM {
                 large.push(body);
             }
@@ -316,25 +321,25 @@ impl<'a> Places<'a> {
         large
     }
 
-    fn of_next(&mut self, pointer: BodyPointer, body: &Bytes) -> Place {
-        let place = Place {
+    fn of_next(&mut self, pointer: BodyPointer, body: &Bytes) -> BodyLocation {
+        let location = BodyLocation {
             segment: self.active.id,
             offset: self.next,
             len: u32::try_from(body.len()).unwrap_or(u32::MAX),
             checksum: self.checksums.next().unwrap_or_default(),
         };
-        self.next = place.end();
-        self.active.homes.add(pointer);
-        place
+        self.next = location.end();
+        self.active.body_ranges.add(pointer);
+        location
     }
 
-    fn of_staged(&mut self, pointer: BodyPointer, claim: Claim) -> Place {
-        let place = claim.place(pointer);
-        let file = self.staged.entry(place.segment);
-        let file = file.or_insert_with(|| Sealed::empty(place.segment));
-        file.bytes = place.end();
-        file.homes.add(pointer);
-        place
+    fn of_staged(&mut self, pointer: BodyPointer, claim: StagedFile) -> BodyLocation {
+        let location = claim.location(pointer);
+        let file = self.staged.entry(location.segment);
+        let file = file.or_insert_with(|| Sealed::empty(location.segment));
+        file.bytes = location.end();
+        file.body_ranges.add(pointer);
+        location
     }
 
     /// The files with staged bodies that the record `position` names.

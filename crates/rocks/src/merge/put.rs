@@ -25,9 +25,10 @@ impl<'a> Merge<'a> {
             }
             Write::PutBody { pointer, body } => {
                 if !self.merger.bodies.cancels(pointer.home, pointer.number.0) {
-                    let place = body.as_ref().try_into();
-                    let place = place.expect("what the journal hands on for a body is its place");
-                    self.bodies.push((*pointer, place));
+                    let location = body.as_ref().try_into();
+                    let location =
+                        location.expect("what the journal hands on for a body is its place");
+                    self.bodies.push((*pointer, location));
                 }
             }
             Write::PutDeliveryCount {
@@ -107,9 +108,9 @@ impl<'a> Merge<'a> {
     /// Puts the places of the bodies that are left.
     pub fn put_bodies(&mut self) {
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
-        for (pointer, place) in self.bodies.drain(..) {
+        for (pointer, location) in self.bodies.drain(..) {
             let key = key::body(pointer, 0);
-            self.batch.put_cf(self.families.body, key, place);
+            self.batch.put_cf(self.families.body, key, location);
         }
     }
 

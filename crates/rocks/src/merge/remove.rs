@@ -5,8 +5,8 @@ use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
 use crate::database::Families;
-use crate::giveback::GiveBack;
 use crate::key::{self, Kind};
+use crate::range_reclaim::RangeReclaim;
 use crate::removal::Run;
 use crate::scan::Scan;
 use crate::value;
@@ -14,7 +14,7 @@ use crate::value;
 /// What a row takes on disk with its key, about.
 const ROW_BYTES: u64 = 72;
 /// The same of a body's place.
-const PLACE_BYTES: u64 = 56;
+const LOCATION_BYTES: u64 = 56;
 
 impl Merge<'_> {
     pub fn remove_rows(&mut self) {
@@ -37,9 +37,9 @@ impl Merge<'_> {
             if let Some((first, last)) =
                 settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
             {
-                let stretch = GiveBack::Rows(key(first), key(last));
-                stretch.intend(self.families, &mut self.batch);
-                self.give_back.push(stretch);
+                let reclaim = RangeReclaim::Rows(key(first), key(last));
+                reclaim.begin(self.families, &mut self.batch);
+                self.reclaims.push(reclaim);
             }
         }
     }
@@ -68,14 +68,14 @@ impl Merge<'_> {
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
             }
             let fresh = run.on_disk().count() as u64;
-            let bytes = fresh.saturating_mul(PLACE_BYTES);
+            let bytes = fresh.saturating_mul(LOCATION_BYTES);
             if let Some((first, last)) =
                 settled_bodies.add(home, run.first(), run.last(), fresh, bytes)
             {
                 let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
-                let stretch = GiveBack::Bodies(key(first), end);
-                stretch.intend(self.families, &mut self.batch);
-                self.give_back.push(stretch);
+                let reclaim = RangeReclaim::Bodies(key(first), end);
+                reclaim.begin(self.families, &mut self.batch);
+                self.reclaims.push(reclaim);
             }
         }
         Ok(())

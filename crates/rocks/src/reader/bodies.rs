@@ -11,7 +11,7 @@ use store::{BodyPointer, Part, SequenceNumber, StoreError};
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::refused;
-use crate::journal::Place;
+use crate::journal::BodyLocation;
 use crate::key;
 use crate::scan::Scan;
 use crate::value;
@@ -20,7 +20,7 @@ use crate::value;
 enum Found {
     /// The body itself, as in format 1; nothing if a part of it is gone.
     Here(Option<Bytes>),
-    Elsewhere(Place),
+    Elsewhere(BodyLocation),
 }
 
 impl View<'_> {
@@ -28,7 +28,7 @@ impl View<'_> {
     /// comes with, which may be of an earlier moment, the body is looked for then.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
         // Nothing but a damaged place is of another length, and so long as nobody has room for.
-        let noted = |row: &Row| row.place.filter(|place| place.len == row.row.size);
+        let noted = |row: &Row| row.location.filter(|location| location.len == row.row.size);
         let noted: Vec<_> = rows
             .iter()
             .map(|row| Some((row.row.body, noted(row)?)))
@@ -58,12 +58,12 @@ impl View<'_> {
         self.look_in_rows(rows, &mut found, is_own)?;
         self.look_for_bodies(rows, &mut found)?;
         self.look_in_rows(rows, &mut found, |row| !is_own(row))?;
-        let place = |(row, found): (&Row, &Option<Found>)| match found {
-            Some(Found::Elsewhere(place)) => Some((row.row.body, *place)),
+        let location = |(row, found): (&Row, &Option<Found>)| match found {
+            Some(Found::Elsewhere(location)) => Some((row.row.body, *location)),
             Some(Found::Here(_)) | None => None,
         };
-        let places: Vec<_> = rows.iter().zip(&found).map(place).collect();
-        let read = self.files.read(&places)?.into_iter();
+        let locations: Vec<_> = rows.iter().zip(&found).map(location).collect();
+        let read = self.files.read(&locations)?.into_iter();
         Ok(read
             .zip(found)
             .map(|(read, found)| match found {
@@ -91,8 +91,8 @@ impl View<'_> {
             are_neighbours(rows, &missing),
             |at, value| {
                 let at = missing[at];
-                let place = chunk::place_in_row(rows[at].row.body, value)?;
-                found[at] = place.map(Found::Elsewhere);
+                let location = chunk::location_in_row(rows[at].row.body, value)?;
+                found[at] = location.map(Found::Elsewhere);
                 Ok(())
             },
         )
@@ -156,7 +156,7 @@ impl View<'_> {
 
     fn understand(&self, pointer: BodyPointer, value: &[u8]) -> Result<Found, StoreError> {
         match chunk::decode(pointer, 0, value)? {
-            Chunk::Elsewhere(place) => Ok(Found::Elsewhere(place)),
+            Chunk::Elsewhere(location) => Ok(Found::Elsewhere(location)),
             first => self.join_chunks(pointer, &first).map(Found::Here),
         }
     }

@@ -14,7 +14,7 @@ use store::{
 
 use crate::chunk;
 use crate::database::{Families, refused};
-use crate::journal::{Files, Place};
+use crate::journal::{BodyLocation, Files};
 use crate::key::{self, Kind};
 use crate::scan::Scan;
 use crate::value;
@@ -40,7 +40,7 @@ pub(super) struct View<'a> {
 pub(super) struct Row {
     pub number: SequenceNumber,
     pub row: MessageRow,
-    pub place: Option<Place>,
+    pub location: Option<BodyLocation>,
 }
 
 impl View<'_> {
@@ -166,8 +166,12 @@ impl View<'_> {
 
     fn decode(&self, number: SequenceNumber, value: &[u8]) -> Result<Row, StoreError> {
         let row = value::decode_row(self.entity, number, value)?;
-        let place = chunk::unchecked_place_in_row(value);
-        Ok(Row { number, row, place })
+        let location = chunk::unchecked_location_in_row(value);
+        Ok(Row {
+            number,
+            row,
+            location,
+        })
     }
 
     fn find_rows(&self, numbers: &[SequenceNumber], rows: &mut Vec<Row>) -> Result<(), StoreError> {
@@ -210,7 +214,7 @@ impl View<'_> {
             let rows = known.iter().map(|it| Row {
                 number: it.number,
                 row: it.row,
-                place: Place::told(it.whereabouts),
+                location: BodyLocation::from_whereabouts(it.whereabouts),
             });
             let rows = rows.collect();
             let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
@@ -251,7 +255,12 @@ impl View<'_> {
         }
         let mut bodies = bodies.into_iter();
         found.reserve(rows.len());
-        for Row { number, row, place } in rows {
+        for Row {
+            number,
+            row,
+            location,
+        } in rows
+        {
             let body = if self.bodies {
                 bodies.next().flatten()
             } else {
@@ -270,8 +279,8 @@ impl View<'_> {
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),
                 body,
-                whereabouts: match place {
-                    Some(place) if !self.bodies => place.tell(),
+                whereabouts: match location {
+                    Some(location) if !self.bodies => location.to_whereabouts(),
                     Some(_) | None => Whereabouts::UNKNOWN,
                 },
             });

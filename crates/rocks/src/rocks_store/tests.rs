@@ -15,10 +15,10 @@ use std::time::Duration;
 use crate::log::Sync;
 use crate::options::Durability;
 
-mod alone;
 mod backup;
-mod beside;
+mod caller_commits;
 mod damage;
+mod inline_locations;
 mod shares;
 mod space;
 mod staged;
@@ -101,9 +101,9 @@ fn copy_at_rest(store: &RocksStore, from: &Path, to: &Path) {
     let applied = store.progress.wait_until_applied(durable);
     applied.expect("the index is well");
     // No segment goes meanwhile.
-    let _files = store.opened.database.files.read();
+    let _files = store.open_store.database.files.read();
     let idle = store
-        .opened
+        .open_store
         .database
         .db
         .wait_for_compact(&WaitForCompactOptions::default());

@@ -139,7 +139,7 @@ mod tests {
     use store::BodyPointer;
 
     use super::*;
-    use crate::journal::place::{self, Place};
+    use crate::journal::body_location::{self, BodyLocation};
 
     /// The file that `body` is staged to, and what is read of it as a body.
     fn staged(access: Access, body: &Bytes) -> (Vec<u8>, Bytes) {
@@ -152,13 +152,13 @@ mod tests {
             home: store::EntityId(1),
             number: store::SequenceNumber(2),
         };
-        let place = Place {
+        let location = BodyLocation {
             segment,
             offset: 0,
             len: u32::try_from(body.len()).expect("small"),
-            checksum: place::checksum(pointer, body),
+            checksum: body_location::checksum(pointer, body),
         };
-        let mut read = files.read(&[Some((pointer, place))]).expect("read");
+        let mut read = files.read(&[Some((pointer, location))]).expect("read");
         assert_eq!(handle, *body);
         let body = read.pop().flatten().expect("it is there");
         (fs::read(files.path(segment)).expect("read"), body)

@@ -204,7 +204,7 @@ fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
         .progress
         .wait_until_applied(store.last())
         .expect("applied");
-    store.opened.database.flush().expect("flushed");
+    store.open_store.database.flush().expect("flushed");
     let whole = new_directory();
     copy_at_rest(&store, directory.path(), whole.path());
     let middle = used(&first_segment(whole.path())) / 2;

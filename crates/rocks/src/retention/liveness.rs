@@ -8,7 +8,7 @@ use store::{BodyPointer, EntityId, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::journal::{Place, Sealed};
+use crate::journal::{BodyLocation, Sealed};
 use crate::key;
 use crate::scan::Scan;
 use crate::settled::Settled;
@@ -23,24 +23,24 @@ type Span = (BodyPointer, BodyPointer);
 
 /// No body of a segment is before these keys of the index: in rows, and on its own.
 #[derive(Default)]
-pub(super) struct From {
+pub(super) struct ScanStart {
     row: [u8; 17],
     own: [u8; 20],
 }
 
 /// The index, and what is known without it.
-pub(super) struct Look<'a> {
+pub(super) struct LivenessCheck<'a> {
     pub database: &'a Database,
     /// Bodies that were removed.
     pub settled: &'a Settled<EntityId>,
 }
 
-impl Look<'_> {
+impl LivenessCheck<'_> {
     /// Whether the index knows a body in the segment. More rows than are looked at count as one.
     pub fn is_alive(
         &self,
         sealed: &Sealed,
-        from: &mut From,
+        from: &mut ScanStart,
         most_rows: usize,
     ) -> Result<bool, StoreError> {
         let families = self.database.families();
@@ -64,7 +64,7 @@ impl Look<'_> {
     ) -> Result<bool, StoreError> {
         let db: &DB = &self.database.db;
         let mut rows = 0;
-        for span in sealed.homes.spans() {
+        for span in sealed.body_ranges.spans() {
             let (first, until) = keys(span);
             if *from > until {
                 continue;
@@ -76,7 +76,7 @@ impl Look<'_> {
             let begin = first.max(*from);
             let mut scan = Scan::new(db, family, begin, until);
             while let Some((key, value)) = scan.next()? {
-                if rows >= most_rows || place_in(sealed.id, key, value)?.is_some() {
+                if rows >= most_rows || location_in(sealed.id, key, value)?.is_some() {
                     *from = key.try_into().unwrap_or(begin);
                     return Ok(true);
                 }
@@ -93,11 +93,11 @@ impl Look<'_> {
     }
 
     /// The bodies that are left in a segment; none if they are too many to be moved.
-    pub fn left_in(&self, sealed: &Sealed) -> Result<Vec<(BodyPointer, Place)>, StoreError> {
+    pub fn left_in(&self, sealed: &Sealed) -> Result<Vec<(BodyPointer, BodyLocation)>, StoreError> {
         let families = self.database.families();
         let db: &DB = &self.database.db;
         let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
-        let spans = sealed.homes.spans();
+        let spans = sealed.body_ranges.spans();
         for (first, last) in spans.filter(|span| !self.is_settled(*span)) {
             let (from, until) = (key::own_row(first), key::own_row(after(last)));
             let in_rows = Scan::new(db, families.message, from, until);
@@ -106,9 +106,9 @@ impl Look<'_> {
             for mut scan in [in_rows, own] {
                 while let Some((key, value)) = scan.next()? {
                     rows += 1;
-                    if let Some((pointer, place)) = place_in(sealed.id, key, value)? {
-                        bytes += u64::from(place.len);
-                        left.push((pointer, place));
+                    if let Some((pointer, location)) = location_in(sealed.id, key, value)? {
+                        bytes += u64::from(location.len);
+                        left.push((pointer, location));
                     }
                     if rows > FEW_ROWS || bytes > sealed.bytes / FEW_BYTES {
                         return Ok(Vec::new());
@@ -123,8 +123,8 @@ impl Look<'_> {
 /// Whether the index knows a body in a segment.
 pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
     let settled = &Settled::new();
-    let look = Look { database, settled };
-    look.is_alive(sealed, &mut From::default(), usize::MAX)
+    let check = LivenessCheck { database, settled };
+    check.is_alive(sealed, &mut ScanStart::default(), usize::MAX)
 }
 
 /// The next body of the same home.
@@ -136,30 +136,30 @@ fn after(pointer: BodyPointer) -> BodyPointer {
 }
 
 /// Whose body a row of the index is about, and where that is, if it is in the segment.
-fn place_in(
+fn location_in(
     segment: u64,
     key: &[u8],
     value: &[u8],
-) -> Result<Option<(BodyPointer, Place)>, StoreError> {
-    let found = place_of(key, value)?;
-    Ok(found.filter(|(_, place)| place.segment == segment))
+) -> Result<Option<(BodyPointer, BodyLocation)>, StoreError> {
+    let found = location_of(key, value)?;
+    Ok(found.filter(|(_, location)| location.segment == segment))
 }
 
 /// Whose body a row of the index tells of, be it a message's or its own, and where in the journal that is.
-pub(crate) fn place_of(
+pub(crate) fn location_of(
     key: &[u8],
     value: &[u8],
-) -> Result<Option<(BodyPointer, Place)>, StoreError> {
+) -> Result<Option<(BodyPointer, BodyLocation)>, StoreError> {
     if let Some((home, _, number)) = key::parse_message(key) {
         let pointer = BodyPointer { home, number };
-        let place = chunk::place_in_row(pointer, value)?;
-        return Ok(place.map(|place| (pointer, place)));
+        let location = chunk::location_in_row(pointer, value)?;
+        return Ok(location.map(|location| (pointer, location)));
     }
     let Some((pointer, index)) = key::parse_body(key) else {
         return Err(damaged("a body's key", format!("{key:02x?}")));
     };
     match chunk::decode(pointer, index, value)? {
-        Chunk::Elsewhere(place) => Ok(Some((pointer, place))),
+        Chunk::Elsewhere(location) => Ok(Some((pointer, location))),
         _ => Ok(None),
     }
 }

@@ -3,7 +3,7 @@
 //! A message mostly goes from its queue as a whole, so one row of the index is enough for both. Where the
 //! row goes and the body stays, since the message was dead-lettered, deferred, forwarded or shared, its
 //! place gets a row of its own in the `body` family.
-//! Invariant: as long as [`Merger::beside_only`] says so, a body that is removed together with the row it
+//! Invariant: as long as [`Merger::inline_only`] says so, a body that is removed together with the row it
 //! came with has no row of its own, so nothing has to be deleted for it.
 
 use std::iter;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::chunk::PLACE;
+use crate::chunk::LOCATION;
 use crate::database::{Database, refused};
 use crate::key::{self, single};
 use crate::scan::Scan;
@@ -22,12 +22,12 @@ use crate::value;
 const WALK_FROM: usize = 8;
 
 /// A body, and where it lies.
-pub(super) type Placed = (BodyPointer, [u8; PLACE]);
+pub(super) type LocatedBody = (BodyPointer, [u8; LOCATION]);
 
 impl Merger {
     /// Tells what is removed from a row together with its body, and returns whose rows go alone.
-    fn pair(&mut self) -> Vec<BodyPointer> {
-        let mut alone = Vec::new();
+    fn pair_removals(&mut self) -> Vec<BodyPointer> {
+        let mut unpaired = Vec::new();
         let mut bodies = self.bodies.removals_mut().peekable();
         let rows = self.rows.removals_mut();
         for row in rows.filter(|row| row.scope.1 == Part::Active && !row.nothing_there) {
@@ -37,11 +37,11 @@ impl Merger {
                 .is_some()
             {}
             match bodies.next_if(|body| (body.scope, body.number) == own) {
-                Some(body) => body.nothing_there |= self.beside_only,
-                None => alone.push(pointer(own.0, own.1)),
+                Some(body) => body.nothing_there |= self.inline_only,
+                None => unpaired.push(pointer(own.0, own.1)),
             }
         }
-        alone
+        unpaired
     }
 }
 
@@ -65,8 +65,8 @@ impl Merge<'_> {
                     .extend(iter::from_fn(|| bodies.next_if(|(it, _)| *it < own)));
                 let newest = iter::from_fn(|| bodies.next_if(|(it, _)| *it == own)).last();
                 match newest {
-                    Some((_, place)) => value::add_place(&mut value, place),
-                    None => self.keep_place(own, &mut value, database)?,
+                    Some((_, location)) => value::add_location(&mut value, location),
+                    None => self.keep_inline_location(own, &mut value, database)?,
                 }
             }
             let key = key::message(entity, part, number);
@@ -77,17 +77,18 @@ impl Merge<'_> {
     }
 
     /// A row that is put without its body: what stands beside it stays there.
-    fn keep_place(
+    fn keep_inline_location(
         &mut self,
         own: BodyPointer,
         value: &mut value::Short,
         database: &Database,
     ) -> Result<(), StoreError> {
-        match place_beside(own, database)? {
-            Some(place) => value::add_place(value, place),
-            None if self.merger.beside_only => {
-                self.merger.beside_only = false;
-                self.batch.delete_cf(self.families.state, single::BESIDE);
+        match inline_location(own, database)? {
+            Some(location) => value::add_location(value, location),
+            None if self.merger.inline_only => {
+                self.merger.inline_only = false;
+                self.batch
+                    .delete_cf(self.families.state, single::INLINE_ONLY);
             }
             None => {}
         }
@@ -99,7 +100,7 @@ impl Merge<'_> {
     pub fn move_body(
         &mut self,
         pointer: BodyPointer,
-        place: &Bytes,
+        location: &Bytes,
         database: &Database,
     ) -> Result<(), StoreError> {
         let merger = &*self.merger;
@@ -108,15 +109,15 @@ impl Merge<'_> {
         if is_removed {
             return Ok(());
         }
-        let place = <[u8; PLACE]>::try_from(place.as_ref());
-        let place = place.expect("what the journal hands on for a body is its place");
+        let location = <[u8; LOCATION]>::try_from(location.as_ref());
+        let location = location.expect("what the journal hands on for a body is its place");
         let row = key::own_row(pointer);
         let found = database.db.get_pinned_cf(self.families.message, row);
         let found = found.map_err(refused)?;
-        if let Some(old) = found.filter(|row| value::place_in_row(row).is_some()) {
+        if let Some(old) = found.filter(|row| value::location_in_row(row).is_some()) {
             let mut moved = old.to_vec();
-            let at = moved.len() - PLACE;
-            moved[at..].copy_from_slice(&place);
+            let at = moved.len() - LOCATION;
+            moved[at..].copy_from_slice(&location);
             self.batch.put_cf(self.families.message, row, moved);
             return Ok(());
         }
@@ -124,30 +125,31 @@ impl Merge<'_> {
         let found = database.db.get_pinned_cf(self.families.body, body);
         if found.map_err(refused)?.is_some() {
             // Not with those that came in this group: it stays a row of its own, whatever comes beside it.
-            self.batch.put_cf(self.families.body, body, place);
+            self.batch.put_cf(self.families.body, body, location);
         }
         Ok(())
     }
 
     /// Gives those bodies rows of their own whose messages leave the rows they came with.
-    pub fn part(&mut self, database: &Database) -> Result<(), StoreError> {
-        let alone = self.merger.pair();
-        for run in alone.chunk_by(|one, two| {
+    pub fn separate_bodies(&mut self, database: &Database) -> Result<(), StoreError> {
+        let unpaired = self.merger.pair_removals();
+        for run in unpaired.chunk_by(|one, two| {
             one.home == two.home && key::after_number(one.number) == two.number
         }) {
             if run.len() >= WALK_FROM {
-                self.part_run(run, database)?;
+                self.separate_run(run, database)?;
                 continue;
             }
             for pointer in run {
-                let place = place_beside(*pointer, database)?;
-                self.bodies.extend(place.map(|place| (*pointer, place)));
+                let location = inline_location(*pointer, database)?;
+                self.bodies
+                    .extend(location.map(|location| (*pointer, location)));
             }
         }
         Ok(())
     }
 
-    fn part_run(&mut self, run: &[BodyPointer], database: &Database) -> Result<(), StoreError> {
+    fn separate_run(&mut self, run: &[BodyPointer], database: &Database) -> Result<(), StoreError> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(());
         };
@@ -159,18 +161,22 @@ impl Merge<'_> {
                 .map(|(entity, _, SequenceNumber(number))| pointer(entity, number));
             let own =
                 own.ok_or_else(|| value::damaged("a message's key", format!("{key:02x?}")))?;
-            let place = value::place_in_row(value);
-            self.bodies.extend(place.map(|place| (own, *place)));
+            let location = value::location_in_row(value);
+            self.bodies
+                .extend(location.map(|location| (own, *location)));
         }
         Ok(())
     }
 }
 
-fn place_beside(own: BodyPointer, database: &Database) -> Result<Option<[u8; PLACE]>, StoreError> {
+fn inline_location(
+    own: BodyPointer,
+    database: &Database,
+) -> Result<Option<[u8; LOCATION]>, StoreError> {
     let family = database.families().message;
     let row = database.db.get_pinned_cf(family, key::own_row(own));
     let row = row.map_err(refused)?;
-    Ok(row.and_then(|row| value::place_in_row(&row).copied()))
+    Ok(row.and_then(|row| value::location_in_row(&row).copied()))
 }
 
 fn pointer(home: EntityId, number: u64) -> BodyPointer {

@@ -15,28 +15,28 @@ use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
-use crate::giveback;
+use crate::disk_space::{self, Reserve};
 use crate::indexer::Index;
-use crate::journal::{self, Files, Moves, Place, Sealed};
+use crate::journal::{self, BodyLocation, Files, Moves, Sealed};
 use crate::key::{self, Kind, single};
 use crate::merge::Merger;
 use crate::options::Options;
+use crate::range_reclaim;
 use crate::rescue::Rescue;
-use crate::retention::{is_needed, place_of};
+use crate::retention::{is_needed, location_of};
 use crate::scan::Scan;
-use crate::space::{self, Reserve};
 use crate::value::{self, FORMAT};
-use crate::witness::{Testimony, Witness};
+use crate::witness::{Witness, WitnessState};
 
 /// So many bodies that have rows of their own, and so many deletions before the next of them, are looked at
 /// to find out whether all are such as may be.
-const MOST_PARTED: usize = 4_096;
-const MOST_SKIPPED: u64 = 100_000;
+const MAX_ROWS_CHECKED: usize = 4_096;
+const MAX_SKIPPED: u64 = 100_000;
 /// So many writes of the journal are applied at once.
 const WRITES_AT_ONCE: usize = 32_768;
 
 /// An open index and journal in their locked directory.
-pub(crate) struct Opened {
+pub(crate) struct OpenStore {
     // Closed before the directory is unlocked, hence above it.
     pub database: Arc<Database>,
     pub files: Arc<Files>,
@@ -56,10 +56,14 @@ pub(crate) struct Recovered {
     pub was_read: bool,
 }
 
-impl Opened {
+impl OpenStore {
     /// A body that the index has a place for.
-    pub fn read_body(&self, pointer: BodyPointer, place: Place) -> Result<Bytes, StoreError> {
-        let read = self.files.read(&[Some((pointer, place))])?;
+    pub fn read_body(
+        &self,
+        pointer: BodyPointer,
+        location: BodyLocation,
+    ) -> Result<Bytes, StoreError> {
+        let read = self.files.read(&[Some((pointer, location))])?;
         read.into_iter().flatten().next().ok_or_else(|| {
             let detail = format!("the segment that {pointer:?} is in is not there");
             value::damaged("a body", detail)
@@ -68,7 +72,7 @@ impl Opened {
 }
 
 /// Opens what is at `path`, or makes it.
-pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered), StoreError> {
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recovered), StoreError> {
     let directory = Directory::acquire(path)?;
     directory.check_format()?;
     let layout = directory.layout();
@@ -77,18 +81,18 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     unfinished.remove().map_err(removing)?;
     let asking = |error| io_error("asking for free space at", path, &error);
     let reserve = Reserve::new(layout.reserve(), options.memtables());
-    let free = space::free_bytes(path).map_err(asking)?;
+    let free = disk_space::free_bytes(path).map_err(asking)?;
     reserve.release_if_needed(free).map_err(asking)?;
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
     check_format(&database)?;
     let files = Arc::new(Files::open(layout.journal(), options.access())?);
-    let testimony = Witness::read(&layout.witness())?;
+    let witness_state = Witness::read(&layout.witness())?;
     // Also if the opening is refused after that: what is replayed may be made permanent at any time.
     directory.write_format()?;
-    let mut recovered = replay(&database, &files, testimony, layout, (rescue, options))?;
+    let mut recovered = replay(&database, &files, witness_state, layout, (rescue, options))?;
     let has_pending = remove_pending_bodies(&database)?;
-    giveback::recover(&database)?;
+    range_reclaim::recover(&database)?;
     if recovered.was_read || has_pending {
         // Before anything is added: what the journal has beyond its end, and what was pending, must
         // not be seen again with another eye once there is more.
@@ -97,21 +101,21 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Opened, Recovered)
     } else {
         note_format(&database)?;
     }
-    reserve.take(space::free_bytes(path).map_err(asking)?);
+    reserve.take(disk_space::free_bytes(path).map_err(asking)?);
     recovered.sealed.sort_by_key(|sealed| sealed.id);
-    let opened = Opened {
+    let open_store = OpenStore {
         database,
         files,
         directory,
     };
-    Ok((opened, recovered))
+    Ok((open_store, recovered))
 }
 
 /// Tells the index what it has not made permanent, and what became of the segments.
 fn replay(
     database: &Arc<Database>,
     files: &Files,
-    testimony: Testimony,
+    witness_state: WitnessState,
     layout: &Layout,
     (rescue, options): (Rescue, &Options),
 ) -> Result<Recovered, StoreError> {
@@ -122,15 +126,15 @@ fn replay(
         merger: Merger::new(
             last_entity(database)?,
             has_large_bodies(database)?,
-            is_beside_only(database)?,
+            is_inline_only(database)?,
         ),
     };
     let from = journal::From {
         position: database.position()?,
         known: &known.keys().copied().collect(),
-        witnessed: match testimony {
-            Testimony::Position(position) => position,
-            Testimony::Nothing | Testimony::Unreadable => 0,
+        witnessed: match witness_state {
+            WitnessState::Position(position) => position,
+            WitnessState::Nothing | WitnessState::Unreadable => 0,
         },
     };
     let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
@@ -149,7 +153,7 @@ fn replay(
     if !sets.is_empty() {
         index.apply(&sets, &Moves::new(), until, &[])?;
     }
-    let accepted = examine(layout, testimony, found.position, options, rescue)?;
+    let accepted = examine(layout, witness_state, found.position, options, rescue)?;
     if accepted {
         keep_segments(layout, files, &found)?;
     }
@@ -176,7 +180,7 @@ fn replay(
 fn know_staged(known: &mut BTreeMap<u64, Sealed>, named: &BTreeMap<u64, Sealed>) {
     for (id, file) in named {
         let known = known.entry(*id).or_insert_with(|| file.clone());
-        known.homes.extend(&file.homes);
+        known.body_ranges.extend(&file.body_ranges);
     }
 }
 
@@ -218,21 +222,21 @@ fn check_doubtful(
     for family in [families.message, families.body] {
         let mut scan = Scan::new(&database.db, family, [0], [u8::MAX; 21]);
         while let Some((key, value)) = scan.next()? {
-            let Some((pointer, place)) = place_of(key, value)? else {
+            let Some((pointer, location)) = location_of(key, value)? else {
                 continue;
             };
             if doubtful
-                .get(&place.segment)
-                .is_none_or(|end| place.offset < *end)
+                .get(&location.segment)
+                .is_none_or(|end| location.offset < *end)
             {
                 continue;
             }
             if !options.accept_data_loss {
-                let path = files.path(place.segment);
+                let path = files.path(location.segment);
                 let detail = format!("{} can not be read to its end", path.display());
                 return Err(value::damaged("the journal", detail));
             }
-            found.keep_for(place.segment, pointer);
+            found.keep_for(location.segment, pointer);
         }
     }
     Ok(())
@@ -263,14 +267,14 @@ fn forget_missing(
 /// accepted.
 fn examine(
     layout: &Layout,
-    testimony: Testimony,
+    witness_state: WitnessState,
     recovered: u64,
     options: &Options,
     rescue: Rescue,
 ) -> Result<bool, StoreError> {
-    let letting_go = |error| io_error("removing", &layout.rescue(), &error);
-    let lost = match testimony {
-        Testimony::Position(witnessed) if witnessed > recovered => {
+    let removing_failed = |error| io_error("removing", &layout.rescue(), &error);
+    let lost = match witness_state {
+        WitnessState::Position(witnessed) if witnessed > recovered => {
             let hint = format!(
                 "damaged log files are kept in {} and {}",
                 layout.journal().display(),
@@ -282,12 +286,12 @@ fn examine(
                 hint,
             }
         }
-        Testimony::Unreadable => {
+        WitnessState::Unreadable => {
             let detail = format!("{}: neither slot", layout.witness().display());
             value::damaged("the witness of the log", detail)
         }
-        Testimony::Nothing | Testimony::Position(_) => {
-            rescue.release().map_err(letting_go)?;
+        WitnessState::Nothing | WitnessState::Position(_) => {
+            rescue.release().map_err(removing_failed)?;
             return Ok(false);
         }
     };
@@ -295,7 +299,7 @@ fn examine(
         return Err(lost);
     }
     tracing::warn!(%lost, "opening with data loss, as asked");
-    rescue.keep(recovered).map_err(letting_go)?;
+    rescue.keep(recovered).map_err(removing_failed)?;
     Ok(true)
 }
 
@@ -364,16 +368,16 @@ fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
     Ok(had_some)
 }
 
-/// Whether bodies that came with a row have none of their own, see [`single::BESIDE`]. In a store of an
+/// Whether bodies that came with a row have none of their own, see [`single::INLINE_ONLY`]. In a store of an
 /// earlier format that is so once those messages are gone that came then.
-fn is_beside_only(database: &Database) -> Result<bool, StoreError> {
-    if database.single(single::BESIDE)?.is_some() {
+fn is_inline_only(database: &Database) -> Result<bool, StoreError> {
+    if database.single(single::INLINE_ONLY)?.is_some() {
         return Ok(true);
     }
-    let is_so = have_parted(database);
+    let is_so = has_no_paired_rows(database);
     if is_so {
         let mut batch = WriteBatch::default();
-        batch.put_cf(database.families().state, single::BESIDE, []);
+        batch.put_cf(database.families().state, single::INLINE_ONLY, []);
         database.write(batch)?;
     }
     Ok(is_so)
@@ -381,12 +385,12 @@ fn is_beside_only(database: &Database) -> Result<bool, StoreError> {
 
 /// Whether no body that has a row of its own still has the row that it came with. If that takes long to
 /// find out, or can not be, it is taken that some have.
-fn have_parted(database: &Database) -> bool {
+fn has_no_paired_rows(database: &Database) -> bool {
     let families = database.families();
     let mut options = ReadOptions::default();
-    options.set_max_skippable_internal_keys(MOST_SKIPPED);
+    options.set_max_skippable_internal_keys(MAX_SKIPPED);
     let mut scan = Scan::with(&database.db, families.body, [0], [u8::MAX; 21], options);
-    for _row in 0..MOST_PARTED {
+    for _row in 0..MAX_ROWS_CHECKED {
         let Ok(found) = scan.next() else { return false };
         let Some((key, _)) = found else { return true };
         let Some((pointer, _)) = key::parse_body(key) else {

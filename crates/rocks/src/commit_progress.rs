@@ -10,7 +10,7 @@ use store::{CommitId, StoreError};
 
 /// Shared between the committer, the store and its readers.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct CommitProgress {
     durable: AtomicU64,
     applied: AtomicU64,
     nearly_full: AtomicBool,
@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     moved: Condvar,
 }
 
-impl Progress {
+impl CommitProgress {
     /// The newest acknowledged commit.
     pub fn durable(&self) -> CommitId {
         CommitId(self.durable.load(Ordering::Acquire))

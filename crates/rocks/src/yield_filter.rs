@@ -15,18 +15,18 @@ use rocksdb::compaction_filter::CompactionFilter;
 use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilterFactory};
 
 /// For so long others may wait for the processor.
-const STINT: Duration = Duration::from_micros(500);
+const TIME_SLICE: Duration = Duration::from_micros(500);
 /// Steps of less than a microsecond until the clock is looked at.
 const STEPS: u32 = 64;
 
 /// A stretch of work between two offers.
 #[derive(Debug)]
-pub(crate) struct Stint {
+pub(crate) struct TimeSlice {
     began: Instant,
     steps: u32,
 }
 
-impl Stint {
+impl TimeSlice {
     pub fn begin() -> Self {
         Self {
             began: Instant::now(),
@@ -48,21 +48,21 @@ impl Stint {
             return false;
         }
         self.steps = 0;
-        now().duration_since(self.began) >= STINT
+        now().duration_since(self.began) >= TIME_SLICE
     }
 }
 
 /// Gives compactions manners. RocksDB asks a filter about rows, in the thread that compacts, and without a lock;
 /// this one keeps them all.
-pub(crate) struct Manners;
+pub(crate) struct YieldFilter;
 
 const NAME: &CStr = c"railbus.manners";
 
-impl CompactionFilterFactory for Manners {
-    type Filter = Stint;
+impl CompactionFilterFactory for YieldFilter {
+    type Filter = TimeSlice;
 
-    fn create(&mut self, _: CompactionFilterContext) -> Stint {
-        Stint::begin()
+    fn create(&mut self, _: CompactionFilterContext) -> TimeSlice {
+        TimeSlice::begin()
     }
 
     fn name(&self) -> &CStr {
@@ -70,7 +70,7 @@ impl CompactionFilterFactory for Manners {
     }
 }
 
-impl CompactionFilter for Stint {
+impl CompactionFilter for TimeSlice {
     fn filter(&mut self, _: u32, _: &[u8], _: &[u8]) -> CompactionDecision {
         self.step();
         CompactionDecision::Keep
@@ -112,15 +112,15 @@ mod tests {
 
     #[test]
     fn a_stint_is_over_once_its_time_has_passed_and_the_clock_was_looked_at() {
-        let mut stint = Stint::begin();
-        let (began, early) = (stint.began, STINT - Duration::from_nanos(1));
+        let mut time_slice = TimeSlice::begin();
+        let (began, early) = (time_slice.began, TIME_SLICE - Duration::from_nanos(1));
         let mut over_after = |passed: Duration| {
             let mut steps = 0..200;
-            steps.position(|_| stint.is_over(|| began + passed))
+            steps.position(|_| time_slice.is_over(|| began + passed))
         };
         assert_eq!(over_after(early), None);
         // Eight of the last two hundred steps were after a look.
-        assert_eq!(over_after(STINT), Some(64 - 8 - 1));
+        assert_eq!(over_after(TIME_SLICE), Some(64 - 8 - 1));
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut options = rocksdb::Options::default();
         options.create_if_missing(true);
-        options.set_compaction_filter_factory(Manners);
+        options.set_compaction_filter_factory(YieldFilter);
         let db = DB::open(&options, directory.path()).unwrap();
         let rows: Vec<[u8; 4]> = (0..10_000_u32).map(u32::to_be_bytes).collect();
         for half in rows.chunks(rows.len() / 2) {

@@ -17,16 +17,16 @@ use crate::value::damaged;
 
 /// Keys that were all removed and never come again, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum GiveBack {
+pub(crate) enum RangeReclaim {
     Rows([u8; 17], [u8; 17]),
     Bodies([u8; 20], [u8; 20]),
 }
 
-impl GiveBack {
+impl RangeReclaim {
     /// Deletes the stretch, and notes that its tables are to be dropped.
-    pub fn intend(&self, families: Families<'_>, batch: &mut WriteBatch) {
+    pub fn begin(&self, families: Families<'_>, batch: &mut WriteBatch) {
         self.delete(families, batch);
-        batch.put_cf(families.state, self.note(), []);
+        batch.put_cf(families.state, self.marker(), []);
     }
 
     /// Drops the stretch's tables. Nobody may read meanwhile, nor before `batch` is written.
@@ -40,7 +40,7 @@ impl GiveBack {
         let dropped = database.db.delete_file_in_range_cf(family, from, to);
         dropped.map_err(refused)?;
         self.delete(families, batch);
-        batch.delete_cf(families.state, self.note());
+        batch.delete_cf(families.state, self.marker());
         Ok(())
     }
 
@@ -59,16 +59,18 @@ impl GiveBack {
     }
 
     /// The key of its note.
-    fn note(&self) -> Vec<u8> {
+    fn marker(&self) -> Vec<u8> {
         let (table, from, to): (_, &[u8], &[u8]) = match self {
             Self::Rows(from, to) => (ROWS, from, to),
             Self::Bodies(from, to) => (BODIES, from, to),
         };
-        [&[Kind::GiveBack as u8, table], from, to].concat()
+        [&[Kind::RangeReclaim as u8, table], from, to].concat()
     }
 
     fn parse(note: &[u8]) -> Option<Self> {
-        let (table, ends) = note.strip_prefix(&[Kind::GiveBack as u8])?.split_first()?;
+        let (table, ends) = note
+            .strip_prefix(&[Kind::RangeReclaim as u8])?
+            .split_first()?;
         let (from, to) = ends.split_at_checked(ends.len() / 2)?;
         match *table {
             ROWS => Some(Self::Rows(from.try_into().ok()?, to.try_into().ok()?)),
@@ -85,13 +87,13 @@ const BODIES: u8 = b'b';
 /// Deletes again what a crash has left noted. Returns whether there was any.
 pub(crate) fn recover(database: &Database) -> Result<bool, StoreError> {
     let families = database.families();
-    let (from, until) = Kind::GiveBack.bounds();
+    let (from, until) = Kind::RangeReclaim.bounds();
     let mut scan = Scan::new(&database.db, families.state, from, until);
     let mut batch = WriteBatch::default();
     while let Some((note, _)) = scan.next()? {
-        let stretch = GiveBack::parse(note)
+        let reclaim = RangeReclaim::parse(note)
             .ok_or_else(|| damaged("a note on a settled stretch", format!("{note:02x?}")))?;
-        stretch.delete(families, &mut batch);
+        reclaim.delete(families, &mut batch);
         batch.delete_cf(families.state, note);
     }
     let had_some = !batch.is_empty();
@@ -148,20 +150,23 @@ mod tests {
         )
     }
 
-    fn stretches() -> [GiveBack; 2] {
+    fn reclaims() -> [RangeReclaim; 2] {
         [
-            GiveBack::Rows(row(3), row(7)),
-            GiveBack::Bodies(body(3), body(8)),
+            RangeReclaim::Rows(row(3), row(7)),
+            RangeReclaim::Bodies(body(3), body(8)),
         ]
     }
 
     #[test]
     fn a_note_is_understood_again() {
-        for stretch in stretches() {
-            assert_eq!(GiveBack::parse(&stretch.note()), Some(stretch));
+        for reclaim in reclaims() {
+            assert_eq!(RangeReclaim::parse(&reclaim.marker()), Some(reclaim));
         }
-        assert_eq!(GiveBack::parse(&[Kind::GiveBack as u8]), None);
-        assert_eq!(GiveBack::parse(&[Kind::GiveBack as u8, ROWS, 1, 2]), None);
+        assert_eq!(RangeReclaim::parse(&[Kind::RangeReclaim as u8]), None);
+        assert_eq!(
+            RangeReclaim::parse(&[Kind::RangeReclaim as u8, ROWS, 1, 2]),
+            None
+        );
     }
 
     #[test]
@@ -170,8 +175,8 @@ mod tests {
         let database = filled(directory.path());
         let mut batch = WriteBatch::default();
         // As if it had, there is none.
-        for stretch in stretches() {
-            let dropped = stretch.drop_tables(&database, &mut batch);
+        for reclaim in reclaims() {
+            let dropped = reclaim.drop_tables(&database, &mut batch);
             dropped.expect("dropped");
         }
         database.write(batch).expect("written");
@@ -184,8 +189,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let database = filled(directory.path());
         let mut batch = WriteBatch::default();
-        for stretch in stretches() {
-            stretch.intend(database.families(), &mut batch);
+        for reclaim in reclaims() {
+            reclaim.begin(database.families(), &mut batch);
         }
         database.write(batch).expect("written");
         assert_eq!(count(&database), (9 - 5, 9 - 6));

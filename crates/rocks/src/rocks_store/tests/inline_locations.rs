@@ -14,7 +14,7 @@ fn everything(store: &RocksStore, part: Part) -> Vec<store::StoredMessage> {
 /// How many bodies have rows of their own in the index, once it has heard of everything.
 fn rows_of_bodies(store: &RocksStore) -> usize {
     everything(store, Part::Active);
-    let database = &store.opened.database;
+    let database = &store.open_store.database;
     let mut count = 0;
     audit::each(database, database.families().body, |_, _| {
         count += 1;
@@ -100,15 +100,15 @@ fn a_row_that_is_put_again_keeps_what_stands_beside_it() {
 }
 
 /// Makes the index what it was up to format 3: every body has a row of its own.
-fn part_all(store: &RocksStore) {
-    let database = &store.opened.database;
+fn separate_all(store: &RocksStore) {
+    let database = &store.open_store.database;
     let families = database.families();
     let mut batch = WriteBatch::default();
     audit::each(database, families.message, |key, value| {
         let (entity, _, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value).expect("a row");
-        let place = value::place_in_row(value).expect("a place beside it");
-        batch.put_cf(families.body, key::body(row.body, 0), place);
+        let location = value::location_in_row(value).expect("a place beside it");
+        batch.put_cf(families.body, key::body(row.body, 0), location);
         batch.put_cf(
             families.message,
             key,
@@ -117,7 +117,7 @@ fn part_all(store: &RocksStore) {
         Some(Ok(()))
     })
     .expect("readable");
-    batch.delete_cf(families.state, single::BESIDE);
+    batch.delete_cf(families.state, single::INLINE_ONLY);
     database.write(batch).expect("written");
 }
 
@@ -127,7 +127,7 @@ fn bodies_that_have_rows_of_their_own_go_with_their_messages() {
     let mut store = open(directory.path());
     send(&mut store, 1..=20, 300);
     check_bodies(&store, Part::Active, 1..=20);
-    part_all(&store);
+    separate_all(&store);
     assert_eq!(rows_of_bodies(&store), 20);
     store.close().expect("closed");
     let format = directory.path().join("format");
@@ -136,7 +136,10 @@ fn bodies_that_have_rows_of_their_own_go_with_their_messages() {
     send(&mut store, 21..=30, 300);
     check_bodies(&store, Part::Active, 1..=30);
     assert_eq!(rows_of_bodies(&store), 20);
-    assert_eq!(store.opened.database.single(single::BESIDE), Ok(None));
+    assert_eq!(
+        store.open_store.database.single(single::INLINE_ONLY),
+        Ok(None)
+    );
     dead_letter(&mut store, [7, 21], 300);
     check_bodies(&store, Part::DeadLetter, [7, 21]);
     settle(&mut store, (1..=6).chain(8..=20).chain(22..=30));
@@ -147,7 +150,7 @@ fn bodies_that_have_rows_of_their_own_go_with_their_messages() {
     store.close().expect("closed");
     // What is left has parted from its row, so nothing has to be deleted for those that come.
     let mut store = open(directory.path());
-    assert!(store.opened.database.single(single::BESIDE) != Ok(None));
+    assert!(store.open_store.database.single(single::INLINE_ONLY) != Ok(None));
     let mut set = WriteSet::default();
     remove(&mut set, QUEUE, Part::DeadLetter, 21);
     store.submit(set);

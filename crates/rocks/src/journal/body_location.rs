@@ -7,7 +7,7 @@ use crate::value::Fields;
 
 /// A body's place. It never moves without the index being told.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct BodyLocation {
     pub segment: u64,
     pub offset: u64,
     pub len: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Place {
     pub checksum: u32,
 }
 
-impl Place {
+impl BodyLocation {
     pub const BYTES: usize = 24;
 
     pub fn encode(&self) -> [u8; Self::BYTES] {
@@ -37,21 +37,21 @@ impl Place {
     }
 
     /// As the broker keeps it for a while.
-    pub fn tell(&self) -> Whereabouts {
+    pub fn to_whereabouts(&self) -> Whereabouts {
         let checked = u64::from(self.len) << 32 | u64::from(self.checksum);
         Whereabouts([self.segment, self.offset, checked])
     }
 
     /// What the broker was told, if it was; nothing about it is certain.
-    pub fn told(whereabouts: Whereabouts) -> Option<Self> {
+    pub fn from_whereabouts(whereabouts: Whereabouts) -> Option<Self> {
         let Whereabouts([segment, offset, checked]) = whereabouts;
-        let place = Self {
+        let location = Self {
             segment,
             offset,
             len: u32::try_from(checked >> 32).ok()?,
             checksum: u32::try_from(checked & u64::from(u32::MAX)).ok()?,
         };
-        (whereabouts != Whereabouts::UNKNOWN).then_some(place)
+        (whereabouts != Whereabouts::UNKNOWN).then_some(location)
     }
 
     /// Where the body ends.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 const PIECE: usize = 1 << 20;
 
 /// Lets go of `bodies` in another thread.
-pub(crate) fn elsewhere(bodies: Vec<Bytes>) {
+pub(crate) fn free_in_background(bodies: Vec<Bytes>) {
     if !bodies.is_empty() {
         let thread = thread::Builder::new().name("letting go".into());
         // Without a thread they go here.
@@ -21,7 +21,7 @@ pub(crate) fn elsewhere(bodies: Vec<Bytes>) {
 }
 
 /// Gives back what `body` lies in, unless somebody else has a part of it.
-pub(crate) fn let_go(body: Bytes) {
+pub(crate) fn free_incrementally(body: Bytes) {
     let Ok(mut body) = body.try_into_mut() else {
         return;
     };
@@ -43,9 +43,9 @@ mod tests {
         for len in [0, 1, PIECE, 3 * PIECE + 5] {
             let body = Bytes::from(vec![7; len]);
             let other = body.slice(len / 2..);
-            let_go(body);
+            free_incrementally(body);
             assert_eq!(other, vec![7; len - len / 2]);
-            let_go(other);
+            free_incrementally(other);
         }
     }
 }

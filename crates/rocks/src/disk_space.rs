@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const ASK_AFTER: u64 = 16 << 20;
 
 /// What is known about the file system of one directory.
-pub(crate) struct Space {
+pub(crate) struct DiskSpace {
     path: PathBuf,
     mark: u64,
     /// At the last answer.
@@ -23,7 +23,7 @@ pub(crate) struct Space {
     nearly_full: bool,
 }
 
-impl Space {
+impl DiskSpace {
     /// Asks for the first time.
     pub fn new(path: &Path, mark: u64) -> io::Result<Self> {
         let free = free_bytes(path)?;
@@ -122,9 +122,9 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    fn space(free: u64, mark: u64) -> Space {
+    fn space(free: u64, mark: u64) -> DiskSpace {
         let path = PathBuf::new();
-        Space {
+        DiskSpace {
             path,
             mark,
             free,
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_file_system_is_asked_after_so_many_bytes() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut space = Space::new(directory.path(), 0).expect("asked");
+        let mut space = DiskSpace::new(directory.path(), 0).expect("asked");
         space.free = 1;
         space.spend(ASK_AFTER).expect("asked");
         assert!(space.free > 1);
