@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::{LinkId, SessionId};
-use crate::link::{End, Farewell, Link, Stage};
+use crate::link::{DetachReason, End, Link, Stage};
 use crate::session;
 use crate::slab::NONE;
 
@@ -23,7 +23,7 @@ const MAX_NAME: usize = 2_048;
 const MAX_REFUSED: usize = 256;
 
 impl Connection {
-    pub(crate) fn take_attach(&mut self, channel: u16, attach: Box<Attach>) -> Result<(), Fault> {
+    pub(crate) fn handle_attach(&mut self, channel: u16, attach: Box<Attach>) -> Result<(), Fault> {
         let key = self.session_on(channel)?;
         let handle_max = self.handle_max();
         let Some(session) = self.sessions.get(key) else {
@@ -46,16 +46,16 @@ impl Connection {
     /// An attach either answers ours of the same name or asks for a link.
     fn match_name(&mut self, session: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let name = (attach.role == Role::Receiver, attach.name.clone());
-        if let Some(&namesake) = self.names.get(&name) {
+        if let Some(&existing) = self.names.get(&name) {
             let answers = self
                 .links
-                .get(namesake)
+                .get(existing)
                 .is_some_and(|link| link.awaits_attach() && link.session == session);
             if answers {
-                self.take_answer(namesake, attach);
+                self.handle_attach_reply(existing, attach);
                 return Ok(());
             }
-            self.steal(namesake);
+            self.steal(existing);
             self.names.remove(&name);
         }
         let Some(key) = self.links.insert(|_| Link::requested(session, &attach)) else {
@@ -69,7 +69,10 @@ impl Connection {
     /// The same name and role again: the older link goes. [AMQP 2.6.1]
     fn steal(&mut self, link: u32) {
         let text = "another link of the same name was attached";
-        self.break_link(link, Farewell::with(Error::new(condition::STOLEN, text)));
+        self.break_link(
+            link,
+            DetachReason::with(Error::new(condition::STOLEN, text)),
+        );
     }
 
     /// Tells the owner of the peer's wish, unless there are too many links already.
@@ -79,7 +82,7 @@ impl Connection {
         };
         session.remote_handles.bind(attach.handle, key);
         session.links.push(key);
-        session.strays.forget(attach.handle);
+        session.detached_handles.remove(attach.handle);
         let in_session = session.links.len();
         let excess = in_session
             .saturating_sub(self.config.max_links_per_session)
@@ -93,7 +96,7 @@ impl Connection {
                 return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
             }
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
-            self.find_of_link(key, false, &error);
+            self.record_link_error(key, false, &error);
             self.refuse_link(key, error);
             return Ok(());
         }
@@ -106,14 +109,14 @@ impl Connection {
     }
 
     /// The peer answers our attach.
-    fn take_answer(&mut self, key: u32, attach: Box<Attach>) {
+    fn handle_attach_reply(&mut self, key: u32, attach: Box<Attach>) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
         link.remote_handle = Some(attach.handle);
         if let Some(session) = self.sessions.get_mut(link.session) {
             session.remote_handles.bind(attach.handle, key);
-            session.strays.forget(attach.handle);
+            session.detached_handles.remove(attach.handle);
         }
         if let End::Receiver(receiver) = &mut link.end {
             receiver.start_from(&attach);
@@ -200,7 +203,7 @@ impl Connection {
         if !self.try_write_on(session, &Performative::Attach(Box::new(reply))) {
             let text = "the attach does not fit the peer's max-frame-size";
             let error = Error::new(condition::FRAME_SIZE_TOO_SMALL, text);
-            self.break_link(key, Farewell::with(error));
+            self.break_link(key, DetachReason::with(error));
             return;
         }
         if let Some(link) = self.links.get_mut(key) {
@@ -218,7 +221,7 @@ impl Connection {
     /// Refuses the link; `Detached` comes with the peer's answer.
     pub(crate) fn refuse_link(&mut self, key: u32, error: Error) {
         if self.is_requested(key) {
-            self.detach_link(key, Farewell::with(error));
+            self.detach_link(key, DetachReason::with(error));
         }
     }
 
@@ -261,9 +264,9 @@ impl Connection {
         };
         let flow = link.held_flow.take();
         if let Some(flow) = flow {
-            self.take_link_flow(key, &flow);
+            self.handle_link_flow(key, &flow);
         }
-        self.release_held(key);
+        self.deliver_held(key);
     }
 
     pub(crate) fn release_name(&mut self, key: u32) {

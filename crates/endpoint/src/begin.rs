@@ -7,12 +7,12 @@ use amqp::error::condition;
 use amqp::{Begin, End, Error, Performative};
 
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::finding::Ended;
 use crate::handshake::Phase;
 use crate::id::SessionId;
-use crate::link::Farewell;
+use crate::link::DetachReason;
 use crate::session::{Session, Stage};
 use crate::slab::NONE;
 
@@ -37,7 +37,7 @@ impl Connection {
     }
 
     /// The peer begins a session, or answers our begin.
-    pub(crate) fn take_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
+    pub(crate) fn handle_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
         if channel > self.channel_max() {
             let text = format!("channel {channel} is above channel-max");
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
@@ -140,7 +140,7 @@ impl Connection {
     }
 
     /// The peer ends a session, or answers our end.
-    pub(crate) fn take_end(&mut self, channel: u16, end: End) -> Result<(), Fault> {
+    pub(crate) fn handle_end(&mut self, channel: u16, end: End) -> Result<(), Fault> {
         let key = self.session_on(channel)?;
         self.write_dispositions(key);
         self.forget_links(key, end.error.as_ref());
@@ -160,7 +160,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a session because the owner wants it; `Ended` comes with the peer's answer.
+    /// Ends a session because the owner wants it; `ErrorScope` comes with the peer's answer.
     pub(crate) fn end_session(&mut self, key: u32, error: Option<Error>) {
         let Some(session) = self.sessions.get(key) else {
             return;
@@ -182,7 +182,7 @@ impl Connection {
     pub(crate) fn fail_session(&mut self, key: u32, error: Error) {
         let is_alive = |session: &Session| session.stage != Stage::Ending;
         if self.sessions.get(key).is_some_and(is_alive) {
-            self.find(Ended::Session, &error);
+            self.record_error(ErrorScope::Session, &error);
         }
         self.end_session(key, Some(error.clone()));
         if let Some(session) = self.sessions.get_mut(key)
@@ -202,11 +202,11 @@ impl Connection {
             return;
         };
         for link in std::mem::take(&mut session.links) {
-            let farewell = Farewell {
+            let reason = DetachReason {
                 closed: true,
                 error: error.cloned(),
             };
-            self.report_detached(link, farewell);
+            self.report_detached(link, reason);
             self.remove_link(link);
         }
     }

@@ -9,7 +9,7 @@ use amqp::error::condition;
 
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::link::{End, Farewell};
+use crate::link::{DetachReason, End};
 
 /// The most that a peer may have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,7 +57,7 @@ impl Connection {
             }
             let text = "unfinished deliveries of all connections take too much memory";
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
-            self.break_link(key, Farewell::with(error));
+            self.break_link(key, DetachReason::with(error));
         }
     }
 

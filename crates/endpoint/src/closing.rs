@@ -6,8 +6,8 @@
 use amqp::{Close, Error, Performative};
 
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
-use crate::finding::Ended;
 use crate::handshake::Phase;
 
 impl Connection {
@@ -17,14 +17,14 @@ impl Connection {
             return;
         }
         if !self.can_close() {
-            self.abandon(error);
+            self.fail_without_close(error);
             return;
         }
         if self.phase != Phase::Closing {
-            self.find(Ended::Connection, &error);
+            self.record_error(ErrorScope::Connection, &error);
             self.send_close(Some(error.clone()));
         }
-        self.conclude(Some(error));
+        self.report_closed(Some(error));
         self.phase = Phase::Closing;
         self.timers.linger();
     }
@@ -40,18 +40,18 @@ impl Connection {
         }
         self.flush_dispositions();
         self.send_close(error);
-        self.forget_everything();
+        self.clear_state();
         self.phase = Phase::Closing;
         self.timers.wait_for_close();
     }
 
     /// The peer closes, or answers our close.
-    pub(crate) fn take_close(&mut self, close: Close) {
+    pub(crate) fn handle_close(&mut self, close: Close) {
         if self.phase != Phase::Closing {
             self.flush_dispositions();
             self.send_close(None);
         }
-        self.conclude(close.error);
+        self.report_closed(close.error);
         self.phase = Phase::Finished;
     }
 
@@ -61,21 +61,21 @@ impl Connection {
     }
 
     /// Reads on without understanding, until the stream or the patience ends.
-    pub(crate) fn drain(&mut self) {
+    pub(crate) fn discard_input(&mut self) {
         self.phase = Phase::Draining;
         self.timers.linger();
     }
 
     /// Tells the owner that the connection is over, once.
-    pub(crate) fn conclude(&mut self, error: Option<Error>) {
+    pub(crate) fn report_closed(&mut self, error: Option<Error>) {
         if !self.over {
             self.over = true;
             self.events.push_back(Event::Closed { error });
         }
-        self.forget_everything();
+        self.clear_state();
     }
 
-    fn forget_everything(&mut self) {
+    fn clear_state(&mut self) {
         self.sessions.clear();
         self.links.clear();
         self.names.clear();

@@ -12,18 +12,18 @@ use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
+use crate::detected_error::DetectedError;
+use crate::error_counts::Scope;
 use crate::event::Event;
-use crate::finding::Finding;
 use crate::handles::Handles;
 use crate::handshake::Phase;
 use crate::id::{LinkId, Mono, SessionId};
-use crate::link::{End, Farewell, Link, Stage};
+use crate::link::{DetachReason, End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::output::Output;
 use crate::session::Session;
 use crate::slab::Slab;
 use crate::timers::Timers;
-use crate::told::Scope;
 
 /// Events that may wait before input waits for them, so that one frame can not make thousands of
 /// events again and again.
@@ -64,7 +64,7 @@ pub struct Connection {
     pub(crate) outbox: Outbox,
     pub(crate) events: VecDeque<Event>,
     /// Errors that no owner gave and none has taken yet.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) detected_errors: Vec<DetectedError>,
     /// Input that waits for the owner: for its SASL decision, or for it to take events.
     pub(crate) stalled_input: BytesMut,
     pub(crate) peer_channel_max: u16,
@@ -95,7 +95,7 @@ impl Connection {
             timers: Timers::new(now, config.handshake_time_out),
             outbox: Outbox::new(),
             events: VecDeque::new(),
-            findings: Vec::new(),
+            detected_errors: Vec::new(),
             stalled_input: BytesMut::new(),
             peer_channel_max: u16::MAX,
             sessions: Slab::new(),
@@ -131,7 +131,7 @@ impl Connection {
 
     /// The peer is gone: queues `Closed` unless the connection is over already.
     pub fn handle_eof(&mut self) {
-        self.conclude(None);
+        self.report_closed(None);
         self.phase = Phase::Finished;
     }
 
@@ -168,8 +168,8 @@ impl Connection {
     }
 
     /// Memory for what will be written, see [`Output::lend`].
-    pub fn lend(&mut self, memory: &mut BytesMut) {
-        self.outbox.output.lend(memory);
+    pub fn lend_buffer(&mut self, memory: &mut BytesMut) {
+        self.outbox.output.lend_buffer(memory);
     }
 
     /// Bytes that wait, in the output or for the peer's session windows.
@@ -197,13 +197,13 @@ impl Connection {
     }
 
     /// How often this end has told each condition since the last call, by what it ended.
-    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
-        self.outbox.told.take()
+    pub fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.outbox.error_counts.take()
     }
 
     /// The errors that this end found by itself since the last call.
-    pub fn take_findings(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.findings)
+    pub fn take_detected_errors(&mut self) -> Vec<DetectedError> {
+        std::mem::take(&mut self.detected_errors)
     }
 
     /// Whether the socket may be closed once the output is written.
@@ -229,7 +229,7 @@ impl Connection {
     }
 
     /// Client: begins a session (may be called before the peer's open arrives: frames are pipelined).
-    /// When there is no channel left, `Ended` is the answer.
+    /// When there is no channel left, `ErrorScope` is the answer.
     pub fn begin(&mut self) -> SessionId {
         self.begin_session()
     }
@@ -258,7 +258,7 @@ impl Connection {
 
     /// Detaches a link. Cookies of deliveries that were not settled come back in `Detached`.
     pub fn detach(&mut self, link: LinkId, closed: bool, error: Option<Error>) {
-        self.detach_link(link.0, Farewell { closed, error });
+        self.detach_link(link.0, DetachReason { closed, error });
     }
 
     /// Closes the connection.

@@ -135,12 +135,12 @@ impl Link {
 }
 
 /// Why and how a link goes.
-pub(crate) struct Farewell {
+pub(crate) struct DetachReason {
     pub(crate) closed: bool,
     pub(crate) error: Option<Error>,
 }
 
-impl Farewell {
+impl DetachReason {
     pub(crate) fn with(error: Error) -> Self {
         Self {
             closed: true,

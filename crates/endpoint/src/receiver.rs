@@ -95,7 +95,7 @@ impl Receiver {
 
     /// Takes the sender's view in; true when that ends our drain. A sender's credit is its
     /// own guess and is ignored (docs/spec/amqp.md#6.2).
-    pub(crate) fn take(&mut self, flow: &Flow) -> bool {
+    pub(crate) fn handle_flow(&mut self, flow: &Flow) -> bool {
         if let (Some(ours), Some(theirs)) = (self.delivery_count, flow.delivery_count)
             && let Some(skipped) = serial::distance(ours, theirs)
         {

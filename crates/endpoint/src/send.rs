@@ -81,7 +81,7 @@ impl Connection {
             session.starved = true;
             // The owner now takes its credit for used up, so the same limit is news to it again.
             if let Some(End::Sender(sender)) = self.links.get_mut(key).map(|link| &mut link.end) {
-                sender.retract();
+                sender.withdraw();
             }
             return Err(NoCredit);
         }

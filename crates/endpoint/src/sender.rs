@@ -27,7 +27,7 @@ pub(crate) struct Sender {
 
 /// What a flow asks of the sender besides credit.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Asked {
+pub(crate) enum FlowAction {
     Nothing,
     /// Tell the owner of its new limit.
     Announce,
@@ -65,7 +65,7 @@ impl Sender {
 
     /// Takes the receiver's view in: credit is absolute, counted from what the receiver has seen.
     /// [AMQP 2.6.7]
-    pub(crate) fn take(&mut self, flow: &Flow) -> Asked {
+    pub(crate) fn handle_flow(&mut self, flow: &Flow) -> FlowAction {
         let called_off = self.drain_owed && !flow.drain;
         if let Some(credit) = flow.link_credit {
             self.grant(flow, credit);
@@ -73,10 +73,10 @@ impl Sender {
             self.drained = false;
         }
         match flow.link_credit {
-            None => Asked::Nothing,
-            Some(_) if flow.drain => Asked::Drain,
-            Some(_) if called_off => Asked::Answer,
-            Some(_) => Asked::Announce,
+            None => FlowAction::Nothing,
+            Some(_) if flow.drain => FlowAction::Drain,
+            Some(_) if called_off => FlowAction::Answer,
+            Some(_) => FlowAction::Announce,
         }
     }
 
@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// The owner was refused: it reckons with no more credit than it has used.
-    pub(crate) fn retract(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         self.announced = self.position();
     }
 
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn credit_counts_from_what_the_receiver_has_seen() {
         let mut sender = Sender::new(u32::MAX - 1);
-        sender.take(&flow(None, 4));
+        sender.handle_flow(&flow(None, 4));
         assert_eq!(sender.usable(), 4);
         sender.count();
         sender.count();
         sender.count();
-        sender.take(&flow(Some(u32::MAX), 4));
+        sender.handle_flow(&flow(Some(u32::MAX), 4));
         assert_eq!(sender.delivery_count, 1);
         assert_eq!(sender.usable(), 2);
     }
@@ -175,22 +175,22 @@ mod tests {
     #[test]
     fn less_credit_takes_credit_back() {
         let mut sender = Sender::new(0);
-        sender.take(&flow(Some(0), 10));
-        sender.take(&flow(Some(0), 0));
+        sender.handle_flow(&flow(Some(0), 10));
+        sender.handle_flow(&flow(Some(0), 0));
         assert_eq!(sender.usable(), 0);
     }
 
     #[test]
     fn a_receiver_that_saw_more_than_was_sent_gets_no_more_than_it_grants() {
         let mut sender = Sender::new(0);
-        sender.take(&flow(Some(77), 3));
+        sender.handle_flow(&flow(Some(77), 3));
         assert_eq!(sender.usable(), 3);
     }
 
     #[test]
     fn the_largest_credit_stays_comparable() {
         let mut sender = Sender::new(5);
-        sender.take(&flow(None, u32::MAX));
+        sender.handle_flow(&flow(None, u32::MAX));
         assert!(sender.announce(u32::MAX));
         assert_eq!(serial::distance(5, sender.announced()), Some(MAX_USABLE));
     }

@@ -105,11 +105,11 @@ impl Connection {
         if is_due(self.timers.finish_at) {
             self.handle_eof();
         } else if is_due(self.handshake_deadline()) {
-            self.give_up("the connection was not opened in time");
+            self.time_out("the connection was not opened in time");
         } else if is_due(self.idle_deadline()) {
-            self.give_up("nothing was heard for longer than the idle time-out");
+            self.time_out("nothing was heard for longer than the idle time-out");
         } else if is_due(self.heartbeat_deadline()) {
-            self.beat();
+            self.send_heartbeat();
         }
     }
 
@@ -130,12 +130,12 @@ impl Connection {
     }
 
     /// The peer is silent, so nothing is waited for after the close.
-    fn give_up(&mut self, text: &'static str) {
+    fn time_out(&mut self, text: &'static str) {
         self.fail(Error::new(condition::CONNECTION_FORCED, text));
         self.phase = Phase::Finished;
     }
 
-    fn beat(&mut self) {
+    fn send_heartbeat(&mut self) {
         self.flush_dispositions();
         // Output that the peer does not take needs no company.
         if self.outbox.output.is_empty() {

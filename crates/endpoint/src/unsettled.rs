@@ -21,7 +21,7 @@ struct Entry<T> {
     link: u32,
     value: T,
     /// A terminal state was heard of and waits for an answer.
-    told: bool,
+    outcome_seen: bool,
 }
 
 impl<T: Copy> Unsettled<T> {
@@ -52,7 +52,7 @@ impl<T: Copy> Unsettled<T> {
             id,
             link,
             value,
-            told: false,
+            outcome_seen: false,
         });
         self.live += 1;
     }
@@ -77,7 +77,7 @@ impl<T: Copy> Unsettled<T> {
     /// The state that was heard of last is answered without settling: another may come.
     pub(crate) fn expect_another(&mut self, id: u32) {
         if let Some(index) = self.position(id) {
-            self.entries[index].told = false;
+            self.entries[index].outcome_seen = false;
         }
     }
 
@@ -98,12 +98,12 @@ impl<T: Copy> Unsettled<T> {
                 id,
                 link,
                 value,
-                told,
+                outcome_seen,
             } = self.entries[index];
-            if link == NONE || (once && told && !settled) {
+            if link == NONE || (once && outcome_seen && !settled) {
                 continue;
             }
-            self.entries[index].told |= once;
+            self.entries[index].outcome_seen |= once;
             visit(id, link, value);
             if settled {
                 self.take(index);

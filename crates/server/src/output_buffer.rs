@@ -24,7 +24,7 @@ pub fn lend(client: &mut Client) {
 
 /// Takes back what an output that is written has.
 pub fn reclaim(output: &mut Output) {
-    if let Some(memory) = output.give_up() {
+    if let Some(memory) = output.take_buffer() {
         SPARE.with_borrow_mut(|spare| {
             if memory.capacity() > spare.capacity() && memory.capacity() <= MOST {
                 *spare = memory;
@@ -41,7 +41,7 @@ mod tests {
     fn a_thread_keeps_the_largest_up_to_a_bound() {
         for (bytes, kept) in [(1_000, 1_000), (MOST, MOST), (500, MOST), (2 * MOST, MOST)] {
             let mut output = Output::default();
-            output.lend(&mut BytesMut::with_capacity(bytes));
+            output.lend_buffer(&mut BytesMut::with_capacity(bytes));
             reclaim(&mut output);
             assert_eq!(SPARE.with_borrow(BytesMut::capacity), kept);
         }

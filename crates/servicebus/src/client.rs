@@ -238,7 +238,7 @@ impl Client {
 
     /// Memory for what will be written, see [`endpoint::Output::lend`].
     pub fn lend(&mut self, memory: &mut BytesMut) {
-        self.connection.lend(memory);
+        self.connection.lend_buffer(memory);
     }
 
     /// Bytes that wait in [`output`](Self::output), pending dispositions aside.
@@ -299,7 +299,7 @@ impl Client {
 
     /// How often the client was told each condition since the last call, by what it ended.
     pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
-        self.connection.take_told()
+        self.connection.take_error_counts()
     }
 
     /// Whether the socket may be closed once the output is written.

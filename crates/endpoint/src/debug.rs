@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::event::Event;
 
 /// Bytes that are not shown.
-struct Hidden(usize);
+struct Redacted(usize);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for Redacted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<{} bytes>", self.0)
     }
@@ -29,7 +29,7 @@ impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SaslInit { mechanism, initial_response, hostname } => {
-                let response = initial_response.as_ref().map(|bytes| Hidden(bytes.len()));
+                let response = initial_response.as_ref().map(|bytes| Redacted(bytes.len()));
                 show!(f, "SaslInit", mechanism = mechanism, initial_response = response, hostname = hostname)
             }
             Self::SaslOutcome(code) => f.debug_tuple("SaslOutcome").field(code).finish(),
@@ -47,7 +47,7 @@ impl fmt::Debug for Event {
                 show!(
                     f, "Delivery", link = link, session = session, delivery_id = delivery_id, tag = tag,
                     message_format = message_format, settled = settled, state = state,
-                    payload = Hidden(payload.len()),
+                    payload = Redacted(payload.len()),
                 )
             }
             Self::TooLarge { link, session, delivery_id, settled, state, limit } => {
@@ -90,7 +90,7 @@ impl fmt::Debug for Config {
             incoming_window = self.incoming_window,
             sasl_mechanisms = self.sasl_mechanisms,
             client_sasl =
-                client_sasl.map(|(mechanism, response)| (mechanism, Hidden(response.len()))),
+                client_sasl.map(|(mechanism, response)| (mechanism, Redacted(response.len()))),
             sasl_required = self.sasl_required,
             max_sessions = self.max_sessions,
             max_links_per_session = self.max_links_per_session,

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 const MAX: usize = 16;
 
 #[derive(Default)]
-pub(crate) struct Strays(VecDeque<u32>);
+pub(crate) struct DetachedHandles(VecDeque<u32>);
 
-impl Strays {
+impl DetachedHandles {
     /// The peer has answered our detach of the link on `handle`.
-    pub(crate) fn expect(&mut self, handle: u32) {
-        self.forget(handle);
+    pub(crate) fn insert(&mut self, handle: u32) {
+        self.remove(handle);
         if self.0.len() >= MAX {
             self.0.pop_front();
         }
@@ -24,8 +24,8 @@ impl Strays {
     }
 
     /// Forgets `handle`; true if a detach of it may pass.
-    pub(crate) fn forget(&mut self, handle: u32) -> bool {
-        let position = self.0.iter().position(|&stray| stray == handle);
+    pub(crate) fn remove(&mut self, handle: u32) -> bool {
+        let position = self.0.iter().position(|&detached| detached == handle);
         position.is_some_and(|position| self.0.remove(position).is_some())
     }
 }
@@ -36,14 +36,14 @@ mod tests {
 
     #[test]
     fn only_the_newest_handles_are_remembered() {
-        let mut strays = Strays::default();
+        let mut detached_handles = DetachedHandles::default();
         for handle in 0..100 {
-            strays.expect(handle);
-            strays.expect(handle);
+            detached_handles.insert(handle);
+            detached_handles.insert(handle);
         }
-        assert_eq!(strays.0.len(), MAX);
-        assert!(!strays.forget(83));
-        assert!(strays.forget(84));
-        assert!(!strays.forget(84));
+        assert_eq!(detached_handles.0.len(), MAX);
+        assert!(!detached_handles.remove(83));
+        assert!(detached_handles.remove(84));
+        assert!(!detached_handles.remove(84));
     }
 }

@@ -20,11 +20,11 @@ pub enum Scope {
 
 /// How often each condition was told, by what it ended.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<(Scope, Symbol), u64>);
+pub(crate) struct ErrorCounts(BTreeMap<(Scope, Symbol), u64>);
 
-impl Told {
+impl ErrorCounts {
     /// Counts the error that a frame tells, if it does.
-    pub(crate) fn note(&mut self, performative: &Performative) {
+    pub(crate) fn count(&mut self, performative: &Performative) {
         if let Some((scope, error)) = error_of(performative) {
             *self.0.entry((scope, error.condition.clone())).or_default() += 1;
         }

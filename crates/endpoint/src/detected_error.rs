@@ -2,7 +2,7 @@
 //!
 //! The owner knows the errors that it gives to `refuse`, `detach`, `end` and `close`; these are the
 //! others, with the name of the link that went. They are kept one by one until the owner takes
-//! them, up to a bound: whatever else is told is still [counted](crate::told).
+//! them, up to a bound: whatever else is told is still [counted](crate::error_counts).
 
 use amqp::Error;
 
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 512;
 
 /// What an error ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Ended {
+pub enum ErrorScope {
     /// The connection, by a close or, before AMQP began, without one.
     Connection,
     /// A session, and its links with it.
@@ -35,31 +35,31 @@ pub enum Ended {
 
 /// An error that this end found by itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct DetectedError {
     /// What it ended.
-    pub ended: Ended,
+    pub scope: ErrorScope,
     /// What the peer was told, as far as the protocol has words for it.
     pub error: Error,
 }
 
 impl Connection {
     /// Keeps a finding for the owner.
-    pub(crate) fn find(&mut self, ended: Ended, error: &Error) {
-        if self.findings.len() < MAX {
+    pub(crate) fn record_error(&mut self, scope: ErrorScope, error: &Error) {
+        if self.detected_errors.len() < MAX {
             let error = error.clone();
-            self.findings.push(Finding { ended, error });
+            self.detected_errors.push(DetectedError { scope, error });
         }
     }
 
     /// The same of a link that is there.
-    pub(crate) fn find_of_link(&mut self, key: u32, attached: bool, error: &Error) {
+    pub(crate) fn record_link_error(&mut self, key: u32, attached: bool, error: &Error) {
         let name = self.links.get(key).map(|link| &link.name);
         let name = name.map(|name| name.chars().take(MAX_NAME).collect());
-        let ended = Ended::Link {
+        let scope = ErrorScope::Link {
             link: LinkId(key),
             name: name.unwrap_or_default(),
             attached,
         };
-        self.find(ended, error);
+        self.record_error(scope, error);
     }
 }

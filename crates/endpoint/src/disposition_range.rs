@@ -4,14 +4,14 @@ use amqp::performative::Role;
 use amqp::{DeliveryState, Disposition, Performative};
 
 /// Deliveries `first` to `last` that share state and settlement.
-pub(crate) struct Run {
+pub(crate) struct DispositionRange {
     first: u32,
     last: u32,
     state: DeliveryState,
     settled: bool,
 }
 
-impl Run {
+impl DispositionRange {
     pub(crate) fn new(id: u32, state: DeliveryState, settled: bool) -> Self {
         Self {
             first: id,
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn only_the_next_delivery_with_the_same_fate_joins() {
-        let mut run = Run::new(u32::MAX, DeliveryState::Accepted, true);
-        assert!(run.extend(0, &DeliveryState::Accepted, true));
-        assert!(!run.extend(2, &DeliveryState::Accepted, true));
-        assert!(!run.extend(1, &DeliveryState::Released, true));
-        assert!(!run.extend(1, &DeliveryState::Accepted, false));
-        assert!(run.extend(1, &DeliveryState::Accepted, true));
+        let mut range = DispositionRange::new(u32::MAX, DeliveryState::Accepted, true);
+        assert!(range.extend(0, &DeliveryState::Accepted, true));
+        assert!(!range.extend(2, &DeliveryState::Accepted, true));
+        assert!(!range.extend(1, &DeliveryState::Released, true));
+        assert!(!range.extend(1, &DeliveryState::Accepted, false));
+        assert!(range.extend(1, &DeliveryState::Accepted, true));
     }
 }
