@@ -97,7 +97,7 @@ impl Connection {
             }
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
             self.record_link_error(key, false, &error);
-            self.refuse_link(key, error);
+            self.refuse(LinkId(key), error);
             return Ok(());
         }
         self.events.push_back(Event::AttachRequested {
@@ -130,8 +130,10 @@ impl Connection {
         }
     }
 
-    /// Asks the peer for a link.
-    pub(crate) fn offer_link(&mut self, session_key: u32, mut attach: Attach) -> LinkId {
+    /// Client: asks for a link. `attach.handle` is chosen here, whatever it says.
+    /// When there is no handle left or the session is gone, `Detached` is the answer.
+    pub fn attach(&mut self, session: SessionId, mut attach: Attach) -> LinkId {
+        let session_key = session.0;
         let usable = self
             .sessions
             .get(session_key)
@@ -186,8 +188,10 @@ impl Connection {
         Some(handle)
     }
 
-    /// Accepts the link and handles what was remembered for it.
-    pub(crate) fn accept_link(&mut self, key: u32, mut reply: Attach) {
+    /// Accepts the peer's link with `reply` (handle, name and role are filled in here), then handles
+    /// what was remembered for it.
+    pub fn accept(&mut self, link: LinkId, mut reply: Attach) {
+        let key = link.0;
         if !self.is_requested(key) {
             return;
         }
@@ -218,10 +222,10 @@ impl Connection {
             .is_some_and(|link| link.stage == Stage::Requested)
     }
 
-    /// Refuses the link; `Detached` comes with the peer's answer.
-    pub(crate) fn refuse_link(&mut self, key: u32, error: Error) {
-        if self.is_requested(key) {
-            self.detach_link(key, DetachReason::with(error));
+    /// Refuses the peer's link: attach with null termini, then detach with `error` (docs/spec/amqp.md#rule-8).
+    pub fn refuse(&mut self, link: LinkId, error: Error) {
+        if self.is_requested(link.0) {
+            self.detach(link, true, Some(error));
         }
     }
 

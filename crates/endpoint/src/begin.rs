@@ -20,8 +20,9 @@ use crate::slab::NONE;
 const MAX_HANDLE_MAX: u32 = 65_535;
 
 impl Connection {
-    /// Begins a session of ours.
-    pub(crate) fn begin_session(&mut self) -> SessionId {
+    /// Client: begins a session (may be called before the peer's open arrives: frames are pipelined).
+    /// When there is no channel left, `Ended` is the answer.
+    pub fn begin(&mut self) -> SessionId {
         let Some(key) = self.new_session(None) else {
             // A key that was never given out: whatever is done with it does nothing.
             let session = SessionId(NONE);
@@ -160,8 +161,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a session because the owner wants it; `ErrorScope` comes with the peer's answer.
-    pub(crate) fn end_session(&mut self, key: u32, error: Option<Error>) {
+    /// Ends a session.
+    pub fn end(&mut self, session: SessionId, error: Option<Error>) {
+        let key = session.0;
         let Some(session) = self.sessions.get(key) else {
             return;
         };
@@ -184,7 +186,7 @@ impl Connection {
         if self.sessions.get(key).is_some_and(is_alive) {
             self.record_error(ErrorScope::Session, &error);
         }
-        self.end_session(key, Some(error.clone()));
+        self.end(SessionId(key), Some(error.clone()));
         if let Some(session) = self.sessions.get_mut(key)
             && !session.reported
         {

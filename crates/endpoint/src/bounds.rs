@@ -43,13 +43,16 @@ impl Bounds {
 }
 
 impl Connection {
-    pub(crate) fn set_bounds(&mut self, narrower: Option<Bounds>) {
+    /// Holds the peer to `narrower` bounds as well as to the configuration; with `None` to the
+    /// configuration alone, as it is at first.
+    pub fn set_bounds(&mut self, narrower: Option<Bounds>) {
         let widest = Bounds::of(&self.config);
         self.bounds = narrower.map_or(widest, |bounds| widest.narrowed_to(bounds));
     }
 
-    /// Detaches links with the largest unfinished deliveries, until so many bytes are free.
-    pub(crate) fn shed(&mut self, bytes: usize) {
+    /// Gives up unfinished deliveries, the largest first, until so many bytes are free: their
+    /// links are detached with `amqp:resource-limit-exceeded`.
+    pub fn shed_partials(&mut self, bytes: usize) {
         let enough = self.partial_bytes.saturating_sub(bytes);
         for (_, key) in self.partials() {
             if self.partial_bytes <= enough {

@@ -29,8 +29,8 @@ impl Connection {
         self.timers.linger();
     }
 
-    /// Closes the connection because the owner wants it.
-    pub(crate) fn close_connection(&mut self, error: Option<Error>) {
+    /// Closes the connection.
+    pub fn close(&mut self, error: Option<Error>) {
         if self.over || self.phase == Phase::Closing {
             return;
         }

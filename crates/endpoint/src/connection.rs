@@ -1,13 +1,13 @@
 //! Connection: one AMQP endpoint, from the protocol header to close.
 //!
-//! The owner feeds bytes and time, takes events and bytes, and calls the methods below to act.
-//! This file is the whole outside; what each part does stands in the file of its name.
-//! Invariant: after `Event::Closed` no more frames are written than the close that is owed.
+//! The owner passes in bytes and the time, takes events and bytes out, and calls methods to act.
+//! This file has the input, the output and the state; a method that acts on a session, a link or a
+//! delivery stands in the file of that part (`begin`, `attach`, `detach`, `flow`, `send`, `dispose`).
+//! Invariant: after `Event::Closed` the endpoint writes no frame but the close that it still owes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use amqp::sasl::Code;
-use amqp::{Attach, DeliveryState, Error, Symbol};
+use amqp::{DeliveryState, Symbol};
 use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::handles::Handles;
 use crate::handshake::Phase;
 use crate::id::{LinkId, Mono, SessionId};
-use crate::link::{DetachReason, End, Link, Stage};
+use crate::link::{End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::output::Output;
 use crate::session::Session;
@@ -135,17 +135,6 @@ impl Connection {
         self.phase = Phase::Finished;
     }
 
-    /// Does what is due at `now`: heartbeats, idle time-out, handshake time-out.
-    pub fn handle_timeout(&mut self, now: Mono) {
-        self.do_what_is_due(now);
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Mono> {
-        self.next_deadline()
-    }
-
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.events.is_empty() && !self.stalled_input.is_empty() {
@@ -178,22 +167,10 @@ impl Connection {
         self.outbox.len() + self.waiting_bytes
     }
 
-    /// Holds the peer to `narrower` bounds as well as to the configuration; with `None` to the
-    /// configuration alone, as it is at first.
-    pub fn confine(&mut self, narrower: Option<Bounds>) {
-        self.set_bounds(narrower);
-    }
-
     /// Bytes of deliveries that are unfinished, or wait for an answer to their link's attach.
     #[must_use]
     pub fn partial_bytes(&self) -> usize {
         self.partial_bytes
-    }
-
-    /// Gives up unfinished deliveries, the largest first, until so many bytes are free: their
-    /// links are detached with `amqp:resource-limit-exceeded`.
-    pub fn shed_partials(&mut self, bytes: usize) {
-        self.shed(bytes);
     }
 
     /// How often this end has told each condition since the last call, by what it ended.
@@ -218,58 +195,6 @@ impl Connection {
         self.links
             .get(link.0)
             .is_some_and(|link| link.stage == Stage::Attached)
-    }
-
-    /// Server: ends the SASL exchange. Any code but `Ok` ends the connection after it is written.
-    pub fn finish_sasl(&mut self, code: Code) {
-        if self.phase == Phase::SaslDecision {
-            self.decide_sasl(code);
-            self.resume();
-        }
-    }
-
-    /// Client: begins a session (may be called before the peer's open arrives: frames are pipelined).
-    /// When there is no channel left, `ErrorScope` is the answer.
-    pub fn begin(&mut self) -> SessionId {
-        self.begin_session()
-    }
-
-    /// Ends a session.
-    pub fn end(&mut self, session: SessionId, error: Option<Error>) {
-        self.end_session(session.0, error);
-    }
-
-    /// Client: asks for a link. `attach.handle` is chosen here, whatever it says.
-    /// When there is no handle left or the session is gone, `Detached` is the answer.
-    pub fn attach(&mut self, session: SessionId, attach: Attach) -> LinkId {
-        self.offer_link(session.0, attach)
-    }
-
-    /// Accepts the peer's link with `reply` (handle, name and role are filled in here), then handles
-    /// what was remembered for it.
-    pub fn accept(&mut self, link: LinkId, reply: Attach) {
-        self.accept_link(link.0, reply);
-    }
-
-    /// Refuses the peer's link: attach with null termini, then detach with `error` (docs/spec/amqp.md#rule-8).
-    pub fn refuse(&mut self, link: LinkId, error: Error) {
-        self.refuse_link(link.0, error);
-    }
-
-    /// Detaches a link. Cookies of deliveries that were not settled come back in `Detached`.
-    pub fn detach(&mut self, link: LinkId, closed: bool, error: Option<Error>) {
-        self.detach_link(link.0, DetachReason { closed, error });
-    }
-
-    /// Closes the connection.
-    pub fn close(&mut self, error: Option<Error>) {
-        self.close_connection(error);
-    }
-
-    /// Sets our receiver link's credit, replacing what was left, and tells the sender.
-    /// Does nothing before the link is accepted.
-    pub fn set_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
-        self.grant(link.0, credit, drain);
     }
 
     /// Lets the deliveries of a receiver link repeat delivery-ids of their session, if each comes in
@@ -299,50 +224,6 @@ impl Connection {
         }
     }
 
-    /// Sends a message given in pieces that follow each other, split into frames as the peer needs.
-    ///
-    /// # Errors
-    /// When the link has no credit or is not attached.
-    pub fn send(
-        &mut self,
-        link: LinkId,
-        outgoing: &Outgoing<'_>,
-        payload: &[&[u8]],
-    ) -> Result<(), NoCredit> {
-        self.send_delivery(link.0, outgoing, payload)
-    }
-
-    /// Our sender link has no more to send: uses the credit up and answers the drain. [AMQP 2.6.7]
-    pub fn drained(&mut self, link: LinkId) {
-        self.set_drained(link.0);
-    }
-
-    /// Settles a delivery that we received (or, with `settled` false, only tells its state).
-    /// Neighbours with the same state share one disposition. Does nothing once the sender has
-    /// settled the delivery or its link is detached.
-    pub fn dispose_received(
-        &mut self,
-        session: SessionId,
-        delivery_id: u32,
-        state: DeliveryState,
-        settled: bool,
-    ) {
-        self.dispose_incoming(session.0, delivery_id, state, settled);
-    }
-
-    /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it
-    /// (with `settled` false the state is told and the delivery kept).
-    /// Does nothing when the delivery is not known any more.
-    pub fn settle_sent(
-        &mut self,
-        session: SessionId,
-        delivery_id: u32,
-        state: DeliveryState,
-        settled: bool,
-    ) {
-        self.dispose_outgoing(session.0, delivery_id, state, settled);
-    }
-
     /// The session of a link that has not been detached by both sides.
     #[must_use]
     pub fn session_of(&self, link: LinkId) -> Option<SessionId> {
@@ -365,7 +246,7 @@ impl Connection {
     }
 
     /// Goes on with the input that waited.
-    fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         let mut input = std::mem::take(&mut self.stalled_input);
         self.process(&mut input);
         self.stalled_input = input;

@@ -72,8 +72,9 @@ impl Connection {
         );
     }
 
-    /// Detaches a link; `Detached` comes with the peer's answer.
-    pub(crate) fn detach_link(&mut self, key: u32, reason: DetachReason) {
+    /// Detaches a link. Cookies of deliveries that were not settled come back in `Detached`.
+    pub fn detach(&mut self, link: LinkId, closed: bool, error: Option<Error>) {
+        let key = link.0;
         let Some(link) = self.links.get(key) else {
             return;
         };
@@ -86,7 +87,7 @@ impl Connection {
         self.write_dispositions(session);
         self.drop_waiting(key);
         self.drop_received(key);
-        self.write_detach(key, reason);
+        self.write_detach(key, DetachReason { closed, error });
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -110,7 +111,7 @@ impl Connection {
             let attached = link.stage == Stage::Attached;
             self.record_link_error(key, attached, error);
         }
-        self.detach_link(key, reason);
+        self.detach(LinkId(key), reason.closed, reason.error);
         self.report_detached(key, copy);
     }
 

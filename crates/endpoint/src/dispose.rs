@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::disposition_range::DispositionRange;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::id::LinkId;
+use crate::id::{LinkId, SessionId};
 use crate::link::{End, Link, Stage};
 use crate::serial;
 use crate::session;
@@ -94,14 +94,17 @@ impl Connection {
         }
     }
 
-    /// Tells the sender what became of its delivery.
-    pub(crate) fn dispose_incoming(
+    /// Settles a delivery that we received (or, with `settled` false, only tells its state).
+    /// Neighbours with the same state share one disposition. Does nothing once the sender has
+    /// settled the delivery or its link is detached.
+    pub fn dispose_received(
         &mut self,
-        key: u32,
+        session: SessionId,
         delivery_id: u32,
         state: DeliveryState,
         settled: bool,
     ) {
+        let key = session.0;
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
@@ -115,14 +118,17 @@ impl Connection {
         }
     }
 
-    /// Answers the receiver of our delivery.
-    pub(crate) fn dispose_outgoing(
+    /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it
+    /// (with `settled` false the state is told and the delivery kept).
+    /// Does nothing when the delivery is not known any more.
+    pub fn settle_sent(
         &mut self,
-        key: u32,
+        session: SessionId,
         delivery_id: u32,
         state: DeliveryState,
         settled: bool,
     ) {
+        let key = session.0;
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };

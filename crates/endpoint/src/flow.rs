@@ -147,8 +147,9 @@ impl Connection {
         }
     }
 
-    /// The owner has no more for a drain.
-    pub(crate) fn set_drained(&mut self, key: u32) {
+    /// Our sender link has no more to send: uses the credit up and answers the drain. [AMQP 2.6.7]
+    pub fn drained(&mut self, link: LinkId) {
+        let key = link.0;
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -173,8 +174,10 @@ impl Connection {
         answered
     }
 
-    /// Sets our credit as a receiver and tells the sender.
-    pub(crate) fn grant(&mut self, key: u32, credit: u32, drain: bool) {
+    /// Sets our receiver link's credit, replacing what was left, and tells the sender.
+    /// Does nothing before the link is accepted.
+    pub fn set_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        let key = link.0;
         let Some(link) = self.links.get_mut(key) else {
             return;
         };

@@ -64,8 +64,16 @@ impl Connection {
         });
     }
 
+    /// Server: ends the SASL exchange. Any code but `Ok` ends the connection after it is written.
+    pub fn finish_sasl(&mut self, code: Code) {
+        if self.phase == Phase::SaslDecision {
+            self.write_sasl_outcome(code);
+            self.resume();
+        }
+    }
+
     /// Server: writes the outcome; only `Ok` goes on.
-    pub(crate) fn decide_sasl(&mut self, code: Code) {
+    fn write_sasl_outcome(&mut self, code: Code) {
         self.outbox.sasl(&SaslFrame::Outcome {
             code,
             additional_data: None,
@@ -81,7 +89,7 @@ impl Connection {
     fn refuse_sasl(&mut self, code: Code, text: impl Into<Cow<'static, str>>) {
         let error = Error::new(condition::UNAUTHORIZED_ACCESS, text);
         self.record_error(ErrorScope::Connection, &error);
-        self.decide_sasl(code);
+        self.write_sasl_outcome(code);
     }
 
     /// Client: answers the server's offer with our choice.

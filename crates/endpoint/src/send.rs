@@ -7,6 +7,7 @@ use amqp::{DeliveryState, Transfer};
 use bytes::{Buf, Bytes};
 
 use crate::connection::{Connection, NoCredit, Outgoing};
+use crate::id::LinkId;
 use crate::link::{End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::payload::Payload;
@@ -22,12 +23,17 @@ struct Route {
 }
 
 impl Connection {
-    pub(crate) fn send_delivery(
+    /// Sends a message given in pieces that follow each other, split into frames as the peer needs.
+    ///
+    /// # Errors
+    /// When the link has no credit or is not attached.
+    pub fn send(
         &mut self,
-        key: u32,
+        link: LinkId,
         outgoing: &Outgoing<'_>,
         payload: &[&[u8]],
     ) -> Result<(), NoCredit> {
+        let key = link.0;
         let session_key = self.check_room(key, outgoing.settled)?;
         let tag = self.outbox.tag(outgoing.tag);
         let (Some(session), Some(link)) =

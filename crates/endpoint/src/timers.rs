@@ -83,7 +83,9 @@ impl Timers {
 }
 
 impl Connection {
-    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Mono> {
         if self.phase == Phase::Finished {
             return None;
         }
@@ -96,7 +98,8 @@ impl Connection {
         deadlines.into_iter().flatten().min()
     }
 
-    pub(crate) fn do_what_is_due(&mut self, now: Mono) {
+    /// Does what is due at `now`: heartbeats, idle time-out, handshake time-out.
+    pub fn handle_timeout(&mut self, now: Mono) {
         self.timers.advance(now);
         let is_due = |deadline: Option<Mono>| deadline.is_some_and(|deadline| deadline <= now);
         if self.phase == Phase::Finished {

@@ -26,7 +26,7 @@ impl Client {
         if self.is_stranger {
             let allowed = self.settings.authentication_time_out;
             self.known_by = Some(Mono(self.now.mono.0.saturating_add(allowed.into())));
-            self.connection.confine(Some(BOUNDS));
+            self.connection.set_bounds(Some(BOUNDS));
         }
     }
 
@@ -45,6 +45,6 @@ impl Client {
     pub(crate) fn become_known(&mut self) {
         self.known_by = None;
         self.is_stranger = false;
-        self.connection.confine(None);
+        self.connection.set_bounds(None);
     }
 }

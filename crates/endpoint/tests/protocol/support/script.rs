@@ -219,7 +219,7 @@ impl Runner {
                 );
                 self.printed += &format!("  = to receive {received}, to send {sent}\n");
             }
-            "confine" => self.connection.confine((name != "off").then(|| Bounds {
+            "set-bounds" => self.connection.set_bounds((name != "off").then(|| Bounds {
                 sessions: words.number("sessions").unwrap_or(usize::MAX),
                 links: words.number("links").unwrap_or(usize::MAX),
                 partial_bytes: words.number("partial").unwrap_or(usize::MAX),
