@@ -153,11 +153,11 @@ impl Receiver {
         self.received += 1;
         let settled = self.settling == Settling::First;
         engine.dispose_received(session, delivery_id, state, settled);
-        self.keep_credit(engine);
+        self.top_up_credit(engine);
     }
 
     /// Gives credit back when half of it is used up.
-    pub fn keep_credit(&mut self, engine: &mut Connection) {
+    pub fn top_up_credit(&mut self, engine: &mut Connection) {
         let is_low = |link| engine.credit_left(link) <= self.credit / 2;
         if !self.draining && self.link.is_some_and(is_low) {
             self.grant(engine);
@@ -168,7 +168,7 @@ impl Receiver {
     fn grant(&mut self, engine: &mut Connection) {
         let Some(link) = self.link else { return };
         let left = engine.credit_left(link);
-        let more = self.more(left);
+        let more = self.missing_credit(left);
         if more > 0 {
             self.granted += u64::from(more);
             engine.set_credit(link, left + more, false);
@@ -176,7 +176,7 @@ impl Receiver {
     }
 
     /// How much credit is to be given to a link that has some left.
-    fn more(&self, left: u32) -> u32 {
+    fn missing_credit(&self, left: u32) -> u32 {
         let allowed = self.limit.saturating_sub(self.granted);
         let allowed = u32::try_from(allowed).unwrap_or(u32::MAX);
         self.credit.saturating_sub(left).min(allowed)
@@ -230,7 +230,7 @@ impl Receiver {
     }
 
     /// How far it is, for an error.
-    pub fn stands(&self) -> String {
+    pub fn status(&self) -> String {
         let Self {
             received, settled, ..
         } = self;
@@ -251,12 +251,15 @@ mod tests {
     #[test]
     fn no_more_credit_is_given_than_is_to_be_received() {
         let mut receiver = Receiver::new("q").with_credit(10).with_limit(25);
-        assert_eq!(receiver.more(0), 10);
+        assert_eq!(receiver.missing_credit(0), 10);
         receiver.granted = 20;
-        assert_eq!((receiver.more(5), receiver.more(8)), (5, 2));
+        assert_eq!(
+            (receiver.missing_credit(5), receiver.missing_credit(8)),
+            (5, 2)
+        );
         receiver.granted = 25;
-        assert_eq!(receiver.more(0), 0);
-        assert_eq!(Receiver::new("q").more(400), CREDIT - 400);
+        assert_eq!(receiver.missing_credit(0), 0);
+        assert_eq!(Receiver::new("q").missing_credit(400), CREDIT - 400);
     }
 
     #[test]

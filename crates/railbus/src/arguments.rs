@@ -18,8 +18,8 @@ pub use entity::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
 };
 pub use message::{
-    Part, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments, SendArguments,
-    SourceArguments, SurgeryArguments,
+    BulkArguments, Part, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
+    SendArguments, SourceArguments,
 };
 
 use crate::config::{

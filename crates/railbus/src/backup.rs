@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::BackupArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
@@ -14,7 +14,7 @@ const PATH: &str = "/$railbus/backups";
 
 /// What the broker says about a backup.
 #[derive(Debug, Deserialize)]
-struct Made {
+struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
     position: u64,
@@ -22,10 +22,10 @@ struct Made {
 }
 
 /// Asks the broker, waits until the backup is made and prints one line about it.
-pub fn run(arguments: &BackupArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &BackupArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let body = json!({ "directory": arguments.directory }).to_string();
-    let Made {
+    let BackupResponse {
         directory,
         bytes,
         position,

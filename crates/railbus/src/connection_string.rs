@@ -64,7 +64,7 @@ impl ConnectionString {
     }
 
     /// The broker at `address`, for what needs no right.
-    pub fn stranger(address: SocketAddr, tls: bool) -> Self {
+    pub fn anonymous(address: SocketAddr, tls: bool) -> Self {
         Self {
             authority: address.to_string(),
             tls,

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use serde::Deserialize;
 
 use crate::arguments::HealthArguments;
+use crate::command_error::CommandError;
 use crate::connection_string::ConnectionString;
-use crate::refusal::Refusal;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
@@ -17,9 +17,9 @@ struct Health {
 }
 
 /// Asks the broker that listens as the arguments say and prints its answer.
-pub fn run(arguments: &HealthArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
     for &address in arguments.listen.iter().take(1) {
-        let broker = ConnectionString::stranger(reachable(address), arguments.ca.is_some());
+        let broker = ConnectionString::anonymous(reachable(address), arguments.ca.is_some());
         let remote = Remote::of(broker, arguments.ca.clone());
         let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
         println!("{}", health.message);

@@ -8,9 +8,11 @@ mod administration;
 mod arguments;
 mod backup;
 mod bench;
+mod bulk_operation;
 mod ca;
 mod check;
 mod clock;
+mod command_error;
 mod config;
 mod connection_string;
 mod data_directory;
@@ -23,7 +25,6 @@ mod messaging;
 mod plan;
 mod processor;
 mod ready;
-mod refusal;
 mod reload;
 mod remote;
 mod restore;
@@ -32,7 +33,6 @@ mod runtime;
 mod serve;
 mod settings;
 mod stamp;
-mod surgery;
 mod table;
 mod tls;
 
@@ -42,7 +42,7 @@ use clap::{CommandFactory, Parser};
 use tikv_jemallocator::Jemalloc;
 
 use arguments::{Arguments, Command, ConfigCommand};
-use refusal::Refusal;
+use command_error::CommandError;
 
 /// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's allocator a
 /// seventh of all processor time.
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
+fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
@@ -76,8 +76,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
         Command::Receive(arguments) => return messaging::receive(&arguments),
         Command::Peek(arguments) => return messaging::peek(&arguments),
         Command::Bench(arguments) => return bench::run(&arguments),
-        Command::Purge(arguments) => return surgery::purge(&arguments),
-        Command::Redrive(arguments) => return surgery::redrive(&arguments),
+        Command::Purge(arguments) => return bulk_operation::purge(&arguments),
+        Command::Redrive(arguments) => return bulk_operation::redrive(&arguments),
         Command::Completions { shell } => {
             let name = "railbus";
             clap_complete::generate(

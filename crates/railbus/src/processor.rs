@@ -24,7 +24,7 @@ const IS_MEANT: bool = cfg!(all(
     .features.join(" and "),
     .flags.join(" ")
 )]
-pub struct Lacking {
+pub struct MissingFeature {
     features: Vec<&'static str>,
     flags: Vec<&'static str>,
 }
@@ -41,7 +41,7 @@ struct Extension {
 ///
 /// # Errors
 /// When it can not run RocksDB as it was compiled.
-pub fn check() -> Result<(), Lacking> {
+pub fn check() -> Result<(), MissingFeature> {
     require(FLAGS, &detected())
 }
 
@@ -67,7 +67,7 @@ fn detected() -> [Extension; 0] {
 }
 
 /// Whether everything that `flags` make use of was detected.
-fn require(flags: &str, extensions: &[Extension]) -> Result<(), Lacking> {
+fn require(flags: &str, extensions: &[Extension]) -> Result<(), MissingFeature> {
     let is_used = |flag| flags.split_whitespace().any(|word| word == flag);
     let lacking = extensions
         .iter()
@@ -78,7 +78,7 @@ fn require(flags: &str, extensions: &[Extension]) -> Result<(), Lacking> {
     if features.is_empty() {
         Ok(())
     } else {
-        Err(Lacking { features, flags })
+        Err(MissingFeature { features, flags })
     }
 }
 

@@ -13,12 +13,12 @@ use server::rules::{
 };
 
 use crate::arguments::RuleTestArguments;
+use crate::command_error::CommandError;
 use crate::config;
-use crate::refusal::Refusal;
 use crate::table::table;
 
 /// Prints what comes of the rule and the message; the exit code says it too.
-pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
+pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, CommandError> {
     let json = arguments.json;
     let report = match test(arguments)?.run(now()) {
         Ok(report) => report,
@@ -41,12 +41,12 @@ pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
     })
 }
 
-fn test(arguments: RuleTestArguments) -> Result<Test, Refusal> {
+fn test(arguments: RuleTestArguments) -> Result<Test, CommandError> {
     let filter = match (arguments.expression, arguments.correlation) {
         (Some(text), _) => FilterDescription::Sql(text),
         (None, Some(json)) => {
             let fields: Result<CorrelationFields, _> = serde_json::from_str(&json);
-            fields.map_err(Refusal::Correlation)?.into()
+            fields.map_err(CommandError::Correlation)?.into()
         }
         (None, None) => FilterDescription::True,
     };
@@ -57,14 +57,14 @@ fn test(arguments: RuleTestArguments) -> Result<Test, Refusal> {
     })
 }
 
-fn message(file: &Path) -> Result<MessageDescription, Refusal> {
+fn message(file: &Path) -> Result<MessageDescription, CommandError> {
     if file != Path::new("-") {
         return Ok(config::read_text(file, &config::read(file)?)?);
     }
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(Refusal::Stdin)?;
+        .map_err(CommandError::Stdin)?;
     Ok(config::read_text(Path::new("stdin"), &text)?)
 }
 

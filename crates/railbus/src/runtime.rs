@@ -2,10 +2,10 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// A runtime on this thread alone.
-pub fn runtime() -> Result<Runtime, Refusal> {
+pub fn runtime() -> Result<Runtime, CommandError> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(Refusal::System)
+    runtime.map_err(CommandError::System)
 }

@@ -13,8 +13,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::arguments::ServeArguments;
+use crate::command_error::CommandError;
 use crate::data_directory::{DataDirectory, Location};
-use crate::refusal::Refusal;
 use crate::reload::Reloader;
 use crate::settings::Settings;
 use crate::{log, processor, ready, tls};
@@ -29,7 +29,7 @@ const BACKUPS: &str = "backups";
 const READERS: usize = 8;
 
 /// Runs the broker until it is asked to stop or fails.
-pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     processor::check()?;
     let settings = Settings::resolve(arguments)?;
     log::start(settings.log_format);
@@ -41,16 +41,16 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
         .enable_all()
         .max_blocking_threads(READERS)
         .build()
-        .map_err(Refusal::System)?;
+        .map_err(CommandError::System)?;
     let result = runtime.block_on(serve(arguments, settings));
     // A process that ends while the store is still being closed can die of that.
     runtime.shutdown_timeout(CLOSE);
     result
 }
 
-async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Refusal> {
-    let mut signals = Signals::new().map_err(Refusal::System)?;
-    let hang_up = signal(SignalKind::hangup()).map_err(Refusal::System)?;
+async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), CommandError> {
+    let mut signals = Signals::new().map_err(CommandError::System)?;
+    let hang_up = signal(SignalKind::hangup()).map_err(CommandError::System)?;
     warn_about_durability(&settings);
     if settings.server.virtual_clock {
         tracing::warn!(
@@ -58,7 +58,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         );
     }
     let directory = DataDirectory::open(settings.data.clone())?;
-    let (certificate, keeper, bell) = tls::start(&settings.tls, directory.path())?;
+    let (certificate, reloader, reload_sender) = tls::start(&settings.tls, directory.path())?;
     let backups = settings.server.backup_directory.clone();
     let backups = backups.unwrap_or_else(|| directory.path().join(BACKUPS));
     let progress = Arc::new(Notify::new());
@@ -68,7 +68,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         settings.store,
         Arc::new(move || waker.notify_one()),
     )
-    .map_err(|error| Refusal::Store {
+    .map_err(|error| CommandError::Store {
         path: directory.path().to_owned(),
         error,
     })?;
@@ -78,25 +78,25 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         ..settings.server.clone()
     };
     let bound = BoundServer::new(options, Box::new(store), progress).await?;
-    ready::announce(bound.addresses(), &settings.shown_key);
+    ready::announce(bound.addresses(), &settings.connection_key);
     let mut server = bound.serve();
-    tokio::spawn(keeper.run());
+    tokio::spawn(reloader.run());
     let handle = server.handle();
     let arguments = arguments.clone();
-    let reloader = Reloader::new(arguments, settings, directory.path(), handle, bell);
+    let reloader = Reloader::new(arguments, settings, directory.path(), handle, reload_sender);
     tokio::spawn(reloader.run(hang_up));
     tokio::select! {
-        failure = server.failed() => return Err(Refusal::Failed(failure)),
+        failure = server.failed() => return Err(CommandError::Failed(failure)),
         () = signals.next() => {}
     }
     stop(server, signals).await
 }
 
-async fn stop(server: Server, mut signals: Signals) -> Result<(), Refusal> {
+async fn stop(server: Server, mut signals: Signals) -> Result<(), CommandError> {
     tracing::info!("stopping");
     tokio::select! {
         stopped = tokio::time::timeout(STOP, server.stop()) => match stopped {
-            Ok(result) => result.map_err(Refusal::Failed),
+            Ok(result) => result.map_err(CommandError::Failed),
             Err(_) => {
                 tracing::warn!("stopping took too long; the next start recovers what is left");
                 Ok(())

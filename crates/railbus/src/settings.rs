@@ -10,14 +10,14 @@ use broker::{BrokerSettings, TransactionSettings};
 use server::Limits;
 
 use crate::arguments::ServeArguments;
+use crate::command_error::CommandError;
 use crate::config::{
     self, Auth, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size,
     Sku, read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
-use crate::keys::{Keys, ShownKey};
-use crate::refusal::Refusal;
+use crate::keys::{ConnectionKey, Keys};
 use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
 
@@ -38,7 +38,7 @@ pub struct Settings {
     pub store: rocks::Options,
     pub tls: tls::Source,
     pub server: server::Options,
-    pub shown_key: ShownKey,
+    pub connection_key: ConnectionKey,
     /// As `railbus.toml` says them.
     pub limits: LimitsConfig,
     /// The same.
@@ -53,7 +53,7 @@ pub struct Settings {
 
 impl Settings {
     /// Puts the settings together.
-    pub fn resolve(arguments: &ServeArguments) -> Result<Self, Refusal> {
+    pub fn resolve(arguments: &ServeArguments) -> Result<Self, CommandError> {
         let file = config_file(arguments);
         let named = file.clone().unwrap_or_else(|| PathBuf::from(USUAL_FILE));
         let (mut files, mut stamps) = (vec![named.clone()], vec![stamp::of(&named)]);
@@ -103,7 +103,7 @@ impl Settings {
                 queues: entities.queues,
                 topics: entities.topics,
             },
-            shown_key: keys.shown,
+            connection_key: keys.shown,
             limits: config.limits,
             auth: config.auth,
             files,
@@ -398,7 +398,7 @@ fn broker(
     arguments: &ServeArguments,
     config: &RailbusToml,
     body_bytes: u64,
-) -> Result<BrokerSettings, Refusal> {
+) -> Result<BrokerSettings, CommandError> {
     let default = BrokerSettings::default();
     let outlet = config.limits.outgoing_bytes_per_connection;
     Ok(BrokerSettings {

@@ -5,10 +5,10 @@
 //! use.
 
 mod authority;
+mod certificate_info;
 mod files;
-mod keeper;
 mod pair;
-mod shown;
+mod reloader;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use server::Certificate;
 use tokio::sync::watch;
 
 pub use authority::Authority;
-pub use keeper::{Bell, Call, Keeper, Kept};
+pub use certificate_info::CertificateInfo;
 pub use pair::Pair;
-pub use shown::Shown;
+pub use reloader::{CertificateReloader, CertificateSource, ReloadRequest, ReloadSender};
 
 /// What the certificate is taken from, as configured.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -96,20 +96,26 @@ pub fn directory_in(data: &Path) -> PathBuf {
 }
 
 /// The certificate to begin with, who sees to it from then on, and how to tell him something.
-pub fn start(source: &Source, data: &Path) -> Result<(Certificate, Keeper, Bell), Error> {
-    let (config, kept) = open(source, data)?;
+pub fn start(
+    source: &Source,
+    data: &Path,
+) -> Result<(Certificate, CertificateReloader, ReloadSender), Error> {
+    let (config, certificate_source) = open(source, data)?;
     let (sender, certificate) = watch::channel(Arc::new(config));
-    let (keeper, bell) = Keeper::new(kept, sender);
-    Ok((certificate, keeper, bell))
+    let (reloader, reload_sender) = CertificateReloader::new(certificate_source, sender);
+    Ok((certificate, reloader, reload_sender))
 }
 
 /// A certificate, and what is looked at to find the next one.
-pub fn open(source: &Source, data: &Path) -> Result<(rustls::ServerConfig, Kept), Error> {
+pub fn open(
+    source: &Source,
+    data: &Path,
+) -> Result<(rustls::ServerConfig, CertificateSource), Error> {
     match source {
-        Source::Files(pair) => Kept::files(pair.clone()),
+        Source::Files(pair) => CertificateSource::files(pair.clone()),
         Source::Local { directory, names } => {
             let directory = directory.clone().unwrap_or_else(|| directory_in(data));
-            Kept::local(Authority::open(&directory)?, names.clone())
+            CertificateSource::local(Authority::open(&directory)?, names.clone())
         }
     }
 }

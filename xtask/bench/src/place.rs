@@ -7,7 +7,7 @@ use amqp::Symbol;
 use anyhow::{Context, Result};
 use load::Peer;
 
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::drive;
 use super::receiver::Settling;
 use super::wire::Trust;
@@ -75,7 +75,7 @@ impl Place {
     }
 
     fn open_session(&self) -> Result<()> {
-        let client = Client::connect(self, Work::Idle(None))?;
+        let client = Client::connect(self, Workload::Idle(None))?;
         drive::open(&mut [client])
     }
 }

@@ -16,7 +16,7 @@ use super::place::Place;
 use super::receiver::Settling;
 use super::wire::Trust;
 
-pub use super::dress::SESSION;
+pub use super::message_sections::SESSION;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";

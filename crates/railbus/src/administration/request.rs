@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 use crate::arguments::BrokerArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
@@ -53,7 +53,7 @@ impl Request {
     }
 
     /// Sends it and returns what the broker says.
-    pub fn send(self, broker: &BrokerArguments) -> Result<Value, Refusal> {
+    pub fn send(self, broker: &BrokerArguments) -> Result<Value, CommandError> {
         let remote = Remote::new(broker)?;
         let path = format!("{ENTITIES}{}", self.path);
         let call = Call {
@@ -99,9 +99,9 @@ pub fn rule_path(topic: &str, subscription: &str, name: &str) -> String {
 }
 
 /// Refuses what is something else than the command is about.
-pub fn check_kind(found: &Value, wanted: &'static str, path: &str) -> Result<(), Refusal> {
+pub fn check_kind(found: &Value, wanted: &'static str, path: &str) -> Result<(), CommandError> {
     match found.get("kind").and_then(Value::as_str) {
-        Some(kind) if kind != wanted => Err(Refusal::Kind {
+        Some(kind) if kind != wanted => Err(CommandError::Kind {
             path: path.to_owned(),
             kind: kind.to_owned(),
             wanted,

@@ -143,7 +143,7 @@ pub struct PurgeArguments {
     pub part: Part,
 
     #[command(flatten)]
-    pub surgery: SurgeryArguments,
+    pub bulk: BulkArguments,
 }
 
 /// The options of `railbus redrive`.
@@ -154,12 +154,12 @@ pub struct RedriveArguments {
     pub transfer: bool,
 
     #[command(flatten)]
-    pub surgery: SurgeryArguments,
+    pub bulk: BulkArguments,
 }
 
 /// Which messages, and how fast.
 #[derive(Args, Clone, Debug)]
-pub struct SurgeryArguments {
+pub struct BulkArguments {
     /// The queue, or topic/Subscriptions/name
     #[arg(value_name = "ENTITY")]
     pub entity: String,

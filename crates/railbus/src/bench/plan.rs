@@ -8,10 +8,10 @@ use load::receiver::Settling;
 use load::wire::Trust;
 use load::{Peer, STAMP, Token};
 
-use super::Trouble;
+use super::BenchError;
 use crate::arguments::{BenchArguments, BenchMode};
+use crate::command_error::CommandError;
 use crate::entropy::seed;
-use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 
 /// How long a run takes that is not told.
@@ -50,8 +50,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(arguments: &BenchArguments) -> Result<Self, Refusal> {
-        check(arguments).map_err(Trouble::Options)?;
+    pub fn new(arguments: &BenchArguments) -> Result<Self, CommandError> {
+        check(arguments).map_err(BenchError::Options)?;
         let seed = seed()?;
         let (run, name) = seed.split_at(RUN);
         let entity = arguments.entity.clone();
@@ -129,12 +129,12 @@ impl Plan {
 
     /// What is about to be done, in a line.
     pub fn announced(&self) -> String {
-        let deed = match self.mode {
+        let operation = match self.mode {
             BenchMode::Send => "sending to",
             BenchMode::Receive => "receiving from",
             BenchMode::Both => "sending to and receiving from",
         };
-        format!("{deed} {} at {}", self.entity, self.authority())
+        format!("{operation} {} at {}", self.entity, self.authority())
     }
 }
 

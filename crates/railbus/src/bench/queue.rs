@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::administration::request::{Request, path_of};
 use crate::arguments::BrokerArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
@@ -24,7 +24,7 @@ pub struct Created {
 impl Created {
     /// Makes it: large, for bodies of so many bytes, with long locks, and gone by itself if this process does
     /// not come to delete it.
-    pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, Refusal> {
+    pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, CommandError> {
         let properties = json!({
             "kind": "queue",
             "max-size-in-megabytes": 81_920,
@@ -42,7 +42,7 @@ impl Created {
     }
 
     /// Deletes it.
-    pub fn delete(self, broker: &BrokerArguments) -> Result<(), Refusal> {
+    pub fn delete(self, broker: &BrokerArguments) -> Result<(), CommandError> {
         Request::delete(path_of(&self.name)).send(broker)?;
         Ok(())
     }

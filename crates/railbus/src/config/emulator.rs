@@ -178,7 +178,7 @@ impl Reader {
         for member in object.unknown(known)? {
             self.entities.warnings.push(format!(
                 "{}: this member is not known and has no effect",
-                member.place()
+                member.location()
             ));
         }
         Ok(())

@@ -236,18 +236,18 @@ mod tests {
 
     #[test]
     fn a_status_of_the_systems_and_too_short_an_idle_time_are_refused() {
-        let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties";
+        let location = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties";
         assert_eq!(
             emulator(r#"{"Name": "a", "Properties": {"Status": "Deleting"}}"#).unwrap_err(),
             format!(
-                "{place}.Status: `Deleting` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
+                "{location}.Status: `Deleting` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
             ),
         );
         let error = emulator(r#"{"Name": "a", "Properties": {"AutoDeleteOnIdle": "PT299S"}}"#);
         let error = error.unwrap_err();
         assert!(
             error.starts_with(&format!(
-                "{place}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
+                "{location}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
             )),
             "{error}"
         );
@@ -285,19 +285,19 @@ mod tests {
         let sentence = "contains character(s) that is not allowed";
         for name in ["a//b", "a/../b", "$a", "a/"] {
             let error = emulator(&format!(r#"{{"Name": "{name}"}}"#)).unwrap_err();
-            let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name";
-            let expected = format!("{place}: '{name}' {sentence}");
+            let location = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name";
+            let expected = format!("{location}: '{name}' {sentence}");
             assert!(error.starts_with(&expected), "{error}");
         }
         let subscription = r#"{"Name": "t", "Subscriptions": [{"Name": "a/b"}]}"#;
         let error = topics(subscription).unwrap_err();
-        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]";
-        let expected = format!("Config.json:1: {place}.Name: 'a/b' {sentence}");
+        let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]";
+        let expected = format!("Config.json:1: {location}.Name: 'a/b' {sentence}");
         assert!(error.starts_with(&expected), "{error}");
         let rule = r#"{"Name": "t", "Subscriptions": [{"Name": "s", "Rules": [
             {"Name": "a~b", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "1=1"}}}]}]}"#;
         let error = topics(rule).unwrap_err();
-        let expected = format!("Config.json:2: {place}.Rules[0].Name: 'a~b' {sentence}");
+        let expected = format!("Config.json:2: {location}.Rules[0].Name: 'a~b' {sentence}");
         assert!(error.starts_with(&expected), "{error}");
     }
 
@@ -353,16 +353,16 @@ mod tests {
             );
             topics(&text).unwrap_err()
         };
-        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
+        let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
         assert_eq!(
             rule(r#"{"FilterType": "SqlFilter", "SqlFilter": {"SqlExpression": "1=1"}}"#),
             format!(
-                "Config.json:2: {place}.Properties.FilterType: `SqlFilter` is no type of filter: `Sql` or `Correlation` is"
+                "Config.json:2: {location}.Properties.FilterType: `SqlFilter` is no type of filter: `Sql` or `Correlation` is"
             ),
         );
         assert_eq!(
             rule(r#"{"FilterType": "Sql"}"#),
-            format!("Config.json:2: {place}.Properties: `SqlFilter` is missing"),
+            format!("Config.json:2: {location}.Properties: `SqlFilter` is missing"),
         );
         let error = rule(r#"{"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n >"}}"#);
         assert!(error.contains("at character 4"), "{error}");

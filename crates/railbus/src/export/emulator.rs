@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use server::duration;
 use server::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
-use super::{Found, Written, warn_of_nothing};
+use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 
 /// The only name that the emulator's schema allows.
 const NAMESPACE: &str = "sbemulatorns";
@@ -19,9 +19,9 @@ const NAMESPACE: &str = "sbemulatorns";
 type Object = Map<String, Value>;
 
 /// Such a file.
-pub fn write(found: &Found) -> Written {
+pub fn write(found: &ExportedEntities) -> ExportFile {
     let mut writer = Writer {
-        warnings: warn_of_nothing(found),
+        warnings: warn_of_missing_rules(found),
     };
     let queues: Vec<_> = found.queues.iter().map(|it| writer.queue(it)).collect();
     let topics: Vec<_> = found.topics.iter().map(|it| writer.topic(it)).collect();
@@ -30,7 +30,7 @@ pub fn write(found: &Found) -> Written {
         "Logging": {"Type": "Console"},
     }});
     let text = serde_json::to_string_pretty(&file).expect("a file is JSON");
-    Written {
+    ExportFile {
         text: text + "\n",
         warnings: writer.warnings,
     }

@@ -49,9 +49,9 @@ fn read(name: &str, text: &str) -> Entities {
     read_entities(&file).unwrap()
 }
 
-fn found(text: &str) -> Found {
+fn found(text: &str) -> ExportedEntities {
     let Entities { queues, topics, .. } = read("a.toml", text);
-    let mut found = Found { queues, topics };
+    let mut found = ExportedEntities { queues, topics };
     for subscription in found
         .topics
         .iter_mut()

@@ -119,7 +119,7 @@ fn a_certificate_and_its_key_come_together() {
     };
     let refusal = Settings::resolve(&arguments).unwrap_err();
     assert!(
-        matches!(refusal, Refusal::Tls(tls::Error::Half)),
+        matches!(refusal, CommandError::Tls(tls::Error::Half)),
         "{refusal}"
     );
 }

@@ -22,8 +22,8 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
+use super::certificate_info::CertificateInfo;
 use super::files::{self, Access};
-use super::shown::Shown;
 use super::{Error, Pair};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -98,16 +98,16 @@ impl Authority {
     /// Whether the certificate that is there is ours, holds for `names` and lasts on.
     fn is_good(&self, names: &[String], now: SystemTime) -> bool {
         let pair = self.pair();
-        let (Ok(authority), Ok(shown)) = (
-            Shown::read(&self.certificate_path()),
-            Shown::read(&pair.certificate),
+        let (Ok(authority), Ok(info)) = (
+            CertificateInfo::read(&self.certificate_path()),
+            CertificateInfo::read(&pair.certificate),
         ) else {
             return false;
         };
         let needed_until = seconds(now + DAY * RENEWED_BEFORE);
-        shown.issuer == authority.subject
-            && shown.until > needed_until
-            && names.iter().all(|name| shown.names.contains(name))
+        info.issuer == authority.subject
+            && info.until > needed_until
+            && names.iter().all(|name| info.names.contains(name))
             && pair.load().is_ok()
     }
 
@@ -233,8 +233,8 @@ mod tests {
         assert!(issue(&authority, &["localhost", "::1"], 0));
         assert!(!issue(&authority, &["::1"], 0));
         assert!(issue(&authority, &["localhost", "::1", "desk"], 0));
-        let shown = Shown::read(&authority.pair().certificate).unwrap();
-        assert_eq!(shown.names, ["localhost", "::1", "desk"]);
+        let info = CertificateInfo::read(&authority.pair().certificate).unwrap();
+        assert_eq!(info.names, ["localhost", "::1", "desk"]);
     }
 
     #[test]

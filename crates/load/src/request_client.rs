@@ -14,15 +14,15 @@ const REPLY_TO: &str = "bench-answers";
 const CREDIT: u32 = 10;
 
 /// A request and a response link.
-pub struct Asking {
+pub struct RequestClient {
     node: String,
     requests: Option<LinkId>,
-    answers: Option<LinkId>,
+    responses: Option<LinkId>,
     waiting: bool,
 }
 
 /// What came back.
-pub struct Answer {
+pub struct Response {
     /// 200 for most that went well.
     pub code: i32,
     /// What it says besides.
@@ -30,7 +30,7 @@ pub struct Answer {
     body: Bytes,
 }
 
-impl Asking {
+impl RequestClient {
     /// Of `queue`'s management node, without links.
     pub fn new(queue: &str) -> Self {
         Self::of_node(&format!("{queue}/$management"))
@@ -41,7 +41,7 @@ impl Asking {
         Self {
             node: node.to_owned(),
             requests: None,
-            answers: None,
+            responses: None,
             waiting: false,
         }
     }
@@ -62,25 +62,25 @@ impl Asking {
             address: address(REPLY_TO),
             ..Target::default()
         };
-        let answers = link("bench-answers", Role::Receiver, source, target);
+        let responses = link("bench-answers", Role::Receiver, source, target);
         self.requests = Some(engine.attach(session, requests));
-        self.answers = Some(engine.attach(session, answers));
+        self.responses = Some(engine.attach(session, responses));
     }
 
     /// Its links, once asked for.
     pub fn links(&self) -> impl Iterator<Item = LinkId> {
-        self.requests.into_iter().chain(self.answers)
+        self.requests.into_iter().chain(self.responses)
     }
 
     /// Whether `link` is the one over which answers come.
-    pub fn is_answered_by(&self, link: LinkId) -> bool {
-        self.answers == Some(link)
+    pub fn is_response_link(&self, link: LinkId) -> bool {
+        self.responses == Some(link)
     }
 
     /// Lets answers come.
     pub fn start(&self, engine: &mut Connection) {
-        if let Some(answers) = self.answers {
-            engine.set_credit(answers, CREDIT, false);
+        if let Some(responses) = self.responses {
+            engine.set_credit(responses, CREDIT, false);
         }
     }
 
@@ -90,7 +90,7 @@ impl Asking {
     }
 
     /// Asks, if there is credit for it. Says whether there was.
-    pub fn ask(
+    pub fn request(
         &mut self,
         operation: &str,
         body: &[(Value, Value)],
@@ -98,7 +98,7 @@ impl Asking {
     ) -> bool {
         let mut encoded = BytesMut::new();
         amqp::encode::map(&mut encoded, body);
-        self.request(&[("operation", operation)], &encoded, engine)
+        self.send_request(&[("operation", operation)], &encoded, engine)
     }
 
     /// The same with application properties of one's own and any value as the body.
@@ -110,10 +110,10 @@ impl Asking {
     ) -> bool {
         let mut encoded = BytesMut::new();
         amqp::encode::value(&mut encoded, body);
-        self.request(properties, &encoded, engine)
+        self.send_request(properties, &encoded, engine)
     }
 
-    fn request(
+    fn send_request(
         &mut self,
         properties: &[(&str, &str)],
         body: &[u8],
@@ -125,22 +125,22 @@ impl Asking {
             ..Outgoing::default()
         };
         let request = request(properties, body);
-        let asked = self.requests.is_some_and(|link| {
-            let asked = engine.send(link, &outgoing, &[&request]);
-            asked.is_ok()
+        let requested = self.requests.is_some_and(|link| {
+            let requested = engine.send(link, &outgoing, &[&request]);
+            requested.is_ok()
         });
-        self.waiting |= asked;
-        asked
+        self.waiting |= requested;
+        requested
     }
 
     /// Takes the answer.
-    pub fn answered(
+    pub fn handle_response(
         &mut self,
         session: SessionId,
         delivery_id: u32,
         payload: &Bytes,
         engine: &mut Connection,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         engine.dispose_received(session, delivery_id, DeliveryState::Accepted, true);
         self.start(engine);
         self.waiting = false;
@@ -148,7 +148,7 @@ impl Asking {
         let fields = decode_map_section(&payload.slice(sections.application_properties))?;
         let code = either(&fields, ["statusCode", "status-code"]).and_then(Value::as_integer);
         let code = code.and_then(|code| i32::try_from(code).ok());
-        Ok(Answer {
+        Ok(Response {
             code: code.ok_or(Error::NoCode)?,
             fields,
             body: payload.slice(sections.body),
@@ -156,7 +156,7 @@ impl Asking {
     }
 }
 
-impl Answer {
+impl Response {
     /// One entry of the map in its body.
     pub fn entry(mut self, key: &str) -> Result<Option<Value>, Error> {
         let Value::Described(body) = amqp::decode::take_value(&mut self.body)? else {

@@ -6,7 +6,7 @@ use std::thread;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::runtime::runtime;
 
 /// What shells show for a process that SIGINT ended.
@@ -14,27 +14,27 @@ const INTERRUPTED: i32 = 130;
 
 /// Whether somebody has asked.
 #[derive(Clone, Debug)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopSignal(Arc<AtomicBool>);
 
-impl Stop {
+impl StopSignal {
     /// Listens from now on.
-    pub fn listen() -> Result<Self, Refusal> {
-        let stop = Self(Arc::default());
-        let asked = Arc::clone(&stop.0);
+    pub fn listen() -> Result<Self, CommandError> {
+        let stop_signal = Self(Arc::default());
+        let asked = Arc::clone(&stop_signal.0);
         let runtime = runtime()?;
         let signals = {
             let _entered = runtime.enter();
             [SignalKind::interrupt(), SignalKind::terminate()].map(signal)
         };
         let [interrupt, terminate] = signals;
-        let interrupt = interrupt.map_err(Refusal::System)?;
-        let terminate = terminate.map_err(Refusal::System)?;
+        let interrupt = interrupt.map_err(CommandError::System)?;
+        let terminate = terminate.map_err(CommandError::System)?;
         thread::spawn(move || runtime.block_on(watch(interrupt, terminate, &asked)));
-        Ok(stop)
+        Ok(stop_signal)
     }
 
     /// Whether somebody has asked.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

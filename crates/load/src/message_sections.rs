@@ -8,14 +8,14 @@ use bytes::BytesMut;
 
 use crate::bodies::{HEADER, HEADER_WITH_TTL};
 
-/// The session of [`Dress::Session`].
+/// The session of [`MessageSections::Session`].
 pub const SESSION: &str = "session";
 /// How far ahead messages are scheduled, in milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
 /// What a message wears.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Dress {
+pub enum MessageSections {
     /// Nothing but its body.
     #[default]
     Plain,
@@ -34,7 +34,7 @@ pub enum Dress {
     Key(u32),
 }
 
-impl Dress {
+impl MessageSections {
     /// The header section, which comes first.
     pub fn header(self) -> &'static [u8] {
         match self {

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use load::{Client, waits};
+use load::{Client, latency};
 
-use super::drive::Run;
+use super::driver::Run;
 use super::plan::Plan;
-use super::work::Work;
+use super::workload::Workload;
 use crate::arguments::BenchMode;
 
 /// What came of a run.
 #[derive(Debug)]
-pub struct Figures {
+pub struct Results {
     /// Messages accepted, if any were to be sent.
     pub sent: Option<Flow>,
     /// Messages completed, if any were to be received.
@@ -21,7 +21,7 @@ pub struct Figures {
     /// Messages that were due, at a rate, and for which there was no credit, or no time.
     pub unsent: u64,
     /// Messages of others that were given back.
-    pub others: u64,
+    pub foreign: u64,
     /// Processors that we kept busy ourselves.
     pub cores: f64,
 }
@@ -35,31 +35,31 @@ pub struct Flow {
     /// From the begin to the newest outcome.
     pub elapsed: Duration,
     /// In microseconds: to acceptance, or to arrival if that is known.
-    pub waits: Histogram<u64>,
+    pub latencies: Histogram<u64>,
 }
 
-impl Figures {
+impl Results {
     /// Puts together what `clients` have counted in `run`.
-    pub fn gather(clients: &[Client<Work>], plan: &Plan, run: &Run) -> Self {
-        let (mut sent, mut received, mut refused, mut others) = (None, None, 0, 0);
+    pub fn gather(clients: &[Client<Workload>], plan: &Plan, run: &Run) -> Self {
+        let (mut sent, mut received, mut refused, mut foreign) = (None, None, 0, 0);
         for client in clients {
-            match client.work() {
-                Work::Send(sender) => {
+            match client.workload() {
+                Workload::Send(sender) => {
                     refused += sender.refused();
                     let flow = sent.get_or_insert_with(Flow::new);
                     flow.add(sender.accepted(), sender.last(), run.began);
                     flow.bytes += sender.accepted() * plan.size as u64;
-                    flow.waits += sender.waits();
+                    flow.latencies += sender.latencies();
                 }
-                Work::Take(taker) => {
-                    others += taker.others() as u64;
+                Workload::Receive(receiver) => {
+                    foreign += receiver.foreign() as u64;
                     let flow = received.get_or_insert_with(Flow::new);
-                    flow.add(taker.count(), taker.last(), run.began);
+                    flow.add(receiver.count(), receiver.last(), run.began);
                     flow.bytes += match plan.mode {
-                        BenchMode::Receive => taker.bytes(),
-                        _ => taker.count() * plan.size as u64,
+                        BenchMode::Receive => receiver.bytes(),
+                        _ => receiver.count() * plan.size as u64,
                     };
-                    flow.waits += taker.ways();
+                    flow.latencies += receiver.latencies();
                 }
             }
         }
@@ -73,7 +73,7 @@ impl Figures {
             received,
             unsent: due(plan, run.sending).saturating_sub(tried),
             refused,
-            others,
+            foreign,
             cores: run.processor.as_secs_f64() / busy,
         }
     }
@@ -91,7 +91,7 @@ impl Flow {
             messages: 0,
             bytes: 0,
             elapsed: Duration::ZERO,
-            waits: waits::none(),
+            latencies: latency::histogram(),
         }
     }
 

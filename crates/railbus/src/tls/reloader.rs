@@ -13,13 +13,13 @@ use super::{Authority, Error, Pair};
 use crate::stamp;
 
 /// How often it looks at files of somebody else's.
-const LOOK_AT_FILES: Duration = Duration::from_secs(1);
+const FILES_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it looks whether a certificate of our own is about to run out.
-const LOOK_AT_LOCAL: Duration = Duration::from_secs(3_600);
+const LOCAL_CHECK_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// What a look has found.
 #[derive(Debug)]
-pub enum Found {
+pub enum CheckResult {
     Nothing,
     /// A certificate to show from now on.
     New(Box<ServerConfig>),
@@ -29,12 +29,12 @@ pub enum Found {
 
 /// What is looked at.
 #[derive(Debug)]
-pub struct Kept {
+pub struct CertificateSource {
     source: Kind,
     /// Of the files that are in use.
     stamp: Stamp,
     /// Why those that are there now are not.
-    trouble: Option<String>,
+    last_error: Option<String>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ enum Kind {
 /// What tells two versions of a pair of files apart.
 type Stamp = [Option<stamp::Stamp>; 2];
 
-impl Kept {
+impl CertificateSource {
     /// Files of somebody else's.
     pub fn files(pair: Pair) -> Result<(ServerConfig, Self), Error> {
         Self::new(Kind::Files(pair))
@@ -62,51 +62,51 @@ impl Kept {
         let pair = source.pair();
         let stamp = stamp(&pair);
         let config = pair.load()?;
-        let kept = Self {
+        let certificate_source = Self {
             source,
             stamp,
-            trouble: None,
+            last_error: None,
         };
-        Ok((config, kept))
+        Ok((config, certificate_source))
     }
 
     fn interval(&self) -> Duration {
         match self.source {
-            Kind::Files(_) => LOOK_AT_FILES,
-            Kind::Local(..) => LOOK_AT_LOCAL,
+            Kind::Files(_) => FILES_CHECK_INTERVAL,
+            Kind::Local(..) => LOCAL_CHECK_INTERVAL,
         }
     }
 
     /// Looks once, at `now`.
-    pub fn look(&mut self, now: SystemTime) -> Found {
+    pub fn check(&mut self, now: SystemTime) -> CheckResult {
         if let Kind::Local(authority, names) = &self.source
             && let Err(error) = authority.issue(names, now)
         {
-            return self.complain(error);
+            return self.report_once(error);
         }
         let pair = self.source.pair();
         let stamp = stamp(&pair);
         if stamp == self.stamp {
-            self.trouble = None;
-            return Found::Nothing;
+            self.last_error = None;
+            return CheckResult::Nothing;
         }
         match pair.load() {
             Ok(config) => {
                 self.stamp = stamp;
-                self.trouble = None;
-                Found::New(Box::new(config))
+                self.last_error = None;
+                CheckResult::New(Box::new(config))
             }
-            Err(error) => self.complain(error),
+            Err(error) => self.report_once(error),
         }
     }
 
-    fn complain(&mut self, error: Error) -> Found {
+    fn report_once(&mut self, error: Error) -> CheckResult {
         let text = error.to_string();
-        if self.trouble.as_ref() == Some(&text) {
-            return Found::Nothing;
+        if self.last_error.as_ref() == Some(&text) {
+            return CheckResult::Nothing;
         }
-        self.trouble = Some(text);
-        Found::Unusable(error)
+        self.last_error = Some(text);
+        CheckResult::Unusable(error)
     }
 }
 
@@ -125,67 +125,71 @@ fn stamp(pair: &Pair) -> Stamp {
 
 /// What a keeper is told.
 #[derive(Debug)]
-pub enum Call {
+pub enum ReloadRequest {
     /// To look now.
-    Look,
+    Check,
     /// To show another certificate, and to look at something else from now on.
-    Replace(Box<ServerConfig>, Kept),
+    Replace(Box<ServerConfig>, CertificateSource),
 }
 
 /// Where a keeper is called.
-pub type Bell = mpsc::Sender<Call>;
+pub type ReloadSender = mpsc::Sender<ReloadRequest>;
 
 /// Looks until the server is gone.
 #[derive(Debug)]
-pub struct Keeper {
-    kept: Kept,
+pub struct CertificateReloader {
+    certificate_source: CertificateSource,
     sender: watch::Sender<Arc<ServerConfig>>,
-    calls: mpsc::Receiver<Call>,
+    calls: mpsc::Receiver<ReloadRequest>,
 }
 
-impl Keeper {
+impl CertificateReloader {
     /// A keeper of what `sender` says.
-    pub fn new(kept: Kept, sender: watch::Sender<Arc<ServerConfig>>) -> (Self, Bell) {
-        let (bell, calls) = mpsc::channel(1);
-        let keeper = Self {
-            kept,
+    pub fn new(
+        certificate_source: CertificateSource,
+        sender: watch::Sender<Arc<ServerConfig>>,
+    ) -> (Self, ReloadSender) {
+        let (reload_sender, calls) = mpsc::channel(1);
+        let reloader = Self {
+            certificate_source,
             sender,
             calls,
         };
-        (keeper, bell)
+        (reloader, reload_sender)
     }
 
     /// Replaces the certificate whenever there is another one.
     pub async fn run(mut self) {
         loop {
-            let called = tokio::time::timeout(self.kept.interval(), self.calls.recv()).await;
+            let called =
+                tokio::time::timeout(self.certificate_source.interval(), self.calls.recv()).await;
             if self.sender.is_closed() {
                 return;
             }
             match called {
                 // Nobody can call any more, so the server is about to go.
                 Ok(None) => return,
-                Ok(Some(Call::Replace(config, kept))) => {
-                    self.kept = kept;
+                Ok(Some(ReloadRequest::Replace(config, certificate_source))) => {
+                    self.certificate_source = certificate_source;
                     self.show(config);
                     continue;
                 }
-                Ok(Some(Call::Look)) | Err(_) => {}
+                Ok(Some(ReloadRequest::Check)) | Err(_) => {}
             }
             // A file system may take its time.
             let looked = tokio::task::spawn_blocking(move || {
-                let found = self.kept.look(SystemTime::now());
+                let found = self.certificate_source.check(SystemTime::now());
                 (self, found)
             });
-            let Ok((keeper, found)) = looked.await else {
+            let Ok((reloader, found)) = looked.await else {
                 tracing::error!("the TLS certificate is not looked after any more");
                 return;
             };
-            self = keeper;
+            self = reloader;
             match found {
-                Found::Nothing => {}
-                Found::New(config) => self.show(config),
-                Found::Unusable(error) => {
+                CheckResult::Nothing => {}
+                CheckResult::New(config) => self.show(config),
+                CheckResult::Unusable(error) => {
                     tracing::error!("{error}; the TLS certificate in use stays");
                 }
             }
@@ -207,12 +211,12 @@ mod tests {
 
     use super::*;
 
-    struct Site {
+    struct Fixture {
         _directory: tempfile::TempDir,
         pair: Pair,
     }
 
-    impl Site {
+    impl Fixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let pair = Pair {
@@ -251,36 +255,53 @@ mod tests {
 
     #[test]
     fn a_new_pair_of_files_is_taken_once() {
-        let site = Site::new();
-        let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
-        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+        let site = Fixture::new();
+        let (_, mut certificate_source) = CertificateSource::files(site.pair.clone()).unwrap();
+        assert!(matches!(
+            certificate_source.check(SystemTime::now()),
+            CheckResult::Nothing
+        ));
         site.write(&site.make());
-        assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
-        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+        assert!(matches!(
+            certificate_source.check(SystemTime::now()),
+            CheckResult::New(_)
+        ));
+        assert!(matches!(
+            certificate_source.check(SystemTime::now()),
+            CheckResult::Nothing
+        ));
     }
 
     #[test]
     fn a_key_that_does_not_belong_is_complained_of_once_and_the_old_one_stays() {
-        let site = Site::new();
-        let (_, mut kept) = Kept::files(site.pair.clone()).unwrap();
+        let site = Fixture::new();
+        let (_, mut certificate_source) = CertificateSource::files(site.pair.clone()).unwrap();
         let (certificate, key) = site.make();
         write(&site.pair.certificate, &certificate);
-        let found = kept.look(SystemTime::now());
+        let found = certificate_source.check(SystemTime::now());
         assert!(
-            matches!(found, Found::Unusable(Error::Mismatch { .. })),
+            matches!(found, CheckResult::Unusable(Error::Mismatch { .. })),
             "{found:?}"
         );
-        assert!(matches!(kept.look(SystemTime::now()), Found::Nothing));
+        assert!(matches!(
+            certificate_source.check(SystemTime::now()),
+            CheckResult::Nothing
+        ));
         write(&site.pair.key, &key);
-        assert!(matches!(kept.look(SystemTime::now()), Found::New(_)));
+        assert!(matches!(
+            certificate_source.check(SystemTime::now()),
+            CheckResult::New(_)
+        ));
     }
 
     #[test]
     fn files_that_can_not_be_used_are_refused_by_name() {
-        let check = |change: &dyn Fn(&Site), expected: &str| {
-            let site = Site::new();
+        let check = |change: &dyn Fn(&Fixture), expected: &str| {
+            let site = Fixture::new();
             change(&site);
-            let refusal = Kept::files(site.pair.clone()).unwrap_err().to_string();
+            let refusal = CertificateSource::files(site.pair.clone())
+                .unwrap_err()
+                .to_string();
             let directory = format!("{}/", site.pair.key.parent().unwrap().display());
             assert_eq!(refusal.replace(&directory, ""), expected);
         };
@@ -306,10 +327,17 @@ mod tests {
     fn a_local_certificate_is_made_anew_before_it_runs_out() {
         let directory = tempfile::tempdir().unwrap();
         let authority = Authority::open(directory.path()).unwrap();
-        let (_, mut kept) = Kept::local(authority, vec!["localhost".to_owned()]).unwrap();
+        let (_, mut certificate_source) =
+            CertificateSource::local(authority, vec!["localhost".to_owned()]).unwrap();
         let now = SystemTime::now();
-        assert!(matches!(kept.look(now), Found::Nothing));
+        assert!(matches!(
+            certificate_source.check(now),
+            CheckResult::Nothing
+        ));
         let later = now + Duration::from_secs(340 * 24 * 60 * 60);
-        assert!(matches!(kept.look(later), Found::New(_)));
+        assert!(matches!(
+            certificate_source.check(later),
+            CheckResult::New(_)
+        ));
     }
 }

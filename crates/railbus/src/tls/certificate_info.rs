@@ -15,7 +15,7 @@ use super::pair::read_chain;
 
 /// The first certificate of a file. Times are seconds since 1970.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct CertificateInfo {
     pub subject: String,
     pub issuer: String,
     pub names: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Shown {
     pub fingerprint: String,
 }
 
-impl Shown {
+impl CertificateInfo {
     /// Reads it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let chain = read_chain(path)?;

@@ -3,27 +3,27 @@
 use amqp::Value;
 use endpoint::{Connection, Event, SessionId};
 
-use crate::asking::Asking;
+use crate::request_client::RequestClient;
 use crate::{Error, Token};
 
 /// A token on its way.
-pub(crate) struct Access {
+pub(crate) struct CbsAuthorization {
     token: Token,
-    asking: Asking,
-    asked: bool,
+    request_client: RequestClient,
+    requested: bool,
     granted: bool,
 }
 
-impl Access {
+impl CbsAuthorization {
     /// Asks for the links that it goes over.
     pub(crate) fn new(token: Token, engine: &mut Connection, session: SessionId) -> Self {
-        let mut asking = Asking::of_node("$cbs");
-        asking.attach(engine, session);
-        asking.start(engine);
+        let mut request_client = RequestClient::of_node("$cbs");
+        request_client.attach(engine, session);
+        request_client.start(engine);
         Self {
             token,
-            asking,
-            asked: false,
+            request_client,
+            requested: false,
             granted: false,
         }
     }
@@ -35,7 +35,7 @@ impl Access {
 
     /// Shows the token, once there is credit for it.
     pub(crate) fn act(&mut self, engine: &mut Connection) {
-        if self.asked {
+        if self.requested {
             return;
         }
         let properties = [
@@ -44,7 +44,7 @@ impl Access {
             ("name", self.token.audience.as_str()),
         ];
         let token = Value::from(self.token.text.as_str());
-        self.asked = self.asking.put(&properties, &token, engine);
+        self.requested = self.request_client.put(&properties, &token, engine);
     }
 
     /// Takes the answer, if it is one.
@@ -59,12 +59,12 @@ impl Access {
         else {
             return Ok(());
         };
-        if !self.asking.is_answered_by(*link) {
+        if !self.request_client.is_response_link(*link) {
             return Ok(());
         }
-        let answer = self
-            .asking
-            .answered(*session, *delivery_id, payload, engine)?;
+        let answer =
+            self.request_client
+                .handle_response(*session, *delivery_id, payload, engine)?;
         match answer.code {
             200..300 => self.granted = true,
             code => {

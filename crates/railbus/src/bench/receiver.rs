@@ -9,29 +9,29 @@ use amqp::DeliveryState;
 use endpoint::{Connection, Event, LinkId, SessionId};
 use hdrhistogram::Histogram;
 use load::receiver::{Receiver, Settling};
-use load::{Stamp, waits};
+use load::{Stamp, latency};
 
 /// Messages of others that are held at most; then the queue is not one for this.
-const OTHERS: usize = 1_000;
+const MAX_FOREIGN: usize = 1_000;
 
 /// A receiving link, and what came over it.
-pub struct Taker {
+pub struct BenchReceiver {
     receiver: Receiver,
     credit: u32,
     own: Option<Stamp>,
-    others: Vec<(SessionId, u32)>,
+    foreign: Vec<(SessionId, u32)>,
     /// While it looks what is there before the run: how many of others it had found before.
     probing: Option<usize>,
-    giving_back: bool,
-    given_back: usize,
+    releasing: bool,
+    released: usize,
     /// Microseconds from due to arrived, of its own.
-    ways: Histogram<u64>,
+    latencies: Histogram<u64>,
     /// Of the messages that came, as they came.
     bytes: u64,
     newest: Option<Instant>,
 }
 
-impl Taker {
+impl BenchReceiver {
     /// Takes up to so many of what is there.
     pub fn of_all(queue: &str, credit: u32, limit: u64) -> Self {
         let receiver = Receiver::new(queue).with_credit(credit).with_limit(limit);
@@ -39,11 +39,11 @@ impl Taker {
             receiver,
             credit,
             own: None,
-            others: Vec::new(),
+            foreign: Vec::new(),
             probing: None,
-            giving_back: false,
-            given_back: 0,
-            ways: waits::none(),
+            releasing: false,
+            released: 0,
+            latencies: latency::histogram(),
             bytes: 0,
             newest: None,
         }
@@ -69,17 +69,17 @@ impl Taker {
 
     /// Looks at what is there already.
     pub fn probe(&mut self, engine: &mut Connection) {
-        self.probing = Some(self.others.len());
+        self.probing = Some(self.foreign.len());
         if let Some(link) = self.link() {
             engine.set_credit(link, self.credit, true);
         }
     }
 
     /// Goes on looking while as much comes as may.
-    fn probed(&mut self, before: usize, engine: &mut Connection) {
-        let found = u32::try_from(self.others.len() - before).unwrap_or(u32::MAX);
+    fn continue_probe(&mut self, before: usize, engine: &mut Connection) {
+        let found = u32::try_from(self.foreign.len() - before).unwrap_or(u32::MAX);
         self.probing = None;
-        if found >= self.credit && !self.is_flooded() {
+        if found >= self.credit && !self.has_too_many_foreign() {
             self.probe(engine);
         }
     }
@@ -101,9 +101,9 @@ impl Taker {
     }
 
     /// Gives back what is not its own.
-    pub fn give_back(&mut self, engine: &mut Connection) {
-        self.giving_back = true;
-        for (session, delivery_id) in &self.others {
+    pub fn release_foreign(&mut self, engine: &mut Connection) {
+        self.releasing = true;
+        for (session, delivery_id) in &self.foreign {
             engine.dispose_received(*session, *delivery_id, DeliveryState::Released, false);
         }
     }
@@ -123,7 +123,7 @@ impl Taker {
                 ..
             } => self.settled(now, *delivery_id),
             Event::Drained { .. } => match self.probing {
-                Some(before) => self.probed(before, engine),
+                Some(before) => self.continue_probe(before, engine),
                 None => self.receiver.drained(now),
             },
             _ => {}
@@ -139,15 +139,15 @@ impl Taker {
     ) {
         if let Some(own) = &self.own {
             let Some(due) = own.read(payload) else {
-                self.others.push((session, delivery_id));
+                self.foreign.push((session, delivery_id));
                 if self.has_probed() {
-                    self.receiver.keep_credit(engine);
+                    self.receiver.top_up_credit(engine);
                 }
                 return;
             };
-            let way = now.saturating_duration_since(due).as_micros();
-            self.ways
-                .saturating_record(u64::try_from(way).unwrap_or(u64::MAX));
+            let latency_us = now.saturating_duration_since(due).as_micros();
+            self.latencies
+                .saturating_record(u64::try_from(latency_us).unwrap_or(u64::MAX));
         }
         self.bytes += payload.len() as u64;
         self.newest = Some(now);
@@ -155,9 +155,9 @@ impl Taker {
     }
 
     fn settled(&mut self, now: Instant, delivery_id: u32) {
-        let is_others = |(_, other): &(SessionId, u32)| *other == delivery_id;
-        if self.giving_back && self.others.iter().any(is_others) {
-            self.given_back += 1;
+        let is_foreign = |(_, other): &(SessionId, u32)| *other == delivery_id;
+        if self.releasing && self.foreign.iter().any(is_foreign) {
+            self.released += 1;
         } else {
             self.receiver.settled(now);
         }
@@ -174,13 +174,13 @@ impl Taker {
     }
 
     /// Messages of others that came.
-    pub fn others(&self) -> usize {
-        self.others.len()
+    pub fn foreign(&self) -> usize {
+        self.foreign.len()
     }
 
     /// Whether so many came that its own may never do.
-    pub fn is_flooded(&self) -> bool {
-        self.others.len() > OTHERS
+    pub fn has_too_many_foreign(&self) -> bool {
+        self.foreign.len() > MAX_FOREIGN
     }
 
     /// Whether everything that came is completed.
@@ -194,8 +194,8 @@ impl Taker {
     }
 
     /// Whether others have their messages back.
-    pub fn has_given_back(&self) -> bool {
-        self.given_back == self.others.len()
+    pub fn has_released(&self) -> bool {
+        self.released == self.foreign.len()
     }
 
     /// When the newest message came.
@@ -209,7 +209,7 @@ impl Taker {
     }
 
     /// Microseconds from due to arrived.
-    pub fn ways(&self) -> &Histogram<u64> {
-        &self.ways
+    pub fn latencies(&self) -> &Histogram<u64> {
+        &self.latencies
     }
 }

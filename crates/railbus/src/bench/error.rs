@@ -8,7 +8,7 @@ use crate::remote;
 
 /// Why it did not.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum BenchError {
     /// It was not begun.
     #[error("{0}")]
     Options(&'static str),
@@ -28,7 +28,7 @@ pub enum Trouble {
     Others(String),
 }
 
-impl Trouble {
+impl BenchError {
     /// An error before the first message.
     pub fn connecting(error: load::Error, plan: &Plan) -> Self {
         match error {
@@ -55,7 +55,7 @@ impl Trouble {
             load::Error::Closed(Some(error)) | load::Error::Ended(Some(error)) => {
                 messaging::Error::Ended {
                     authority: plan.authority().to_owned(),
-                    reason: messaging::said(&error),
+                    reason: messaging::describe_error(&error),
                 }
             }
             error => messaging::Error::Ended {

@@ -5,24 +5,28 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 
 use crate::administration::request::{Request, path_of};
-use crate::arguments::{Part, PurgeArguments, RedriveArguments, SurgeryArguments};
-use crate::refusal::Refusal;
+use crate::arguments::{BulkArguments, Part, PurgeArguments, RedriveArguments};
+use crate::command_error::CommandError;
 
 /// Deletes messages and says how many.
-pub fn purge(arguments: &PurgeArguments) -> Result<ExitCode, Refusal> {
-    operate(&arguments.surgery, "purge", arguments.part)
+pub fn purge(arguments: &PurgeArguments) -> Result<ExitCode, CommandError> {
+    operate(&arguments.bulk, "purge", arguments.part)
 }
 
 /// Puts dead letters back and says how many.
-pub fn redrive(arguments: &RedriveArguments) -> Result<ExitCode, Refusal> {
+pub fn redrive(arguments: &RedriveArguments) -> Result<ExitCode, CommandError> {
     let part = match arguments.transfer {
         true => Part::TransferDeadLetter,
         false => Part::DeadLetter,
     };
-    operate(&arguments.surgery, "redrive", part)
+    operate(&arguments.bulk, "redrive", part)
 }
 
-fn operate(arguments: &SurgeryArguments, deed: &str, part: Part) -> Result<ExitCode, Refusal> {
+fn operate(
+    arguments: &BulkArguments,
+    operation: &str,
+    part: Part,
+) -> Result<ExitCode, CommandError> {
     let mut body = Map::new();
     let part = serde_json::to_value(part).expect("a part is a word");
     body.insert("part".to_owned(), part);
@@ -30,7 +34,7 @@ fn operate(arguments: &SurgeryArguments, deed: &str, part: Part) -> Result<ExitC
     body.insert("limit".to_owned(), arguments.limit.into());
     body.insert("rate".to_owned(), arguments.rate.into());
     body.insert("dry-run".to_owned(), arguments.dry_run.into());
-    let path = format!("{}/{deed}", path_of(&arguments.entity));
+    let path = format!("{}/{operation}", path_of(&arguments.entity));
     let answer = Request::post(path, body).send(&arguments.broker)?;
     if arguments.json {
         println!("{answer}");

@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use serde_json::Value;
 use server::duration::NEVER_TEXT;
 
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::table::table;
 
 /// What the broker says.
 #[derive(Debug)]
-pub struct Answer(pub Value);
+pub struct ApiResponse(pub Value);
 
 /// What it is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shape {
+pub enum OutputShape {
     /// Several entities, each in a row.
     Entities,
     /// Several rules, each in a row.
@@ -25,22 +25,22 @@ pub enum Shape {
     Nothing,
 }
 
-impl Answer {
+impl ApiResponse {
     /// Prints it.
-    pub fn print(&self, shape: Shape, json: bool) -> Result<ExitCode, Refusal> {
-        match (shape, json) {
-            (Shape::Nothing, true) => println!("{{}}"),
+    pub fn print(&self, output_shape: OutputShape, json: bool) -> Result<ExitCode, CommandError> {
+        match (output_shape, json) {
+            (OutputShape::Nothing, true) => println!("{{}}"),
             (_, true) => println!("{}", self.0),
-            (_, false) => print!("{}", self.text(shape)),
+            (_, false) => print!("{}", self.text(output_shape)),
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn text(&self, shape: Shape) -> String {
-        match shape {
-            Shape::Nothing => String::new(),
-            Shape::Entity => properties(&self.0),
-            Shape::Entities => {
+    fn text(&self, output_shape: OutputShape) -> String {
+        match output_shape {
+            OutputShape::Nothing => String::new(),
+            OutputShape::Entity => properties(&self.0),
+            OutputShape::Entities => {
                 let head = [
                     "name",
                     "status",
@@ -62,7 +62,7 @@ impl Answer {
                 });
                 table(head, rows)
             }
-            Shape::Rules => {
+            OutputShape::Rules => {
                 let rows = self.each(|rule| {
                     let action = shown(&rule["action"]);
                     [shown(&rule["name"]), filter(&rule["filter"]), action]
@@ -134,7 +134,7 @@ mod tests {
         let state = json!({"active": 5, "dead-letter": 0, "scheduled": 1, "bytes": 99});
         let list = json!([{"name": "orders", "status": "active", "state": state}]);
         assert_eq!(
-            Answer(list).text(Shape::Entities),
+            ApiResponse(list).text(OutputShape::Entities),
             "name    status  active  dead-letter  scheduled  bytes\n\
              orders  active  5       0            1          99\n"
         );
@@ -148,7 +148,7 @@ mod tests {
             "rules": [{"name": "a", "filter": {"sql": "n > 1"}}, {"name": "b", "filter": true}],
         });
         assert_eq!(
-            Answer(entity).text(Shape::Entity),
+            ApiResponse(entity).text(OutputShape::Entity),
             "property          value\n\
              lock-duration     PT1M\n\
              name              s\n\
@@ -164,7 +164,7 @@ mod tests {
         let list =
             json!([{"name": "a", "filter": {"correlation": {"to": "x"}}, "action": "SET a = 1"}]);
         assert_eq!(
-            Answer(list).text(Shape::Rules),
+            ApiResponse(list).text(OutputShape::Rules),
             "name  filter                      action\n\
              a     {\"correlation\":{\"to\":\"x\"}}  SET a = 1\n"
         );

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::receiver::Settling;
 
 /// What a connection is for.
-pub trait Work {
+pub trait Workload {
     /// Why it can not go on, its connection's reasons included.
     type Error: From<Error>;
 
@@ -47,7 +47,7 @@ pub trait Work {
     ) -> Result<(), Self::Error>;
 
     /// How far it is, for an error.
-    fn stands(&self) -> Option<String> {
+    fn status(&self) -> Option<String> {
         None
     }
 

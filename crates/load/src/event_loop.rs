@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::{Client, Error, Work};
+use crate::{Client, Error, Workload};
 
 /// A wait without anything due.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// Lets every connection act, waits for one that is ready, and reads those that are. Returns at the latest
 /// after 100 ms, or on a signal.
-pub fn turn<W: Work>(clients: &mut [Client<W>], now: Instant) -> Result<(), W::Error> {
+pub fn run_once<W: Workload>(clients: &mut [Client<W>], now: Instant) -> Result<(), W::Error> {
     let mut flags = Vec::with_capacity(clients.len());
     for client in clients.iter_mut() {
         let blocked = client.act(now)?;
@@ -36,7 +36,7 @@ pub fn turn<W: Work>(clients: &mut [Client<W>], now: Instant) -> Result<(), W::E
 }
 
 /// Which connections have something to read.
-fn wait<W: Work>(clients: &[Client<W>], flags: &[PollFlags]) -> Result<Vec<bool>, Error> {
+fn wait<W: Workload>(clients: &[Client<W>], flags: &[PollFlags]) -> Result<Vec<bool>, Error> {
     let sockets = clients.iter().zip(flags);
     let mut polled: Vec<PollFd<'_>> = sockets
         .map(|(client, flags)| PollFd::new(client.stream(), *flags))
@@ -52,7 +52,7 @@ fn wait<W: Work>(clients: &[Client<W>], flags: &[PollFlags]) -> Result<Vec<bool>
         .collect())
 }
 
-fn time_out<W: Work>(clients: &[Client<W>]) -> Timespec {
+fn time_out<W: Workload>(clients: &[Client<W>]) -> Timespec {
     let due = clients.iter().filter_map(Client::due).min();
     let wait = due.map_or(IDLE, |due| {
         due.saturating_duration_since(Instant::now()).min(IDLE)

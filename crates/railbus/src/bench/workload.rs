@@ -3,24 +3,24 @@
 use std::time::Instant;
 
 use endpoint::{Connection, Event, LinkId, SessionId};
-use load::dress::Dress;
+use load::message_sections::MessageSections;
 use load::receiver::Settling;
 use load::sender::{self, Sender};
 use load::{Error, Stamp};
 
 use super::plan::Plan;
-use super::taker::Taker;
+use super::receiver::BenchReceiver;
 use crate::arguments::BenchMode;
 
 /// What a connection is for.
-pub enum Work {
+pub enum Workload {
     /// It sends.
     Send(Box<Sender>),
     /// It receives and settles.
-    Take(Box<Taker>),
+    Receive(Box<BenchReceiver>),
 }
 
-impl Work {
+impl Workload {
     /// The sender of that number.
     pub fn sender(plan: &Plan, number: u32, epoch: Instant) -> Self {
         let count = plan.messages.map(|all| plan.share(all, number));
@@ -29,7 +29,7 @@ impl Work {
             size: plan.size,
             count: count.unwrap_or(u64::MAX),
             in_flight: plan.share(plan.in_flight, number).max(1),
-            dress: Dress::Plain,
+            sections: MessageSections::Plain,
             every: plan.every(),
         };
         Self::Send(Box::new(match plan.mode {
@@ -39,49 +39,49 @@ impl Work {
     }
 
     /// The receiver of that number.
-    pub fn taker(plan: &Plan, number: u32, epoch: Instant) -> Self {
+    pub fn receiver(plan: &Plan, number: u32, epoch: Instant) -> Self {
         let own = Stamp::new(plan.run, epoch);
-        let taker = match plan.mode {
-            BenchMode::Both => Taker::of_own(&plan.entity, plan.credit, own),
+        let receiver = match plan.mode {
+            BenchMode::Both => BenchReceiver::of_own(&plan.entity, plan.credit, own),
             _ => {
                 let limit = plan.messages.map(|all| plan.share(all, number));
-                Taker::of_all(&plan.entity, plan.credit, limit.unwrap_or(u64::MAX))
+                BenchReceiver::of_all(&plan.entity, plan.credit, limit.unwrap_or(u64::MAX))
             }
         };
-        Self::Take(Box::new(taker))
+        Self::Receive(Box::new(receiver))
     }
 
     /// It, if it sends.
     pub fn as_sender(&self) -> Option<&Sender> {
         match self {
             Self::Send(sender) => Some(sender),
-            Self::Take(_) => None,
+            Self::Receive(_) => None,
         }
     }
 
     /// It, if it receives.
-    pub fn as_taker(&self) -> Option<&Taker> {
+    pub fn as_receiver(&self) -> Option<&BenchReceiver> {
         match self {
             Self::Send(_) => None,
-            Self::Take(taker) => Some(taker),
+            Self::Receive(receiver) => Some(receiver),
         }
     }
 }
 
-impl load::Work for Work {
+impl load::Workload for Workload {
     type Error = Error;
 
     fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
         match self {
             Self::Send(sender) => sender.attach(engine, session),
-            Self::Take(taker) => taker.attach(engine, session, settling),
+            Self::Receive(receiver) => receiver.attach(engine, session, settling),
         }
     }
 
     fn links(&self) -> Vec<LinkId> {
         let link = match self {
             Self::Send(sender) => sender.link(),
-            Self::Take(taker) => taker.link(),
+            Self::Receive(receiver) => receiver.link(),
         };
         link.into_iter().collect()
     }
@@ -89,7 +89,7 @@ impl load::Work for Work {
     fn start(&mut self, now: Instant, engine: &mut Connection) {
         match self {
             Self::Send(sender) => sender.start(now),
-            Self::Take(taker) => taker.start(engine),
+            Self::Receive(receiver) => receiver.start(engine),
         }
     }
 
@@ -100,8 +100,8 @@ impl load::Work for Work {
     }
 
     fn drain(&mut self, engine: &mut Connection) {
-        if let Self::Take(taker) = self {
-            taker.finish(engine);
+        if let Self::Receive(receiver) = self {
+            receiver.finish(engine);
         }
     }
 
@@ -121,7 +121,7 @@ impl load::Work for Work {
             (Self::Send(sender), Event::Disposed { cookie, state, .. }) => {
                 sender.disposed(now, cookie, state.as_ref());
             }
-            (Self::Take(taker), event) => taker.handle(now, &event, engine),
+            (Self::Receive(receiver), event) => receiver.handle(now, &event, engine),
             _ => {}
         }
         Ok(())

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
-use crate::processor::Lacking;
+use crate::processor::MissingFeature;
 use crate::{bench, config, connection_string, messaging, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum CommandError {
     #[error(transparent)]
-    Processor(#[from] Lacking),
+    Processor(#[from] MissingFeature),
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(
@@ -58,7 +58,7 @@ pub enum Refusal {
     #[error(transparent)]
     Messaging(#[from] messaging::Error),
     #[error(transparent)]
-    Bench(#[from] bench::Trouble),
+    Bench(#[from] bench::BenchError),
     #[error("{path} can not be read: {error}")]
     Read {
         path: PathBuf,
@@ -74,12 +74,12 @@ pub enum Refusal {
     Failed(StoreError),
 }
 
-impl Refusal {
+impl CommandError {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Messaging(messaging::Error::Message(_))
-            | Self::Bench(bench::Trouble::Options(_)) => ExitCode::from(2),
+            | Self::Bench(bench::BenchError::Options(_)) => ExitCode::from(2),
             Self::Failed(_)
             | Self::Remote(_)
             | Self::Messaging(_)

@@ -6,6 +6,6 @@ use hdrhistogram::Histogram;
 pub const LONGEST: u64 = 60_000_000;
 
 /// One without a wait.
-pub fn none() -> Histogram<u64> {
+pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are in order")
 }
