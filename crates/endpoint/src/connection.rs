@@ -25,7 +25,7 @@ use crate::session::Session;
 use crate::slab::Slab;
 use crate::timers::Timers;
 
-/// Events that may wait before input waits for them, so that one frame can not make thousands of
+/// Events that may wait before input waits for them, so that one frame cannot make thousands of
 /// events again and again.
 const MAX_EVENTS: usize = 8_192;
 
@@ -45,7 +45,7 @@ pub struct Outgoing<'a> {
 
 /// The link has no credit (or is gone), so nothing was sent.
 ///
-/// Also the answer while the session can not remember another unsettled delivery; an
+/// Also the answer while the session cannot remember another unsettled delivery; an
 /// [`Event::Credit`] follows when there is room again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the link has no credit")]

@@ -58,7 +58,7 @@ impl Connection {
         };
         match stage {
             Stage::Detaching => return,
-            // A link that was never answered can not be detached without attaching it first.
+            // A link that was never answered cannot be detached without attaching it first.
             Stage::Requested if !self.write_refusal(key) => return,
             _ => {}
         }

@@ -8,7 +8,7 @@ use amqp::Flow;
 
 use crate::serial;
 
-/// More usable credit than this can not be told apart from less than none.
+/// More usable credit than this cannot be told apart from less than none.
 const MAX_USABLE: u32 = (1 << 31) - 1;
 
 pub(crate) struct Sender {

@@ -1,10 +1,10 @@
-//! Why load can not go on.
+//! Why load cannot go on.
 
 use std::io;
 
 use amqp::decode::DecodeError;
 
-/// Why load can not go on.
+/// Why load cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is nobody.
@@ -33,10 +33,10 @@ pub enum Error {
         /// In the broker's words.
         reason: String,
     },
-    /// TLS can not be spoken.
+    /// TLS cannot be spoken.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
-    /// Whom to trust can not be read.
+    /// Whom to trust cannot be read.
     #[error("the certificates can not be read: {0}")]
     Certificates(rustls::pki_types::pem::Error),
     /// What came is no answer.

@@ -11,7 +11,7 @@ use crate::receiver::Settling;
 
 /// What a connection is for.
 pub trait Workload {
-    /// Why it can not go on, its connection's reasons included.
+    /// Why it cannot go on, its connection's reasons included.
     type Error: From<Error>;
 
     /// Asks for everything that it needs; messages are completed as the broker wants it.

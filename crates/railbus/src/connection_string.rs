@@ -19,7 +19,7 @@ const TLS_PORT: u16 = 5_671;
 /// How long a signature that is made here holds.
 const VALIDITY: Duration = Duration::from_secs(5 * 60);
 
-/// Why a connection string can not be used.
+/// Why a connection string cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the connection string can not be used: {0}")]
 pub struct Error(&'static str);

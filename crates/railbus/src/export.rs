@@ -1,6 +1,6 @@
 //! `railbus config export`: a running broker's entities as a file that makes the same ones.
 //!
-//! What has its default is left out of our own shape. What a file can not say is told on stderr.
+//! What has its default is left out of our own shape. What a file cannot say is told on stderr.
 
 mod emulator;
 mod own;

@@ -50,7 +50,7 @@ fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, CommandError> {
     let authority = remote.broker.authority;
     match answered {
         Ok(body) => read(&body).map_err(|error| protocol(authority, &error)),
-        // A plan that can not be carried out.
+        // A plan that cannot be carried out.
         Err(Error::Answered { status, body, .. }) if status == StatusCode::CONFLICT => {
             read(&body).map_err(|error| protocol(authority, &error))
         }

@@ -40,7 +40,7 @@ struct Extension {
 /// Asks the processor.
 ///
 /// # Errors
-/// When it can not run RocksDB as it was compiled.
+/// When it cannot run RocksDB as it was compiled.
 pub fn check() -> Result<(), MissingFeature> {
     require(FLAGS, &detected())
 }

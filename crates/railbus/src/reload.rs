@@ -1,7 +1,7 @@
 //! Reload: what `railbus.toml` and the entities file say is taken over while the broker runs.
 //!
-//! On SIGHUP, and when one of the files has changed, all of it is read as at start. What can not
-//! change in a running broker, or can not be, refuses the whole: then nothing changes and one
+//! On SIGHUP, and when one of the files has changed, all of it is read as at start. What cannot
+//! change in a running broker, or cannot be, refuses the whole: then nothing changes and one
 //! sentence in the log says why. Entities and rules, of which the broker may refuse something that no
 //! file shows, are taken over first, as one, and the rest only when they were. What changes is in the log too, but no key. Entities and rules are
 //! made or changed and never deleted; limits of a connection hold for those that come from then on;

@@ -1,7 +1,7 @@
 //! TLS: the certificate that the broker shows, from files of its owner's or from a local authority.
 //!
 //! Whatever is wrong at start is refused. Later on the certificate is replaced when its files have
-//! changed or when a local one is about to run out; one that can not be used leaves the old one in
+//! changed or when a local one is about to run out; one that cannot be used leaves the old one in
 //! use.
 
 mod authority;

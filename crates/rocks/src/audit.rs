@@ -1,8 +1,8 @@
 //! Audit: everything the database holds, as an image.
 //!
-//! Walks over every row of every family, so it is for tests and for checks of a backup, not for a
-//! running broker. Chunks without a first one, a large body without its index and the reverse are
-//! damage; orphans among whole bodies are for the image's own audit to find.
+//! It walks over every row of every family, so it is for tests and for checks of a backup, not for
+//! a running broker. Chunks without a first one, a large body without its index and the reverse
+//! are damage; the image's own audit finds orphans among whole bodies.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
 //! Backup: a copy of an open store that shares its files, made between two commits.
 //!
 //! Memtables are flushed first, while commits go on, so that little is left in the log. Then the
-//! committer itself, between two groups, ends the segment, has the index told of everything, links
-//! tables and segments, writes a witness of its own position and moves the whole to its place. So the copy ends at an exact
-//! position, everything in it is on stable storage in either durability, and nothing that is not in
-//! it is acknowledged before the copy is there. What commits wait for is a few syncs and as many
-//! links as there are files.
+//! committer itself, between two groups, ends the segment, waits until the index has all groups,
+//! links tables and segments, writes a witness of its own position and moves the copy to its
+//! target. So the copy ends at an exact position, everything in it is on stable storage in either
+//! durability, and no commit beyond it is acknowledged before the copy exists. Commits wait for a
+//! few syncs and as many links as there are files.
 //!
-//! A copy is put together inside the data directory: what a crash leaves of one goes at the next
-//! opening.
+//! A copy is made inside the data directory; the next opening removes the rest of a copy that a
+//! crash interrupted.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -88,7 +88,7 @@ impl Backup for RocksBackup {
     fn back_up(&self, target: &Path) -> Result<Made, BackupError> {
         let _one = match self.one.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
-            // Whoever panicked left files behind, which go now.
+            // A thread that panicked left files behind, which are removed now.
             Err(TryLockError::Poisoned(held)) => held.into_inner(),
             Ok(held) => held,
         };
@@ -105,7 +105,7 @@ impl Backup for RocksBackup {
                 Ok(Made { position, bytes })
             });
         if made.is_err() {
-            // What can not be removed now goes at the next opening.
+            // What cannot be removed now goes at the next opening.
             drop(staging.remove());
         }
         made
@@ -116,7 +116,7 @@ impl Order {
     /// Makes the copy of a store of which everything up to `position` is durable, and says so.
     pub fn carry_out(self, position: u64, database: &Database, files: &Files) {
         let made = self.make(position, database, files);
-        // Nobody has to wait for it.
+        // The caller may have gone.
         drop(self.answer.send(made.map(|()| position)));
     }
 

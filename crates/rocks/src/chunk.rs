@@ -1,8 +1,9 @@
 //! Chunk: a body, or a piece of a large one, as a value of the `body` family.
 //!
-//! Nowadays a body lies in the journal, and here is its place; it may also stand in a message's row. What was written in format 1 is
-//! read as it is: a body of at most 1 MiB is one chunk, a larger one several, of which the first
-//! says how many there are. Each value has a CRC32C over its key, its header and its bytes.
+//! Bodies lie in the journal, and a value here is a body's location; it may also stand in a
+//! message's row. Values of format 1 are still read: a body of at most 1 MiB is one chunk, a
+//! larger one several, of which the first has their number. Each value has a CRC32C over its key,
+//! its header and its bytes.
 
 use store::{BodyPointer, StoreError};
 
@@ -59,7 +60,7 @@ pub(crate) fn location_in_row(
     }
 }
 
-/// The same as it stands there, without a look at its checksum: for somebody who looks again if it is wrong.
+/// The same without a check of its checksum, for a caller that checks it if the location is wrong.
 pub(crate) fn unchecked_location_in_row(row: &[u8]) -> Option<BodyLocation> {
     BodyLocation::parse(&mut Fields(
         &value::location_in_row(row)?[LOCATION - BodyLocation::BYTES..],

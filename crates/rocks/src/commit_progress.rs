@@ -1,7 +1,7 @@
-//! Progress: what those who commit and index tell everybody else.
+//! Commit progress: the watermarks of the committing and indexing threads, for all other threads.
 //!
-//! A commit is durable, then applied to the index. Both watermarks only rise; a failure is set once
-//! and never taken back. Readers wait here for the commit they name.
+//! A commit is durable, then applied to the index. Both watermarks only rise; a failure is set
+//! once and never taken back. Readers wait here for the commit that they name.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ impl CommitProgress {
         CommitId(self.durable.load(Ordering::Acquire))
     }
 
-    /// Acknowledges everything up to `id`. Nobody waits for that here, so nobody is woken.
+    /// Acknowledges everything up to `id`. No thread waits for that here, so none is woken.
     pub fn advance(&self, id: CommitId) {
         self.durable.store(id.0, Ordering::Release);
     }

@@ -1,9 +1,9 @@
-//! Commits: what it takes to make groups durable, one after the other.
+//! Commits: makes groups durable, one after the other.
 //!
-//! A group is written to the journal as one record and synced, the witness gets to know, the watermark
-//! rises, and the rest is left to the indexer, which makes it readable. After the first failure nothing
-//! more is acknowledged. Whoever commits holds this for as long, be it the
-//! [committer](crate::committer) or a [submitter](crate::submitter) that is alone.
+//! A group is written to the journal as one record and synced, the witness is updated, the
+//! watermark rises, and the indexer later makes the group readable. After the first failure
+//! nothing more is acknowledged. The committing thread holds this for the time of a commit, be it
+//! the [committer](crate::committer) or a [submitter](crate::submitter) that commits alone.
 
 use std::io;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::statistics::{Counts, Statistics};
 use crate::unapplied::{Durable, Unapplied};
 use crate::witness::Witness;
 
-/// A disk that takes no longer is quick enough for a shard to wait for it.
+/// The longest sync that a shard waits for itself.
 const FAST_SYNC: Duration = Duration::from_millis(1);
 
 /// All that committing works on.
@@ -44,14 +44,14 @@ pub(crate) struct Commits {
     pub wake: Wake,
     /// How long the last group waited for the disk, if it did.
     pub sync: Option<Duration>,
-    /// How many groups there were when the log was last told.
+    /// The number of groups at the last line of the log.
     pub logged_groups: u64,
-    /// How many groups the store had had when the house was last looked after.
+    /// The position at the last maintenance.
     pub maintained_at: Option<u64>,
 }
 
 impl Commits {
-    /// Makes a group durable for somebody else, who is woken, and waits while the indexer is too far behind.
+    /// Makes a group durable, wakes its shard, and waits while the indexer is too far behind.
     pub fn commit(&mut self, group: Group) -> Result<(), StoreError> {
         let durable = self.make_durable(group)?;
         (self.wake)();
@@ -59,7 +59,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Makes a group durable for the caller itself, who sees that it is.
+    /// Makes a group durable for the caller, which is not woken.
     pub fn commit_own(&mut self, group: Group) -> Result<(), StoreError> {
         let durable = self.make_durable(group)?;
         self.unapplied.add_at_once(durable);
@@ -68,7 +68,7 @@ impl Commits {
 
     fn make_durable(&mut self, mut group: Group) -> Result<Durable, StoreError> {
         self.check()?;
-        // Of moves alone nobody waits for an id.
+        // A group of moves alone has no id.
         group.last = group.last.max(self.progress.durable());
         let started = Instant::now();
         self.position += 1;
@@ -115,12 +115,12 @@ impl Commits {
         })
     }
 
-    /// Nothing is done any more after a failure, whoever met it.
+    /// After a failure of any thread nothing more is done.
     fn check(&self) -> Result<(), StoreError> {
         self.progress.failure().map_or(Ok(()), Err)
     }
 
-    /// Whether a group takes little time, as far as one can know: one sync of a quick disk; or, where nothing is
+    /// Whether a group is likely to take little time: one sync of a fast disk; or, if nothing is
     /// synced, a copy into the system's cache.
     pub fn is_quick(&self, group: &Group) -> bool {
         let takes = match self.durability {
@@ -132,7 +132,7 @@ impl Commits {
         takes && self.unapplied.has_room()
     }
 
-    /// Whether there is nothing that the house would have to be looked after for.
+    /// Whether no maintenance is due.
     pub fn is_idle(&self) -> bool {
         self.maintained_at == Some(self.position) && !self.space.is_nearly_full()
     }
@@ -150,7 +150,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Makes a copy. That it can not be made is for whoever asked; the store itself only has to be
+    /// Makes a copy. A copy that fails is reported to its caller; the store itself only has to be
     /// durable as far as it is acknowledged.
     pub fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
         self.check()?;
@@ -184,7 +184,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Makes durable what is buffered.
+    /// Makes buffered records durable.
     fn sync_all(&mut self) -> Result<(), StoreError> {
         if self.witness.position() < self.position {
             self.log.sync()?;
@@ -195,8 +195,8 @@ impl Commits {
         Ok(())
     }
 
-    /// Tells the log how large groups have been, if there was one since. `cargo xtask bench`
-    /// compares with a bare disk that gets groups as large.
+    /// Logs how large groups have been, if there was one since. `cargo xtask bench` compares with a
+    /// bare disk that gets groups as large.
     fn log_progress(&mut self) {
         let so_far = self.statistics.snapshot();
         if so_far.groups != self.logged_groups {

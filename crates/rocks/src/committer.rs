@@ -1,7 +1,8 @@
 //! Committer: the thread that makes decisions durable, in groups.
 //!
-//! It takes whatever was submitted while it was syncing as one group. There is no timer and nothing
-//! to tune: the slower the disk, the larger the groups. Now and then it looks after the house.
+//! It takes all write sets that were submitted while it was syncing as one group. There is no
+//! timer and no tuning: the slower the disk, the larger the groups. It also runs maintenance at
+//! intervals.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -17,9 +18,9 @@ use crate::journal::Moves;
 use crate::submitter::CommitLock;
 use crate::unapplied::Unapplied;
 
-/// How often the witness is synced and the file system asked.
+/// The interval at which the witness is synced and the file system asked.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
-/// The same when nothing has been committed since.
+/// The same while nothing has been committed since.
 const IDLE_MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What is asked of the committer.
@@ -30,7 +31,7 @@ pub(crate) enum Submission {
     Moves(Moves),
     /// To make a copy of all that was submitted before.
     Backup(backup::Order),
-    /// To look after the house as often as when it commits itself, since somebody else does.
+    /// To run maintenance as often as when the committer commits itself, since a shard commits.
     WakeUp,
 }
 
@@ -60,7 +61,7 @@ impl Committer {
             (self.wake)();
         }
         drop(panic_guard);
-        // Whoever still submits is never answered, and must not fail over a missing thread.
+        // A later submission is never answered, and must not fail over a missing thread.
         submissions.iter().for_each(drop);
     }
 
@@ -83,7 +84,7 @@ impl Committer {
         }
     }
 
-    /// Returns in how much time it has to be looked after again.
+    /// Returns the time until the next maintenance.
     fn run_maintenance(&self) -> Result<Duration, StoreError> {
         let mut commits = self.commit_lock.lock()?;
         commits.run_maintenance()?;

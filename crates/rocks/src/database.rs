@@ -1,9 +1,9 @@
 //! Database: RocksDB with our column families and options, opened.
 //!
-//! Everything that was decided about RocksDB by measurement stands here. It has no log: what it has
-//! not made permanent is in the journal. All families are flushed together, so what is permanent is
-//! everything up to one position. Writing happens in the [indexer](crate::indexer) and at opening,
-//! reading through [`Scan`](crate::scan::Scan) and point reads.
+//! All decisions about RocksDB that rest on measurements stand here. It has no log: what it has
+//! not made permanent is in the journal. All families are flushed together, so everything up to
+//! one position is permanent. The [indexer](crate::indexer) writes, and so does the opening;
+//! readers use [`Scan`](crate::scan::Scan) and point reads.
 
 use std::path::Path;
 
@@ -21,12 +21,12 @@ use crate::options::Options;
 use crate::value;
 use crate::yield_filter::YieldFilter;
 
-/// Flushed after so many range deletions, since reads of a memtable walk over all of them.
+/// Range deletions after which a memtable is flushed, since its reads walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
 /// Seconds in which a table of the last level is not written again only because it could be simpler, or
 /// because rows in it that were deleted under a reader's eyes could go. Most are gone by then.
 const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
-/// Small enough that a settled stretch holds whole files, which can be dropped.
+/// Small enough that a settled range holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;
 /// A new table spans all from what was settled to what was sent meanwhile, so merging it with the whole of a
 /// backlog would write that again. Small levels above the last have it merged with little at a time: what was
@@ -64,8 +64,8 @@ pub(crate) struct Families<'a> {
 /// An open RocksDB.
 pub(crate) struct Database {
     pub db: DB,
-    /// Held shared by readers, and alone by whoever drops files: a snapshot pins no files, so an
-    /// older one could see a row again whose deletion was dropped with its file.
+    /// Held shared by readers, and exclusively to drop files: a snapshot pins no files, so an older
+    /// one could see a row again whose deletion was dropped with its file.
     pub files: RwLock<()>,
 }
 
@@ -143,7 +143,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Without this, closing waits for compactions that nobody needs any more.
+        // Without this, closing waits for compactions that are not needed any more.
         self.db.cancel_all_background_work(true);
     }
 }

@@ -1,9 +1,9 @@
-//! Space: how much is left on the disk, and a reserve to let go of.
+//! Disk space: how much is free, and a reserve file that can be deleted.
 //!
-//! Below a mark the store says that it is nearly full, so that sends are refused before anything
-//! of them is submitted while settlements go on. The file system is asked now and then; between
-//! two answers every byte written counts as gone. A reserve file is deleted when a store is
-//! opened on a full disk, since recovery itself needs room.
+//! Below a mark the store is nearly full, so sends are refused before anything of them is
+//! submitted, while settlements go on. The file system is asked at intervals; between two answers
+//! every byte written counts as used. The reserve file is deleted when a store is opened on a full
+//! disk, since recovery itself needs room.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -93,7 +93,7 @@ impl Reserve {
         }
     }
 
-    /// Takes the space if there is plenty. A file system that can not reserve is not an error:
+    /// Takes the space if there is plenty. A file system that cannot reserve is not an error:
     /// the mark of a nearly full disk still holds.
     pub fn take(&self, free: u64) {
         if self.path.exists() || free < self.bytes.saturating_mul(4) {

@@ -1,31 +1,31 @@
-//! Letting go: the memory of large bodies goes back to the system a piece at a time.
+//! Incremental free: returns the memory of large bodies to the system a piece at a time.
 //!
-//! What a message of 100 MiB lies in is 25,600 pages, and the system takes them back in one go, for up to
-//! 8 ms in which whoever else wants that processor waits. So it gets a mebibyte at a time, and others go
-//! first in between.
+//! A message of 100 MiB has 25,600 pages. The system takes them back in one call of up to 8 ms, in
+//! which no other thread gets that processor. So a call frees one mebibyte, and other threads may
+//! run between two calls.
 
 use std::thread;
 
 use bytes::Bytes;
 
-/// So much goes in one go: about 0.05 ms.
+/// Bytes freed in one call, which takes about 0.05 ms.
 const PIECE: usize = 1 << 20;
 
-/// Lets go of `bodies` in another thread.
+/// Frees `bodies` in another thread.
 pub(crate) fn free_in_background(bodies: Vec<Bytes>) {
     if !bodies.is_empty() {
         let thread = thread::Builder::new().name("letting go".into());
-        // Without a thread they go here.
+        // Without a thread they are freed here.
         drop(thread.spawn(move || drop(bodies)));
     }
 }
 
-/// Gives back what `body` lies in, unless somebody else has a part of it.
+/// Frees the memory of `body`, unless a part of it is still in use.
 pub(crate) fn free_incrementally(body: Bytes) {
     let Ok(mut body) = body.try_into_mut() else {
         return;
     };
-    // What is in it need not be kept while it shrinks.
+    // Its content need not be kept while it shrinks.
     body.clear();
     let mut memory = Vec::from(body);
     while let Some(left) = memory.capacity().checked_sub(PIECE) {

@@ -1,8 +1,8 @@
-//! Indexer: the one thread that tells the index what is durable.
+//! Indexer: the one thread that applies durable groups to the index.
 //!
-//! It takes many groups together, so that what was sent and settled meanwhile is never put into the
-//! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
-//! memory only is still in the journal; now and then it is flushed and old segments go.
+//! It takes many groups together, so a message that was sent and settled meanwhile is never put
+//! into the index. A commit does not wait for the indexer. Rows that the index has only in memory
+//! are still in the journal; at intervals the index is flushed and old segments are removed.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ use crate::retention::Retention;
 use crate::unapplied::{Durable, Unapplied};
 use crate::writer_lock::WriterLock;
 
-/// For so long tables are not dropped because somebody reads.
+/// How long readers go first before tables are dropped.
 pub(crate) const READER_PRIORITY: Duration = Duration::from_millis(250);
 
 /// The index, as it is written to.
@@ -66,7 +66,7 @@ pub(crate) struct Indexer {
     pub submissions: Weak<Sender<Submission>>,
     /// Tables to be dropped, once the deletion up to this position is permanent.
     pub pending_reclaims: Vec<(u64, RangeReclaim)>,
-    /// With those who read, before tables are dropped.
+    /// Lets readers go first before tables are dropped.
     pub writer_lock: WriterLock,
     /// Bytes of the journal that are flushed for.
     pub flush_after: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    /// Works until there will be no more groups, and makes everything permanent then.
+    /// Runs until there are no more groups, and makes everything permanent then.
     pub fn run(mut self) {
         let panic_guard = PanicGuard {
             unapplied: self.unapplied.clone(),
@@ -138,7 +138,8 @@ impl Indexer {
         self.reclaim_ranges()
     }
 
-    /// Has what little is left in a segment written to the newest, so that the segment can go.
+    /// Has the few remaining bodies of a segment written to the newest one, so that the segment can
+    /// be removed.
     fn relocate_remaining_bodies(&mut self) -> Result<(), StoreError> {
         let settled = self.index.merger.settled();
         let remaining_bodies = self.retention.remaining_bodies(settled)?;
@@ -156,9 +157,9 @@ impl Indexer {
         self.index.database.begin_flush()
     }
 
-    /// Drops tables of which a range deletion says that nothing in them is needed. It has to be
-    /// permanent: a start after a crash would not make it again. Those that stay are read and written
-    /// again by compactions, so readers can not keep them for long.
+    /// Drops tables whose rows a range deletion has deleted. The deletion has to be permanent: a
+    /// start after a crash would not make it again. Tables that stay are read and written again by
+    /// compactions, so readers cannot keep them for long.
     fn reclaim_ranges(&mut self) -> Result<(), StoreError> {
         if self.pending_reclaims.is_empty() {
             return Ok(());
@@ -183,8 +184,8 @@ impl Indexer {
     }
 }
 
-/// In a store that acknowledges before it syncs: what becomes permanent in the index must not outlive
-/// what the journal has of it.
+/// Syncs the journal of a store that acknowledges before it syncs: the permanent index must not be
+/// ahead of the journal.
 fn sync<'a>(files: impl Iterator<Item = &'a Arc<Handle>>) -> Result<(), StoreError> {
     let mut last: Option<&Arc<Handle>> = None;
     for file in files {
@@ -197,7 +198,7 @@ fn sync<'a>(files: impl Iterator<Item = &'a Arc<Handle>>) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Tells the others when the thread ends, be it of a bug.
+/// Notifies the other threads when this one ends, even by a panic.
 struct PanicGuard {
     unapplied: Arc<Unapplied>,
     progress: Arc<CommitProgress>,

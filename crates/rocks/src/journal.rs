@@ -1,13 +1,13 @@
-//! Journal: the store's own log, which is also where bodies stay.
+//! Journal: the store's own log, in which bodies stay.
 //!
-//! A group of write sets becomes one record: what was written, and behind it the bodies as they
-//! came. A record is on the disk whole or not at all, so a group is too. RocksDB has no log of its
-//! own and no bodies: it is the index, is told of a group after that is durable, and finds bodies
-//! by their [`BodyLocation`]. Bodies are thus written once and never moved by a compaction.
+//! A group of write sets becomes one record: the writes, and behind them the bodies as they came.
+//! A record is on the disk whole or not at all, and so is a group. RocksDB has no log of its own
+//! and no bodies: it is the index, gets a group after it is durable, and finds bodies by their
+//! [`BodyLocation`]. Bodies are thus written once and never moved by a compaction.
 //!
 //! Records lie in numbered segments. A segment is kept until the index has made everything in it
-//! permanent and no body in it is wanted any more; then its file is written over by another, which
-//! costs less than a new one does. A large body has a file of its own, written before its record.
+//! permanent and needs no body in it any more. Then another segment overwrites its file, which
+//! costs less than a new file does. A large body has a file of its own, written before its record.
 
 mod body_location;
 mod codec;

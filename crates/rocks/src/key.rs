@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Share = b's',
     /// What is in a segment of the journal, by its id.
     Segment = b'j',
-    /// A settled stretch whose tables are to be dropped, by its ends.
+    /// A settled range whose tables are to be dropped, by its ends.
     RangeReclaim = b'g',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
@@ -93,7 +93,7 @@ pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
     )
 }
 
-/// What such a key says.
+/// Parses such a key.
 pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
     let (entity, rest) = split_u64(key.strip_prefix(&[kind as u8])?)?;
     let (number, rest) = split_u64(rest)?;
@@ -120,7 +120,7 @@ pub(crate) fn message(entity: EntityId, part: Part, number: SequenceNumber) -> [
     key
 }
 
-/// What a message's key says.
+/// Parses a message's key.
 pub(crate) fn parse_message(key: &[u8]) -> Option<(EntityId, Part, SequenceNumber)> {
     let (entity, rest) = split_u64(key)?;
     let (part, rest) = rest.split_first()?;
@@ -143,7 +143,7 @@ pub(crate) fn body(pointer: BodyPointer, chunk: u32) -> [u8; 20] {
     key
 }
 
-/// What a chunk's key says.
+/// Parses a chunk's key.
 pub(crate) fn parse_body(key: &[u8]) -> Option<(BodyPointer, u32)> {
     let (home, rest) = split_u64(key)?;
     let (number, rest) = split_u64(rest)?;
@@ -172,7 +172,7 @@ pub(crate) fn expiries_of(entity: EntityId) -> ([u8; 18], [u8; 18]) {
     )
 }
 
-/// What an expiry's key says.
+/// Parses an expiry's key.
 pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
     let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Expiry as u8])?)?;
     let (part, rest) = rest.split_first()?;
@@ -226,7 +226,7 @@ pub(crate) fn entries_of(entity: EntityId) -> ([u8; 10], [u8; 10]) {
     (index_of(entity, first), index_of(after(entity), first))
 }
 
-/// What an entry's key says.
+/// Parses an entry's key.
 pub(crate) fn parse_entry(key: &[u8]) -> Option<(EntityId, Index, EntryKey)> {
     let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Entry as u8])?)?;
     let (index, rest) = rest.split_first()?;

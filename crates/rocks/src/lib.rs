@@ -1,9 +1,9 @@
 //! The embedded store: a journal, and RocksDB as its index.
 //!
 //! One [`RocksStore`] owns one data directory. Write sets go to one committer thread, which makes
-//! them durable in the journal in large groups (one that is alone may be committed by whoever has
-//! it), and from there to the indexer, which makes them readable; readers work on snapshots and
-//! disturb neither. Nothing that was acknowledged is ever lost silently: a log that ends too early
+//! them durable in the journal in large groups (the submitting thread may commit a single one
+//! itself), and from there to the indexer, which makes them readable. Readers work on snapshots
+//! and disturb neither. An acknowledged commit is never lost silently: a log that ends too early
 //! is refused at opening.
 
 mod audit;

@@ -1,7 +1,7 @@
 //! Commit log: the only way to write to the journal.
 //!
-//! The first error is final: after a failed sync nobody knows what is on the disk, and asking again
-//! may even succeed without it being there, so nothing is ever retried.
+//! The first error is final. After a failed sync the content of the disk is unknown, and a second
+//! sync may succeed without the data being there, so nothing is ever retried.
 
 use std::io;
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! Merge: from the write sets of a group to one batch for RocksDB.
+//! Merge: turns the write sets of a group into one batch for RocksDB.
 //!
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
-//! them. Entries come index by index, sorted where their keys are in no order (`entries.rs`). What else
-//! there is keeps its order, but of several heads of one entity only the last is written, and so it is
-//! with counts of copies. A message that is sent and settled within the group is not written at all. Bodies are in the journal already; what is put for one is its place, and
-//! mostly in the row that came with it (`beside.rs`).
+//! them. Entries come index by index, sorted if their keys are in no order (`entries.rs`). Other
+//! writes keep their order, but of several heads of one entity only the last is written, and so it
+//! is with counts of copies. A message that is sent and settled within the group is not written at
+//! all. Bodies are in the journal already; for a body its location is put, mostly in the row that
+//! came with it (`inline_location.rs`).
 
 mod entries;
 mod inline_location;
@@ -31,12 +32,12 @@ use inline_location::LocatedBody;
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
 
-/// What outlives one group.
+/// The state that outlives one group.
 pub(crate) struct Merger {
     last_entity: Option<EntityId>,
     /// Whether there may be bodies of several chunks.
     large_bodies: bool,
-    /// Whether bodies that came with a row that is still there have none of their own.
+    /// Whether no body whose row still exists has a row of its own.
     inline_only: bool,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
@@ -49,7 +50,7 @@ pub(crate) struct Merger {
 /// A group, ready to be written.
 pub(crate) struct Merged {
     pub batch: WriteBatch,
-    /// What may be dropped as soon as the batch is permanent.
+    /// Ranges whose tables may be dropped as soon as the batch is permanent.
     pub reclaims: Vec<RangeReclaim>,
 }
 

@@ -1,8 +1,8 @@
-//! Opened: from a directory to a store that is whole and nobody else's.
+//! Open store: from a directory to a complete store that only this process uses.
 //!
-//! In this order: lock, format, room, the index as it was made permanent, what the journal has
-//! beyond that, and the witness. Only when the witness agrees that nothing acknowledged is missing
-//! is the rest of a commit that a crash cut short cleaned up.
+//! In this order: lock, format, free space, the index as it was made permanent, the journal beyond
+//! it, and the witness. Only when the witness confirms that no acknowledged commit is missing is
+//! the rest of an interrupted commit cleaned up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,11 +28,11 @@ use crate::scan::Scan;
 use crate::value::{self, FORMAT};
 use crate::witness::{Witness, WitnessState};
 
-/// So many bodies that have rows of their own, and so many deletions before the next of them, are looked at
-/// to find out whether all are such as may be.
+/// The most bodies with rows of their own, and the most deletions before the next of them, that an
+/// opening checks.
 const MAX_ROWS_CHECKED: usize = 4_096;
 const MAX_SKIPPED: u64 = 100_000;
-/// So many writes of the journal are applied at once.
+/// Writes of the journal that are applied at once.
 const WRITES_AT_ONCE: usize = 32_768;
 
 /// An open index and journal in their locked directory.
@@ -303,7 +303,7 @@ fn examine(
     Ok(true)
 }
 
-/// Gives the segments that were read a second name, where those who want to dig in them find them.
+/// Links the segments that were read into a second folder, for an analysis.
 fn keep_segments(
     layout: &Layout,
     files: &Files,
@@ -341,7 +341,7 @@ fn note_format(database: &Database) -> Result<(), StoreError> {
     let mut batch = WriteBatch::default();
     let state = database.families().state;
     batch.put_cf(state, single::FORMAT, FORMAT.to_be_bytes());
-    // The format file says it too, and is durable.
+    // The format file has it too, and is durable.
     database.write(batch)
 }
 
@@ -368,8 +368,8 @@ fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
     Ok(had_some)
 }
 
-/// Whether bodies that came with a row have none of their own, see [`single::INLINE_ONLY`]. In a store of an
-/// earlier format that is so once those messages are gone that came then.
+/// Whether no body whose row still exists has a row of its own, see [`single::INLINE_ONLY`]. In a
+/// store of an earlier format that is true once the messages of that time are gone.
 fn is_inline_only(database: &Database) -> Result<bool, StoreError> {
     if database.single(single::INLINE_ONLY)?.is_some() {
         return Ok(true);
@@ -383,8 +383,8 @@ fn is_inline_only(database: &Database) -> Result<bool, StoreError> {
     Ok(is_so)
 }
 
-/// Whether no body that has a row of its own still has the row that it came with. If that takes long to
-/// find out, or can not be, it is taken that some have.
+/// Whether no body with a row of its own still has the row that it came with. Returns false if that
+/// takes long to find out, or cannot be found out.
 fn has_no_paired_rows(database: &Database) -> bool {
     let families = database.families();
     let mut options = ReadOptions::default();

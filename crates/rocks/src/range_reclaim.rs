@@ -1,11 +1,12 @@
-//! Give back: settled stretches whose tables are dropped, without a row of them ever being seen again.
+//! Range reclaim: drops the tables of settled ranges, so that no row of them ever appears again.
 //!
-//! A stretch is deleted as a whole, and once that is permanent the tables inside it are dropped at once
-//! rather than compacted. But a compaction may have cut that deletion into pieces by then, and a piece that
-//! lies inside the stretch goes with its table, while a table further down that reaches over the stretch's
-//! edge still has rows that it hid. So as soon as the tables are gone the stretch is deleted once more, while
-//! nobody reads. Until that is permanent in turn, the index has a note of the stretch, which was written with
-//! the first deletion; what is noted at an opening is deleted again.
+//! A range is deleted as a whole. Once that deletion is permanent, the tables inside the range are
+//! dropped at once instead of being compacted. A compaction may have cut the deletion into pieces
+//! by then. A piece inside the range goes with its table, while a table of a lower level that
+//! reaches over the range's end still has rows that the piece hid. So the range is deleted once
+//! more as soon as the tables are gone, while nothing reads. Until that second deletion is
+//! permanent, the index has a marker of the range, which was written with the first one; an
+//! opening deletes marked ranges again.
 
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::StoreError;
@@ -15,7 +16,7 @@ use crate::key::Kind;
 use crate::scan::Scan;
 use crate::value::damaged;
 
-/// Keys that were all removed and never come again, both ends included.
+/// A range of keys that were all removed and never come again, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum RangeReclaim {
     Rows([u8; 17], [u8; 17]),
@@ -23,13 +24,13 @@ pub(crate) enum RangeReclaim {
 }
 
 impl RangeReclaim {
-    /// Deletes the stretch, and notes that its tables are to be dropped.
+    /// Deletes the range, and writes the marker that its tables are to be dropped.
     pub fn begin(&self, families: Families<'_>, batch: &mut WriteBatch) {
         self.delete(families, batch);
         batch.put_cf(families.state, self.marker(), []);
     }
 
-    /// Drops the stretch's tables. Nobody may read meanwhile, nor before `batch` is written.
+    /// Drops the range's tables. Nothing may read until `batch` is written.
     pub fn drop_tables(
         &self,
         database: &Database,

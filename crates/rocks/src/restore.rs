@@ -1,7 +1,7 @@
-//! Restore: from a backup to a data directory, which is there whole and verified or not at all.
+//! Restore: makes a data directory from a backup; it is there whole and verified or not at all.
 //!
-//! The backup is copied beside the target, opened as at any start, read from end to end, and only
-//! then moved to its place. The backup itself is never written to.
+//! The backup is copied next to the target, opened as at any start, read from end to end, and only
+//! then moved to the target. The backup itself is never written to.
 
 #![allow(missing_docs, reason = "the texts say it")]
 
@@ -37,7 +37,7 @@ pub enum RestoreError {
     Unusable { path: String, error: StoreError },
 }
 
-/// Makes a data directory at `target` of the backup at `source`, and says what is in it.
+/// Makes a data directory at `target` of the backup at `source`, and returns its contents.
 ///
 /// # Errors
 /// When the target has something in it, or the backup is not whole. Then there is nothing at the target,
@@ -56,7 +56,7 @@ pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Conten
         .and_then(|()| read_through(&copy, options, source))
         .and_then(|contents| move_to(&copy, target).map(|()| contents));
     if restored.is_err() {
-        // It says itself that it is in the way, should it stay.
+        // If it stays, the next restore reports it.
         drop(copy.remove());
     }
     restored
@@ -96,7 +96,7 @@ fn check_place(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
     }
     fs::create_dir(copy.root()).map_err(|error| io_error(copy.root(), &error))?;
     fs::rename(copy.root(), target).map_err(|error| {
-        // An empty directory; should it stay, it says itself that it is in the way.
+        // An empty directory; if it stays, the next restore reports it.
         drop(fs::remove_dir(copy.root()));
         RestoreError::InPlace {
             path: shown(target),

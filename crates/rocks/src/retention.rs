@@ -1,10 +1,10 @@
 //! Retention: which segments of the journal are still needed.
 //!
-//! A segment goes when the index finds no body in it any more, where bodies are not known to be settled, and when even what the index has
-//! made permanent knows none: whatever a crash takes away, nothing will ask for it. Bodies go
-//! mostly in the order in which they came, so what is remembered of a segment is the first body that
-//! was still there; one look at it usually tells that the segment stays. So it is with the file of a
-//! staged body, but that never moves.
+//! A segment is removed when the index has no body in it any more, leaving out bodies that are
+//! known to be settled, and when the permanent part of the index has none either: then no crash
+//! brings back a row that needs it. Bodies mostly go in the order in which they came, so the first
+//! body that was still there is remembered for each segment; one look at it usually shows that the
+//! segment stays. The same goes for the file of a staged body, but that is never moved.
 
 mod liveness;
 
@@ -23,28 +23,29 @@ use crate::writer_lock::WriterLock;
 use liveness::{LivenessCheck, ScanStart};
 pub(crate) use liveness::{is_needed, location_of};
 
-/// Rows of the index that are looked at for one segment at a time.
+/// Rows of the index that are checked for one segment at a time.
 const MAX_ROWS: usize = 4_096;
 
-/// So many segments that wait for nothing but a flush are worth one, however busy the store is: a
-/// backlog that is taken away writes little, and its space is wanted back.
+/// Segments waiting for a flush that make it worth its cost, however busy the store is: draining a
+/// backlog writes little, and its space should be freed.
 const FLUSH_FROM_SEGMENTS: u64 = 4;
-/// What a segment counts then.
+/// The weight of a segment in that sum.
 const WEIGHT: u64 = 256;
-/// Large bodies that are looked at in one go, and how many of them go in one go: readers wait meanwhile.
+/// Large bodies that are checked at once, and the most that are removed at once: readers wait
+/// meanwhile.
 const MAX_STAGED: usize = 1_024;
 const MAX_RELEASED: usize = 64;
-/// For so long files do not go because somebody reads.
+/// How long readers go first before files are removed.
 const READER_PRIORITY: Duration = Duration::from_secs(2);
 
-/// How patient it is.
+/// The intervals of retention.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetentionTiming {
-    /// All segments are looked at no more often than this.
+    /// The shortest time between two checks of all segments.
     pub check_interval: Duration,
-    /// Between counting one segment and the next.
+    /// The time between counting one segment and the next.
     pub count_interval: Duration,
-    /// For so long the number of bodies in a segment has not changed before they are moved.
+    /// How long the number of bodies in a segment has to be unchanged before they are moved.
     pub unchanged_for: Duration,
 }
 
@@ -62,7 +63,7 @@ impl Default for RetentionTiming {
 pub(crate) struct Retention {
     database: Arc<Database>,
     files: Arc<Files>,
-    /// What is kept of a file for the next segment.
+    /// The length that a recycled file keeps.
     segment_bytes: u64,
     segments: BTreeMap<u64, RetainedFile>,
     /// What was applied last.
@@ -150,7 +151,7 @@ impl Retention {
         }
     }
 
-    /// Removes the staged bodies that nobody put.
+    /// Removes the staged bodies that were never put.
     pub fn remove_abandoned(&self) {
         if let Err(error) = self.files.remove_abandoned() {
             tracing::warn!(%error, "a large body that was never put stays on the disk for now");
@@ -165,8 +166,8 @@ impl Retention {
         self.segments.values().any(waits) || self.files.staged.has_unnamed()
     }
 
-    /// Gives up what is not needed, of which some is known to be `settled`. Returns whether a flush is worth its while: then segments wait
-    /// for nothing else.
+    /// Removes files that are not needed; some bodies are known to be `settled`. Returns whether a
+    /// flush is worth its cost: segments wait for nothing else then.
     pub fn collect(
         &mut self,
         is_idle: bool,
@@ -260,7 +261,7 @@ impl Retention {
         let wanted: Vec<_> = left.into_iter().map(Some).collect();
         let bodies = match self.files.read(&wanted) {
             Ok(bodies) => bodies,
-            // One of them is damaged: all stay where they are, and whoever reads it is told.
+            // One of them is damaged: all stay where they are, and a reader of it gets the error.
             Err(StoreError::Corrupt { .. }) => return Ok(Moves::new()),
             Err(error) => return Err(error),
         };
@@ -271,7 +272,8 @@ impl Retention {
             .collect())
     }
 
-    /// While somebody reads, they wait for the next time, if that does not go on for ever.
+    /// Removes dead files. While there are readers they wait for the next call, though not for
+    /// ever.
     fn release(&mut self, permanent: u64) -> Result<(), StoreError> {
         let is_gone =
             |retained: &RetainedFile| retained.dead_at.is_some_and(|dead_at| dead_at <= permanent);

@@ -1,4 +1,4 @@
-//! The store itself: one shard's door to the committer and to the readers.
+//! The store itself: one shard's access to the committer and to the readers.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
-//! Scan: an iterator that can not be made without both of its bounds.
+//! Scan: an iterator that has both of its bounds.
 //!
-//! From an entity's bare prefix a seek walks over every tombstone of what was ever deleted there:
-//! seconds after a million settlements. So nothing in this crate touches RocksDB's own iterators
-//! but this type, and whoever scans says from which remembered key and up to which one. A long one lets
-//! others have its processor now and then.
+//! From an entity's bare prefix a seek walks over every tombstone of all earlier deletions there:
+//! seconds after a million settlements. So this type alone touches RocksDB's iterators, and each
+//! scan names its first and its last key. A long scan yields its processor at intervals.
 
 use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;

@@ -1,22 +1,23 @@
-//! Settled numbers: which whole stretches can give their files back, and which need not be looked for.
+//! Settled numbers: the ranges whose tables can be dropped, and whose bodies need not be looked
+//! for.
 //!
-//! Deleted rows take space until compaction meets them. Here the numbers that were removed one
-//! by one grow into stretches; once one has grown by 65,536 numbers or about 64 MiB, it is
-//! deleted as a whole once more and files that lie inside are dropped at once.
+//! Deleted rows take space until compaction meets them. Here the numbers that were removed one by
+//! one grow into ranges; once one has grown by 65,536 numbers or about 64 MiB, it is deleted as a
+//! whole and the files inside it are dropped at once.
 //!
-//! Why this is safe for bodies whose row moved to another part, number or entity: a stretch holds
-//! only numbers whose body itself was removed, and a body is never put again. A dead letter's
-//! body ends a stretch instead of being inside it. Nothing is derived from heads.
+//! This is safe for bodies whose row moved to another part, number or entity: a range holds only
+//! numbers whose body itself was removed, and a body is never put again. The body of a dead letter
+//! ends a range instead of being inside it. Nothing is derived from heads.
 
 use std::collections::BTreeMap;
 
-/// A stretch is given back when it has grown by this much.
+/// A range is reclaimed when it has grown by this much.
 const RECLAIM_FROM_NUMBERS: u64 = 65_536;
 const RECLAIM_FROM_BYTES: u64 = 64 << 20;
-/// More stretches of one scope than this are not followed; compaction takes care of the rest.
+/// The most ranges of one scope that are followed; compaction takes care of the rest.
 const MAX_RANGES: usize = 16;
 
-/// The settled stretches of every scope. Forgotten when the process ends.
+/// The settled ranges of every scope. Forgotten when the process ends.
 #[derive(Debug)]
 pub(crate) struct Settled<S> {
     scopes: BTreeMap<S, Vec<SettledRange>>,
@@ -39,8 +40,8 @@ impl<S: Copy + Ord> Settled<S> {
         }
     }
 
-    /// Adds a run that was removed, of which so many numbers were on the disk and took so many bytes. Returns the
-    /// stretch to give back if that made it ripe.
+    /// Adds a removed run, with the count and bytes of its numbers that were on the disk. Returns
+    /// the range to reclaim if it has grown enough.
     pub fn add(
         &mut self,
         scope: S,

@@ -1,11 +1,11 @@
 //! Shares: how many copies of each shared body are left, and which bodies go with their last one.
 //!
-//! Counts stand in pages of neighbours, one row each, so what costs is a page and not a release:
-//! bodies are shared and released in about the order of their numbers. What a group does is summed
-//! up per body first; a page that is not among those last in use is read as the group before left
-//! it. A body that is shared and released to the end within one group leaves no trace. A group that
-//! does neither costs nothing here.
-//! Invariant: a page in memory is what the database holds once the group is written.
+//! Counts stand in pages of neighbours, one row each, so the cost is per page and not per release:
+//! bodies are shared and released in about the order of their numbers. The changes of a group are
+//! summed up per body first; a page that is not cached is read as the group before left it. A body
+//! that is shared and released completely within one group leaves no trace. A group that does
+//! neither costs nothing here. Invariant: a page in memory equals the database once the group is
+//! written.
 
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
@@ -164,7 +164,7 @@ impl Shares {
         }
     }
 
-    /// Rather a body too many than one too few: what has no count is nobody's to remove.
+    /// Rather a body too many than one too few: a body without a count is not removed.
     fn drop_unknown(&mut self) {
         let all = self.changes.len();
         self.changes.retain(|change| change.copies > 0);

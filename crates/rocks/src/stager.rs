@@ -1,7 +1,7 @@
-//! Stager: has large bodies on the disk before anybody decides about their messages.
+//! Stager: writes large bodies to the disk before their messages are decided.
 //!
-//! It does not keep the store open. A body that can not be staged (the disk is nearly full, say) is
-//! handed back as it came; its commit then writes it, or says why it can not.
+//! It does not keep the store open. A body that cannot be staged (the disk is nearly full, say) is
+//! returned as it came; its commit then writes it, or fails with the reason.
 
 use std::io;
 use std::sync::Weak;

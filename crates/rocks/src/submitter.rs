@@ -1,10 +1,11 @@
-//! Submitter: hands write sets to the committer, or commits one itself when nobody else does.
+//! Submitter: sends write sets to the committer, or commits one itself while no other thread
+//! commits.
 //!
-//! To wake a thread and to be woken by it costs as much as a quarter of a sync, and as much as all of it
-//! where nothing is synced. Where one message is sent after the other that is all in vain, so the shard may
-//! commit on its own thread: if nothing is on its way to the committer, nobody commits, and the disk was
-//! quick the last time. One mutex decides whose turn it is, and sets become durable in the order of their
-//! ids either way.
+//! Waking a thread and being woken by it costs as much as a quarter of a sync, or all of the time
+//! if nothing is synced. With one message sent after the other that brings nothing, so the shard
+//! may commit on its own thread: if no set is on its way to the committer, no commit is under way,
+//! and the last sync was fast. One mutex admits one committing thread at a time, and sets become
+//! durable in the order of their ids either way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -18,7 +19,7 @@ use crate::committer::Submission;
 use crate::group::Group;
 use crate::options::Durability;
 
-/// Where one at a time commits.
+/// The lock that lets one thread at a time commit.
 pub(crate) struct CommitLock {
     commits: Mutex<Commits>,
     /// Sets that were sent to the committer and are not durable.
@@ -33,20 +34,20 @@ impl CommitLock {
         }
     }
 
-    /// Waits until it is one's turn.
+    /// Waits until no other thread commits.
     ///
     /// # Errors
-    /// When somebody panicked meanwhile: nobody knows what is in the journal then.
+    /// When a thread panicked while committing: the content of the journal is unknown then.
     pub fn lock(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
         self.commits.lock().map_err(|_| panicked())
     }
 
-    /// So many sets of those that were sent are durable. Said before the turn is over.
+    /// Notes that `sets` of the sent sets are durable. Called while the lock is held.
     pub fn committed(&self, sets: usize) {
         self.in_flight.fetch_sub(sets, Ordering::Relaxed);
     }
 
-    /// Enters if nobody is there and nothing is on its way.
+    /// Takes the lock if it is free and no set is on its way to the committer.
     fn try_lock_idle(&self) -> Option<MutexGuard<'_, Commits>> {
         let commits = self.commits.try_lock().ok()?;
         let is_alone = self.in_flight.load(Ordering::Relaxed) == 0;
@@ -54,7 +55,7 @@ impl CommitLock {
     }
 }
 
-/// The shard's way to durability.
+/// Makes the write sets of a shard durable.
 pub(crate) struct Submitter {
     pub commit_lock: Arc<CommitLock>,
     pub submissions: Arc<Sender<Submission>>,
@@ -73,7 +74,7 @@ impl Submitter {
         self.last
     }
 
-    /// Makes `writes` durable before it returns, if that is worth it for such a `caller`.
+    /// Makes `writes` durable before it returns, if that pays for such a `caller`.
     pub fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
         if caller == Caller::Busy && self.durability == Durability::Synced {
             return self.submit(writes);

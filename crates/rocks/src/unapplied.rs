@@ -1,8 +1,8 @@
-//! Unapplied: what is durable and not in the index yet.
+//! Unapplied: the groups that are durable and not in the index yet.
 //!
-//! Whoever commits adds here and goes on. The indexer takes all of it when enough has come together,
-//! when a reader wants it, or after a second: what is settled before that never reaches the index.
-//! There is a bound; at it the committer waits.
+//! The committing thread adds groups here and goes on. The indexer takes all of them when there
+//! are enough, when a reader needs one, or after a second: a message that is settled before that
+//! never reaches the index. At an upper bound the committer waits.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use store::{CommitId, WriteSet};
 
 use crate::journal::{Handle, Moves, Sealed};
 
-/// So many writes are applied at once. Enough that most of what is settled soon is in one batch
-/// with its sending; a write here takes about 130 bytes.
+/// Writes that are applied at once. Enough that most messages that are settled soon are in one
+/// batch with their sending; a write here takes about 130 bytes.
 const ENOUGH: usize = 32_768;
 /// The same in bytes of what writes hold besides.
 const ENOUGH_BYTES: u64 = 8 << 20;
-/// The committer waits at so many.
+/// The committer waits at this many.
 const MOST: usize = 4 * ENOUGH;
 const MOST_BYTES: u64 = 4 * ENOUGH_BYTES;
 /// Nothing waits longer.

@@ -1,7 +1,7 @@
-//! Values: how rows, heads, definitions and chunks of bodies look on disk.
+//! Values: the encoding of rows, heads, definitions and chunks of bodies.
 //!
-//! A message's row leaves out what is at its usual value, so most take 13 bytes, and 29 more where
-//! the place of the body that came with it stands in it too. Decoding trusts nothing and never panics.
+//! A message's row leaves out fields with their usual value, so most take 13 bytes, and 29 more
+//! with the location of the body that came with it. Decoding trusts nothing and never panics.
 
 use bytes::Bytes;
 use store::{
@@ -314,7 +314,7 @@ pub(crate) fn decode_u64(what: &str, value: &[u8]) -> Result<u64, StoreError> {
     word.map_err(|_| damaged(what, format!("{} bytes", value.len())))
 }
 
-/// The error for something on disk that can not be right.
+/// The error for something on disk that cannot be right.
 pub(crate) fn damaged(what: &str, detail: impl Into<String>) -> StoreError {
     StoreError::Corrupt {
         what: what.into(),

@@ -1,8 +1,8 @@
 //! Verify: whether a store is whole, by reading all of it.
 //!
-//! Every row of every family is decoded and every checksum checked, every row's body has to be
-//! there and every head has to count what is there. Nothing is kept but counts by entity, however
-//! large the store is.
+//! Every row of every family is decoded and every checksum checked, every row's body has to exist
+//! and every head has to have the right counts. Only counts by entity are kept, however large the
+//! store is.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Witness: remembers outside the log how far the log was acknowledged.
 //!
-//! RocksDB ends its recovery at the first damaged record of the log and opens without what lies
-//! behind it. The position of each commit is therefore also written here, into one of two slots
-//! in turn, each with a CRC32C; a torn write leaves the other slot. The file is synced about once
-//! a second only: a power cut may bring back an older position, never one that was not durable.
+//! RocksDB ends its recovery at the first damaged record of the log and opens without the records
+//! behind it. The position of each commit is therefore also written here, into one of two slots in
+//! turn, each with a CRC32C; a torn write leaves the other slot. The file is synced about once a
+//! second only: a power cut may bring back an older position, never one that was not durable.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ pub(crate) struct Witness {
     synced: bool,
 }
 
-/// What the file says at opening.
+/// The content of the file at opening.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WitnessState {
     /// There is no file: a new store.
@@ -39,7 +39,7 @@ pub(crate) enum WitnessState {
 }
 
 impl Witness {
-    /// Reads what the witness of an earlier opening says.
+    /// Reads the witness of an earlier opening.
     pub fn read(path: &Path) -> Result<WitnessState, StoreError> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -53,7 +53,7 @@ impl Witness {
         })
     }
 
-    /// Opens the file and makes it say `position`.
+    /// Opens the file and writes `position` to it.
     pub fn open(path: &Path, position: u64) -> Result<Self, StoreError> {
         Self::try_open(path, position).map_err(|error| io_error("writing", path, &error))
     }

@@ -1,27 +1,27 @@
-//! Patience: how long whoever drops files lets readers go first.
+//! Writer lock: the exclusive lock on files, taken so that readers go first for a while.
 //!
-//! Readers hold the database's lock on files together and come one after the other, so on a busy
-//! store there is hardly a moment without one. Files go in such a moment if there is any. After a
-//! while readers who come wait too, each time for an eighth of the time that this has gone on at most,
-//! so that one who reads for long does not keep all others waiting.
+//! Readers hold the lock shared and follow each other, so a busy store is hardly ever without one.
+//! Files are removed in a moment without readers, if there is one. After a while the lock also
+//! makes new readers wait, each time for at most an eighth of the time that the removal has
+//! waited. So a reader that takes long does not block all others.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-/// Of the time that readers have been in the way they wait this part, and no longer than this.
+/// The part of the waited time that new readers wait, and the longest.
 const WAIT_FRACTION: u32 = 8;
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// One who drops files.
+/// A thread that removes files.
 pub(crate) struct WriterLock {
-    /// Since when readers have been in the way.
+    /// The time of the first attempt that readers prevented.
     waiting_since: Option<Instant>,
     reader_priority: Duration,
 }
 
 impl WriterLock {
-    /// For somebody who lets readers go first for so long.
+    /// A lock that lets readers go first for `reader_priority`.
     pub fn new(reader_priority: Duration) -> Self {
         let waiting_since = None;
         Self {
@@ -30,7 +30,7 @@ impl WriterLock {
         }
     }
 
-    /// Has `files` alone, or nothing if readers are in the way.
+    /// Locks `files` exclusively; `None` if readers hold it.
     pub fn try_acquire<'a>(&mut self, files: &'a RwLock<()>) -> Option<RwLockWriteGuard<'a, ()>> {
         let waited = self
             .waiting_since
@@ -76,7 +76,7 @@ mod tests {
                 if let Some(next) = files.try_read() {
                     reader = next;
                 } else {
-                    // It waits, and those who come now do too.
+                    // The lock waits, and so do new readers.
                     drop(reader);
                     reader = files.read();
                 }

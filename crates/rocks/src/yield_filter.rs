@@ -1,10 +1,11 @@
-//! Manners: work in the background lets others have its processor now and then.
+//! Yield filter: makes background work yield its processor at intervals.
 //!
-//! Who wakes up where such work is under way waits until the system takes its processor from it, which
-//! can be some milliseconds: no lower priority and no shorter slice changed that. So it offers it of its own
-//! accord. That costs a microsecond if nobody wants it. Unlike a thread of the system's idle class it can not
-//! keep others from something for long: a compaction holds no lock then, and a scan only the one that what
-//! drops tables waits for with patience.
+//! A thread that wakes up on a processor with such work waits until the system preempts it, which
+//! can take some milliseconds; neither a lower priority nor a shorter slice changed that. So the
+//! work yields by itself, which costs a microsecond if no other thread wants the processor. Unlike
+//! a thread of the system's idle class, the work cannot block other threads for long: a compaction
+//! holds no lock then, and a scan holds only the shared one that
+//! [`WriterLock`](crate::writer_lock::WriterLock) takes exclusively.
 
 use std::ffi::CStr;
 use std::thread;
@@ -14,12 +15,12 @@ use rocksdb::CompactionDecision;
 use rocksdb::compaction_filter::CompactionFilter;
 use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilterFactory};
 
-/// For so long others may wait for the processor.
+/// How long other threads may wait for the processor.
 const TIME_SLICE: Duration = Duration::from_micros(500);
-/// Steps of less than a microsecond until the clock is looked at.
+/// Steps of less than a microsecond between two readings of the clock.
 const STEPS: u32 = 64;
 
-/// A stretch of work between two offers.
+/// The work between two yields.
 #[derive(Debug)]
 pub(crate) struct TimeSlice {
     began: Instant,
@@ -34,7 +35,7 @@ impl TimeSlice {
         }
     }
 
-    /// One step is done; if others have waited for long enough the processor is offered to them.
+    /// Counts a step, and yields the processor at the end of a time slice.
     pub fn step(&mut self) {
         if self.is_over(Instant::now) {
             thread::yield_now();
@@ -52,8 +53,8 @@ impl TimeSlice {
     }
 }
 
-/// Gives compactions manners. RocksDB asks a filter about rows, in the thread that compacts, and without a lock;
-/// this one keeps them all.
+/// Makes compactions yield. RocksDB calls a filter for rows, in the thread that compacts, and
+/// without a lock; this one keeps all rows.
 pub(crate) struct YieldFilter;
 
 const NAME: &CStr = c"railbus.manners";

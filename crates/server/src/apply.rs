@@ -1,9 +1,9 @@
-//! Apply: the namespace becomes as a file says, all of it or nothing.
+//! Apply: makes the namespace equal to a file, completely or not at all.
 //!
-//! What there is is asked for in several orders, so a plan is made for one version of the namespace,
-//! and the broker carries it out only if that is still the version: if somebody has changed something
-//! meanwhile another plan is made. What no plan sees (how many subscriptions and rules a topic has room
-//! for) is the broker's to say; it says it of a plan that is only shown, too.
+//! Reading the namespace takes several orders, so a plan is made for one version of it. The broker
+//! carries the plan out only if the namespace still has that version; otherwise a new plan is
+//! made. Only the broker knows how many subscriptions and rules a topic may still have, so a plan
+//! that is only shown is checked by the broker too.
 
 use broker::{Batch, EntityError, Order};
 
@@ -11,7 +11,7 @@ use crate::namespace::Survey;
 use crate::plan::{DesiredNamespace, Plan, RefusedChange};
 use crate::shard_client::{Closed, ShardClient};
 
-/// So often a plan is made while others change what it is made for.
+/// Plans that are made while other clients change the namespace.
 const TRIES: usize = 10;
 
 /// Whether the plan is only shown.
@@ -21,8 +21,8 @@ pub enum ApplyMode {
     Apply,
 }
 
-/// Plans what makes the namespace as `wanted` says, and does it if that is wished. Of a plan that
-/// has anything refused nothing is done.
+/// Plans the changes that make the namespace equal to `wanted`, and carries them out in
+/// [`ApplyMode::Apply`]. A plan with a refused change is not carried out.
 pub async fn apply(
     shard_client: &mut ShardClient,
     wanted: &DesiredNamespace,

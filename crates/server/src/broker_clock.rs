@@ -1,5 +1,5 @@
-//! Broker clock: what the shard reads and sleeps by. Real time, or virtual time where the server
-//! was started so.
+//! Broker clock: the time that the shard reads and sleeps by. It is real time, or virtual time if
+//! the server was started with a virtual clock.
 
 use broker::{Command, Deadline, Incoming, Now, Operation};
 use tokio::time::Instant;
@@ -59,7 +59,7 @@ impl BrokerClock {
     pub async fn sleep(&self, deadline: Option<Deadline>, reads: usize) {
         match &self.moved {
             None => sleep_until(deadline.and_then(|deadline| self.real.wake(deadline))).await,
-            // Lets others run, so that a long advance does not keep a thread for itself.
+            // Lets other tasks run, so that a long advance does not occupy a thread.
             Some(moved) if moved.wants_turn(self.real.now(), deadline, reads) => {
                 tokio::task::yield_now().await;
             }
@@ -76,7 +76,7 @@ impl BrokerClock {
         match &mut self.moved {
             Some(moved) => moved.ask(request, answer, self.real.now()),
             None => {
-                // Who asked may be gone.
+                // The client may be gone.
                 let _ = answer.send(Err(ClockError::NotVirtual));
             }
         }

@@ -1,13 +1,14 @@
-//! Budget: bytes that all connections together may have made the server keep.
+//! Budget: bytes that all connections together may make the server keep.
 //!
-//! They are of two kinds. Unanswered bytes are with the broker, which answers in time whatever the
-//! peer does; so a connection that has some may be left unread while the budget is used up. Partial
-//! bytes are of messages that are not whole; only their peer can finish them, so waiting does not
-//! help, and a connection has to give them up instead. They may fill a half at most, and those of
-//! strangers an eighth, so that neither those who dawdle nor those without a key stop the others.
+//! There are two kinds. Unanswered bytes are with the broker, which answers in time whatever the
+//! peer does, so a connection with unanswered bytes may stay unread while the budget is used up.
+//! Partial bytes belong to unfinished messages. Only their peer can finish them, so waiting does
+//! not help, and a connection drops them instead. Partial bytes may fill half of the budget, those
+//! of connections without a right an eighth, so neither slow nor unauthenticated peers stop the
+//! others.
 //!
 //! Each connection keeps its own share up to date. Invariant: the totals are the sums of the
-//! shares of all connections that live.
+//! shares of all open connections.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Budget {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Those of messages that are not whole.
+    /// Bytes of unfinished messages.
     pub fn partial(&self) -> usize {
         self.partial.load(Ordering::Relaxed)
     }
@@ -97,13 +98,13 @@ impl BudgetShare {
     }
 
     /// Whether this share has to shrink before it may grow. One with nothing unanswered may always
-    /// grow, so that settlements are never stuck behind the sends of others, and since nothing
-    /// would make it shrink.
+    /// grow, so that settlements are never stuck behind the sends of other connections, and since
+    /// nothing would make it shrink.
     pub fn is_exhausted(&self) -> bool {
         self.unanswered > 0 && self.budget.total.load(Ordering::Relaxed) >= self.budget.limit()
     }
 
-    /// Partial bytes of this share that are too many, given those of all others.
+    /// Partial bytes of this share beyond its limit, given those of all other shares.
     pub fn excess(&self, is_stranger: bool) -> usize {
         let limit = self.budget.partial_limit(is_stranger);
         let partial = self.budget.partial.load(Ordering::Relaxed);

@@ -1,25 +1,27 @@
-//! Crowd: whether somebody is alone with the shard, so that the task may wait for the disk itself.
+//! Commit mode: whether the shard task commits a turn itself and waits for the disk.
 //!
-//! Who sends one message after the other is answered sooner so: two wake-ups of threads are saved. Where
-//! several do, what the others bring should be decided during a sync. That shows by what comes meanwhile;
-//! then the task leaves waiting to the store for a while.
+//! A client that sends one message at a time is answered sooner that way, since two wake-ups of
+//! threads are saved. With several clients, the commands that arrive during a sync should be
+//! decided meanwhile. If commands arrive while the task commits alone, it leaves commits to the
+//! store for a number of turns.
 
 use store::Caller;
 
-/// Who brings more in one batch does not wait for each, and more of it may follow.
+/// A client that sends more commands in one batch does not wait for each, and may send more.
 const FEW_COMMANDS: usize = 4;
-/// So many turns pass before it tries again after somebody else has come.
+/// Turns to wait before the shard commits alone again after another client appeared.
 const TURNS: u32 = 32;
 
-/// What the last turns have shown.
+/// Chooses how a turn is committed, by the turns before it.
 #[derive(Debug, Default)]
 pub struct CommitMode {
-    /// Turns that are to pass.
+    /// Turns that are left to wait.
     left: u32,
 }
 
 impl CommitMode {
-    /// Whether a turn of so many commands in so many batches is alone, and whether the inbox is empty then.
+    /// The caller of the next turn, which has `commands` in `batches`; `inbox_is_empty` says
+    /// whether no more messages wait.
     pub fn choose(&mut self, batches: usize, commands: usize, inbox_is_empty: bool) -> Caller {
         if batches > 1 || !inbox_is_empty {
             self.left = TURNS;
@@ -31,7 +33,7 @@ impl CommitMode {
         Caller::Busy
     }
 
-    /// Whether the inbox is empty after such a turn.
+    /// Notes whether the inbox is empty after a turn by `caller`.
     pub fn observe(&mut self, caller: Caller, inbox_is_empty: bool) {
         if caller == Caller::Alone && !inbox_is_empty {
             self.left = TURNS;

@@ -1,11 +1,11 @@
-//! Connection: one AMQP stream and its client of the dialect.
+//! Connection: one AMQP stream and the client of the dialect that it carries.
 //!
-//! Each round waits for something to happen, then hears what the broker says, reads what is there,
-//! sends the shard all commands as one batch (large messages and what is said after them wait for
-//! the store, see [`staging`](crate::staging)) and writes what can be written; where there is much of
-//! that already while it hears. Writing never waits, so a peer that does not read still has its settlements
-//! taken in and its time-outs kept; what may pile up for it is bounded by the broker's outlet and by the
-//! limits that pause reading. That a peer is gone counts once what it had sent is read.
+//! Each round waits for an event, then handles the outputs of the broker, reads the socket, sends
+//! all commands to the shard as one batch and writes the output; it writes earlier if there is
+//! much of it. Large messages, and the commands behind them, wait for the store first (see
+//! [`staging`](crate::staging)). Writing never waits, so a peer that does not read still has its
+//! settlements and time-outs handled. The broker's outlet and the limits that pause reading bound
+//! the output that piles up for it. The end of the input counts once the bytes before it are read.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,16 +30,16 @@ use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
 
-/// Reads in one round; then it is somebody else's turn.
+/// Reads in one round; then other connections of the thread have their turn.
 const READS_PER_ROUND: usize = 4;
 /// Bytes of one read, and the only one of its round, while rules take long to look at what it brings.
 const SLOW_READ: usize = 4 * 1024;
-/// Batches heard in one round.
+/// Batches of outputs handled in one round.
 const BATCHES_PER_ROUND: usize = 32;
-/// Output is written as soon as there is so much: while it is in the processor's cache, and so that the
-/// peer has something to do meanwhile.
+/// Output is written as soon as it has this many bytes: while it is in the processor's cache, and
+/// so that the peer can work meanwhile.
 const WRITTEN_AT: usize = 256 * 1024;
-/// Where a round brought so many commands, room is made for as many in the next, up to a bound.
+/// A round with this many commands reserves memory for as many in the next, up to a bound.
 const MANY_COMMANDS: usize = 64;
 const MOST_EXPECTED: usize = 4_096;
 /// How long the peer of a finished connection may take to close its side.
@@ -66,16 +66,16 @@ pub struct Connection<S> {
     staging: Staging,
     share: BudgetShare,
     large_message_throttle: LargeMessageThrottle,
-    /// From where, and which one.
+    /// The peer's address, and the connection's id.
     from: (SocketAddr, ConnectionId),
     server: Arc<ServerState>,
-    /// Those that held when it came.
+    /// The limits at the time when it was accepted.
     limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
     shutdown_begun: bool,
     /// Bytes that the socket did not take when it was last written to.
     unwritten: usize,
-    /// So many commands are likely to come of what is read next.
+    /// The number of commands that the next read is likely to give.
     expected: usize,
     /// Credentials of the peer that were refused and are counted.
     refused_credentials: u64,
@@ -83,7 +83,7 @@ pub struct Connection<S> {
     has_more: bool,
     /// The peer has sent its last byte.
     input_ended: bool,
-    /// The socket is of no use any more.
+    /// The socket cannot be used any more.
     is_gone: bool,
 }
 
@@ -123,7 +123,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Runs until either side has enough.
+    /// Runs until either side ends the connection.
     pub async fn run(mut self) {
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
         while !self.is_over() {
@@ -147,7 +147,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Steps back for a moment if this connection has much to do.
+    /// Pauses, or yields to other tasks, if this connection has much to do.
     async fn yield_or_pause(&mut self) {
         let received = self.server.counts.received_bytes.get();
         match self
@@ -198,7 +198,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Does what is due, if anything, and gives back what an idle connection does not need.
+    /// Handles time-outs that are due, and frees memory that an idle connection does not need.
     fn handle_alarm(&mut self) {
         let now = self.server.clock.moment();
         if self
@@ -227,7 +227,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether the peer may be heard, or has to wait until it was answered or has read.
+    /// Whether the socket may be read, or has to wait until the peer was answered or has read.
     fn may_read(&self) -> bool {
         let limits = &self.limits;
         self.share.unanswered() < limits.unanswered_bytes_per_connection
@@ -236,8 +236,7 @@ impl<S: Stream> Connection<S> {
             && !self.staging.is_full()
     }
 
-    /// Tells the client of entities that have changed, before it hears or reads anything that was
-    /// said after that.
+    /// Passes changes of entities to the client, before it handles any later output or input.
     fn update_directory(&mut self) {
         if self.directory_receiver.has_changed().unwrap_or(false) {
             let directory = Arc::clone(&self.directory_receiver.borrow_and_update());
@@ -269,14 +268,14 @@ impl<S: Stream> Connection<S> {
         self.output_batches = output_batches;
     }
 
-    /// Keeps the share true to what the client has.
+    /// Updates the connection's share of the budget.
     fn account(&mut self) {
         let unanswered = self.client.unanswered_bytes();
         self.share.set(unanswered, self.client.partial_bytes());
     }
 
-    /// Gives up unfinished messages if more of them came than all connections have room for. The
-    /// peer is not kept waiting instead: what it has left unfinished only its own bytes can finish.
+    /// Drops unfinished messages if all connections together have too many. Leaving the peer unread
+    /// would not help: only its own bytes can finish its messages.
     fn drop_partials(&mut self, partial_before: usize) {
         let excess = self.share.excess(self.client.is_stranger());
         if self.share.partial() > partial_before && excess > 0 {
@@ -326,7 +325,7 @@ impl<S: Stream> Connection<S> {
         self.input.rest();
     }
 
-    /// Counts the credentials that were refused meanwhile.
+    /// Counts newly refused credentials.
     fn count_refused_credentials(&mut self) {
         let refused = self.client.refused_credentials();
         let more = refused.saturating_sub(self.refused_credentials);
@@ -336,7 +335,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Counts the errors that the peer is being told.
+    /// Counts the errors that are sent to the peer.
     fn count_sent_errors(&mut self) {
         for ((scope, condition), count) in self.client.take_told() {
             self.server
@@ -355,7 +354,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Sends the shard what there is to decide. Waits only while the shard has more to do than it can.
+    /// Sends the client's commands to the shard. Waits only while the shard's inbox is full.
     async fn submit(&mut self) {
         let commands = std::mem::take(self.client.commands());
         if commands.is_empty() {
@@ -378,7 +377,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Hands on what has arrived, for the peer may have said goodbye without waiting for answers.
+    /// Passes on commands that have arrived: the peer may have closed without waiting for answers.
     async fn finish_staging(&mut self) {
         while !self.staging.is_idle() {
             let commands = self.staging.next().await;
@@ -386,7 +385,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Writes what the stream takes, and gives back the memory for it if that was all.
+    /// Writes what the stream takes, and frees the output's memory if that was all.
     fn write(&mut self) {
         match self.write_out() {
             Ok(true) => {
@@ -435,7 +434,7 @@ impl<S: Stream> Connection<S> {
         self.is_gone || self.input_ended || self.client.is_finished()
     }
 
-    /// Says goodbye. A peer that is slow or gone is left alone.
+    /// Closes the stream gracefully, without waiting long for a peer that is slow or gone.
     async fn linger(mut self) {
         let now = self.server.clock.moment();
         let last = std::mem::take(self.client.output(now));

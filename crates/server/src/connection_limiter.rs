@@ -1,6 +1,6 @@
-//! Entrance: counts connections, in total and by address, and lets no more in than the limits say.
+//! Connection limiter: counts connections, in total and by address, and enforces the limits.
 //!
-//! A [`ConnectionPermit`] is held by each connection that was let in and counts until it is dropped.
+//! Each admitted connection holds a [`ConnectionPermit`] and counts until the permit is dropped.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::options::Limits;
 
-/// Why a connection is not let in.
+/// Why a connection is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LimitExceeded {
     #[error("there are {0} connections already")]
@@ -17,7 +17,7 @@ pub enum LimitExceeded {
     TooManyFromAddress(usize),
 }
 
-/// Who is in.
+/// Counts open connections.
 #[derive(Debug)]
 pub struct ConnectionLimiter {
     counts: Mutex<ConnectionCounts>,
@@ -32,7 +32,7 @@ struct ConnectionCounts {
 }
 
 impl ConnectionLimiter {
-    /// An entrance with nobody inside.
+    /// A limiter without open connections.
     pub fn new(limits: &Limits) -> Self {
         let connection_limiter = Self {
             counts: Mutex::default(),
@@ -41,14 +41,14 @@ impl ConnectionLimiter {
         connection_limiter
     }
 
-    /// Lets as many in from now on. Who is inside stays.
+    /// Sets new limits. Existing connections are kept; the limits apply to new ones.
     pub fn set_limits(&self, limits: &Limits) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.connections = limits.connections;
         counts.connections_per_address = limits.connections_per_address;
     }
 
-    /// Lets a connection from `address` in, or says why not.
+    /// Admits a connection from `address`, or returns the limit that it would exceed.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, LimitExceeded> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (total, most_from_address) = (counts.total, counts.connections_per_address);
@@ -67,7 +67,7 @@ impl ConnectionLimiter {
         })
     }
 
-    /// How many are in.
+    /// The number of open connections.
     pub fn open_connections(&self) -> usize {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.total
@@ -85,7 +85,7 @@ impl ConnectionLimiter {
     }
 }
 
-/// The right to be inside; given back on drop.
+/// An admitted connection, which counts until this is dropped.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     connection_limiter: Arc<ConnectionLimiter>,

@@ -1,11 +1,12 @@
-//! Counts: what the rim of the server has seen, for metrics. Each place raises its own counter; nothing
-//! is read but when somebody asks for `/metrics`.
+//! Counts: counters of connections, requests and bytes, for metrics.
+//!
+//! Each place increments its own counter. Counters are read only when `/metrics` is requested.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error_counters::ErrorCounters;
 
-/// A counter that many raise.
+/// A counter that many tasks increment.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -15,7 +16,7 @@ impl Counter {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds `more`.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
@@ -56,7 +57,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What a connection turned out to speak; those with several layers count in each.
+    /// The protocol that a connection uses; a connection with several layers counts in each.
     ServedProtocol, ByServedProtocol {
         Amqp => "amqp",
         Http => "http",
@@ -92,7 +93,7 @@ pub struct Counts {
     pub served: ByServedProtocol,
     pub refused: ByRefusalReason,
     pub responses: ByStatusClass,
-    /// Errors that AMQP connections were told when they, their sessions or their links ended.
+    /// Errors with which this end closed AMQP connections and ended their sessions and links.
     pub error_counters: ErrorCounters,
     /// Credentials that were not accepted, over AMQP.
     pub refused_credentials: Counter,

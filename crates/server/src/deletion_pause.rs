@@ -1,16 +1,17 @@
-//! Rest: a pause between the pieces of a deletion while somebody else wants something.
+//! Deletion pause: a pause between the pieces of a deletion while other requests are under way.
 //!
-//! That a piece is durable is not all that others have waited for: its thread, the index and compaction
-//! take processors, and whoever comes meanwhile stands behind them. So the shard is not told at once that
-//! the next piece may begin. The pause is real time even where broker time is virtual, since a purge has
-//! to go on when that is frozen. A store whose sync takes longer looks the same to the shard.
+//! A durable piece still costs time: its thread, the index and compaction take processors, and
+//! other requests wait behind them. So the shard may not begin the next piece at once. The pause
+//! is real time even where broker time is virtual, since a purge has to go on while that is
+//! frozen. To the shard it looks like a store whose sync takes longer.
 
 use std::time::Duration;
 
 use broker::Shard;
 use tokio::time::Instant;
 
-/// How long. A small piece takes half a millisecond, what it leaves to compaction and the disk several times that.
+/// The length of a pause. A small piece takes half a millisecond, its compaction and disk writes
+/// several times that.
 const PAUSE: Duration = Duration::from_millis(8);
 
 /// The pause that is going on, if any.
@@ -20,7 +21,7 @@ pub struct DeletionPause {
 }
 
 impl DeletionPause {
-    /// Looks before a turn whether a deletion is to rest, or has rested.
+    /// Begins or ends a pause, before a turn.
     pub fn update(&mut self, now: Instant, shard: &mut Shard) {
         match self.until {
             Some(until) if until <= now => {
@@ -36,7 +37,7 @@ impl DeletionPause {
         }
     }
 
-    /// Returns when the pause is over, and never if there is none.
+    /// Returns when the pause is over; never if there is none.
     pub async fn finished(&self) {
         match self.until {
             Some(until) => tokio::time::sleep_until(until).await,

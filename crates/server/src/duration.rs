@@ -62,7 +62,7 @@ fn millis(text: &str) -> Option<u64> {
     days.checked_mul(DAY)?.checked_add(millis)
 }
 
-/// Writes `millis` so that everybody can read it: days, hours, minutes and seconds.
+/// Writes `millis` for people: days, hours, minutes and seconds.
 #[must_use]
 pub fn text(millis: u64) -> String {
     if millis == NEVER {

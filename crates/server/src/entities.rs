@@ -1,8 +1,8 @@
 //! Entities as files and our own interface write them: one shape for `railbus.toml`, for entities
-//! files, for `/$railbus/entities` and for what the command line shows.
+//! files, for `/$railbus/entities` and for the output of the command line.
 //!
-//! Reading checks every value; what no value shows by itself is looked for after that, by
-//! [`fault::check`]. Nothing here asks the broker.
+//! Reading checks every value. [`fault::check`] then finds faults that no single value shows.
+//! Nothing here asks the broker.
 
 pub mod fault;
 mod millis;

@@ -1,7 +1,7 @@
-//! Told: how often AMQP connections, sessions and links ended with an error of ours, by condition.
+//! Error counters: how often this end closed, ended or detached with an error, by condition.
 //!
-//! The conditions that have a counter of their own are a fixed set, so that nothing a peer does
-//! makes more of them; all others count as `other`.
+//! The conditions with a counter of their own are a fixed set, so a peer cannot make more of them;
+//! all other conditions count as `other`.
 
 use amqp::Symbol;
 use amqp::error::condition;
@@ -9,10 +9,10 @@ use endpoint::Scope;
 
 use crate::counts::Counter;
 
-/// What is counted as any other condition.
+/// The label of conditions outside the set.
 const OTHER: &str = "other";
 
-/// Those of a close. [AMQP 2.8.16; docs/spec/amqp.md#9]
+/// Conditions of a close. [AMQP 2.8.16; docs/spec/amqp.md#9]
 static CONNECTION: &[Symbol] = &[
     condition::CONNECTION_FORCED,
     condition::DECODE_ERROR,
@@ -25,7 +25,7 @@ static CONNECTION: &[Symbol] = &[
     condition::UNAUTHORIZED_ACCESS,
 ];
 
-/// Those of an end. [AMQP 2.8.17]
+/// Conditions of an end. [AMQP 2.8.17]
 static SESSION: &[Symbol] = &[
     condition::ERRANT_LINK,
     condition::FRAME_SIZE_TOO_SMALL,
@@ -36,7 +36,7 @@ static SESSION: &[Symbol] = &[
     condition::WINDOW_VIOLATION,
 ];
 
-/// Those of a detach, be it the refusal of an attach. [AMQP 2.8.18; docs/spec/amqp.md#9]
+/// Conditions of a detach, and of a refused attach. [AMQP 2.8.18; docs/spec/amqp.md#9]
 static LINK: &[Symbol] = &[
     condition::DETACH_FORCED,
     condition::ENTITY_DISABLED,
@@ -56,7 +56,7 @@ static LINK: &[Symbol] = &[
     condition::UNAUTHORIZED_ACCESS,
 ];
 
-/// The counters of one kind of end: one for each condition, and one for all others.
+/// The counters of one scope: one for each condition of the set, and one for all other conditions.
 #[derive(Debug)]
 struct ConditionCounters {
     scope: &'static str,
@@ -90,7 +90,7 @@ impl ConditionCounters {
     }
 }
 
-/// See the head of this file.
+/// Counters of errors, for connections, sessions and links.
 #[derive(Debug)]
 pub struct ErrorCounters {
     connections: ConditionCounters,

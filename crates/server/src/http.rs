@@ -1,10 +1,10 @@
-//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, the
-//! opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's management
-//! everywhere else.
+//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`,
+//! the opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's
+//! management everywhere else.
 //!
-//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1). All
-//! else needs Manage, except with the development key on a loopback listener. A queue may be
-//! called `health` or `metrics` too: clients of management name a version.
+//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1).
+//! All other paths need Manage, except with the development key on a loopback listener. A queue
+//! may be called `health` or `metrics` too: clients of management name a version.
 
 mod admin;
 mod answer;
@@ -55,11 +55,11 @@ const FAILURES: u32 = 32;
 
 /// Where the counters are.
 const METRICS: &str = "/metrics";
-/// Whether all is well; open to everybody, however they come.
+/// The health check; it needs no credentials and no TLS.
 const HEALTH: &str = "/health";
-/// What is ours besides the contracts.
+/// The prefix of our own interface, beside the contracts.
 const OWN: &str = "/$railbus/";
-/// What there is below that, in the words of OpenAPI.
+/// The OpenAPI document of our own interface.
 const DOCUMENT: &str = include_str!("http/openapi.json");
 
 /// A stream that speaks WebSocket from now on.
@@ -70,20 +70,20 @@ pub struct Upgraded<S> {
     pub early: Bytes,
 }
 
-/// How a connection came.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport {
-    /// Through a listener that only this machine can reach.
+    /// It came through a listener that only this machine can reach.
     pub is_loopback: bool,
     pub is_tls: bool,
-    /// Within TLS, or let in without it.
+    /// It uses TLS, or may do without.
     pub is_private: bool,
     /// From where.
     pub peer: SocketAddr,
 }
 
-/// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
-/// WebSocket. On loopback nobody is asked for the development key.
+/// Serves HTTP on `stream` until the peer closes, the server stops, or a handshake turns the
+/// connection into WebSocket. A loopback listener does not require the development key.
 pub async fn serve<S>(
     stream: S,
     server: Arc<ServerState>,
@@ -170,7 +170,7 @@ fn note_end(result: &hyper::Result<()>, server: &ServerState, transport: Transpo
     }
 }
 
-/// Logs the answer to a request if it is an error. That a server that stops can not answer is ordinary.
+/// Logs the answer to a request if it is an error. The refusals of a stopping server are ordinary.
 fn log_refusal(
     request: (&Method, &Uri),
     response: &Response,
@@ -190,7 +190,7 @@ fn log_refusal(
     log.http(transport.peer, request, status, reason.as_ref(), weight);
 }
 
-/// Answers a request if it may come the way it did.
+/// Answers a request if its transport allows it.
 async fn admit(
     request: Request<Incoming>,
     server: &Arc<ServerState>,
@@ -249,7 +249,7 @@ async fn respond(
     }
 }
 
-/// Answers a request of our own interface to whoever may manage.
+/// Answers a request of our own interface. The caller has the right to manage.
 async fn own(
     request: Request<Incoming>,
     route: Route,
@@ -276,8 +276,8 @@ async fn own(
     }
 }
 
-/// Whether a request says in two ways how long it is: somebody on its way may have gone by the other
-/// one, and what is a body here may be a request there. [RFC 9112 6.3]
+/// Whether a request gives its length in two ways: a proxy may have used the other one, so that a
+/// body here is a request there. [RFC 9112 6.3]
 fn is_ambiguous(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }

@@ -1,8 +1,8 @@
-//! Input: a connection's read buffer, which is there only while there is something in it.
+//! Input: a connection's read buffer, which exists only while it holds bytes.
 //!
 //! The 64 KiB buffer belongs to the worker thread and is lent to a connection for the time of a
-//! read. What is left over of an unfinished frame stays with the connection, in an allocation of
-//! its own size when it is small. So an idle connection holds no read buffer.
+//! read. The remainder of an unfinished frame stays with the connection, in an allocation of its
+//! own size if it is small. So an idle connection holds no read buffer.
 
 use std::cell::RefCell;
 use std::io;
@@ -25,7 +25,7 @@ thread_local! {
 /// What came of a read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Read {
-    /// So many bytes are new.
+    /// The number of new bytes.
     Some(usize),
     /// Nothing is there now.
     Nothing,
@@ -99,7 +99,7 @@ impl Input {
     }
 }
 
-/// Whether an error only says "not now".
+/// Whether an error only means that the operation is not possible now.
 pub fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,37 +1,38 @@
-//! Breath: a pause in reading a very large message while others are there too.
+//! Large message throttle: a pause between the reads of a very large message.
 //!
-//! A peer that sends a hundred mebibytes as fast as it can keeps a processor busy with nothing but copies
-//! into fresh memory, and its own another; who comes meanwhile waits for one of both. So such a connection
-//! pauses after each round of reads if any other one has been heard lately. Who is alone is not held up.
+//! A peer that sends a hundred mebibytes at full speed keeps one processor busy with copies into
+//! fresh memory, and a second one with sending; other connections wait for either. A connection
+//! with such a message therefore pauses after each round of reads, if another connection has sent
+//! bytes lately. A connection that is alone is not slowed down.
 
 use std::time::Duration;
 
-/// How long: a round of reads takes a tenth of it.
+/// The length of a pause: a round of reads takes a tenth of it.
 const PAUSE: Duration = Duration::from_millis(2);
-/// An unfinished message is very large from here on.
+/// The size from which an unfinished message is very large.
 const LARGE: usize = 4 << 20;
-/// Others have been heard lately until so many rounds have passed in which nobody was.
+/// Rounds without bytes of other connections until this connection counts as alone.
 const LATELY: u32 = 16;
 
-/// What one connection knows of the others.
+/// The throttle of one connection, with what it knows of the other connections.
 #[derive(Debug, Default)]
 pub struct LargeMessageThrottle {
-    /// Bytes that others had sent after the last round.
+    /// Bytes of other connections up to the last round.
     others: u64,
-    /// Those that came here.
+    /// Bytes of this connection.
     own: u64,
-    /// For so many more rounds it is taken that others are there.
+    /// Rounds in which other connections still count as active.
     rounds: u32,
 }
 
 impl LargeMessageThrottle {
-    /// So many bytes came in here.
+    /// Counts bytes that this connection received.
     pub fn count_received(&mut self, bytes: u64) {
         self.own += bytes;
     }
 
-    /// How long to pause after a round, with so many bytes of unfinished messages here, when all
-    /// connections have brought `received` bytes so far.
+    /// The pause after a round, if any. `partial` is the bytes of this connection's unfinished
+    /// messages, `received` the bytes of all connections so far.
     pub fn pause_after_round(&mut self, partial: usize, received: u64) -> Option<Duration> {
         if partial < LARGE {
             return None;
@@ -55,7 +56,7 @@ mod tests {
         let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
             throttle.count_received(100);
-            // What others sent before is heard once.
+            // Earlier bytes of other connections count once.
             let pauses = throttle.pause_after_round(LARGE, 7 + 100 * round).is_some();
             assert_eq!(pauses, round <= u64::from(LATELY), "{round}");
         }

@@ -1,8 +1,8 @@
 //! The tokio server: listeners, one task per connection, one task per shard.
 //!
-//! Bytes are turned into commands at the rim and decided in the shard; nothing is decided here.
-//! Every hop carries a batch: a connection sends the shard all commands of one read at once, and
-//! the shard sends a connection all outputs of one turn at once. The shard never waits for a
+//! Connections turn bytes into commands and the shard decides them; nothing is decided here. Every
+//! hop carries a batch: a connection sends the shard all commands of one read at once, and the
+//! shard sends a connection all outputs of one turn at once. The shard never waits for a
 //! connection; a connection waits for the shard only while its channel is full.
 
 mod apply;

@@ -1,12 +1,12 @@
-//! Door: one listener. Tells by a connection's first bytes what it speaks, and hands it over.
+//! Listener: accepts the connections of one address, finds out their protocol and serves them.
 //!
-//! Every port speaks everything: AMQP begins with `A`, a TLS handshake with 0x16, HTTP with a
-//! method in capital letters. Within TLS it is AMQP or HTTP again, and an HTTP request may turn the
-//! connection into WebSocket. Whatever is none of these is given to the AMQP engine, which answers
-//! with the protocol header it would have liked. [AMQP 2.2]
+//! Every port speaks every protocol: AMQP begins with `A`, a TLS handshake with 0x16, HTTP with a
+//! method in capital letters. Within TLS it is AMQP or HTTP again, and an HTTP request may turn
+//! the connection into WebSocket. Anything else goes to the AMQP engine, which answers with the
+//! protocol header that it supports. [AMQP 2.2]
 //!
-//! Who does not come from this machine speaks all of this within TLS, unless the owner lets others in without.
-//! Until a connection has said what it speaks, TLS included, it has the time of one handshake.
+//! Connections from other machines must use TLS, unless the configuration allows plaintext. Until
+//! its protocol is known, TLS included, a connection has the time of one handshake.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -36,13 +36,13 @@ use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
 
-/// How long a listener rests after the system could not give it a connection (too many open files).
+/// The delay after a connection could not be accepted (too many open files).
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The header by which an AMQP client asks for TLS on a plain connection. [AMQP 5.2.1]
 const AMQP_TLS: [u8; 8] = *b"AMQP\x02\x01\x00\x00";
 
-/// What a connection's first byte says that it speaks.
+/// The protocol that a connection's first byte indicates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Protocol {
     Amqp,
@@ -60,18 +60,18 @@ impl Protocol {
     }
 }
 
-/// A connection that was let in.
+/// A connection that was accepted, before and while its protocol is served.
 struct AcceptedConnection {
     peer: SocketAddr,
     /// It came through a listener that only this machine can reach.
     is_loopback: bool,
-    /// When it has to have said what it speaks.
+    /// The time by which its protocol has to be known.
     deadline: Instant,
     since: Moment,
     server: Arc<ServerState>,
 }
 
-/// Lets connections in until the server stops.
+/// Accepts connections until the server stops.
 pub async fn accept_all(listener: TcpListener, server: Arc<ServerState>) {
     let address = listener.local_addr();
     let is_loopback = address.is_ok_and(|address| address.ip().is_loopback());
@@ -125,7 +125,7 @@ fn admit_connection(
 impl AcceptedConnection {
     async fn serve_until_closed(self, stream: TcpStream, permit: ConnectionPermit) {
         let shutdown_guard = self.server.shutdown_guard.clone();
-        // Without it small frames would wait for the acknowledgement of others.
+        // Without it small frames would wait for the acknowledgement of earlier ones.
         match stream.set_nodelay(true) {
             Ok(()) => self.serve(stream).await,
             Err(error) => {
@@ -135,7 +135,8 @@ impl AcceptedConnection {
         drop((permit, shutdown_guard));
     }
 
-    /// What plain AMQP does not need is allocated when it is: an idle connection keeps room for nothing else.
+    /// Other protocols than plain AMQP are boxed, so an idle AMQP connection keeps no memory for
+    /// them.
     async fn serve(&self, mut stream: TcpStream) {
         let mut first = [0];
         let Some(Ok(1)) = self.in_time(stream.peek(&mut first)).await else {
@@ -253,7 +254,7 @@ impl AcceptedConnection {
         self.server.refusals.connection(self.peer, why);
     }
 
-    /// What comes before the deadline, while the server does not stop.
+    /// The result of `work`, unless the deadline passes or the server stops first.
     async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut stopping = self.server.stopping.clone();
         tokio::select! {
@@ -299,8 +300,8 @@ impl AcceptedConnection {
         self.serve_amqp(stream, BytesMut::new(), since).await;
     }
 
-    /// Runs an AMQP connection as a task of its own: whatever becomes of it, the broker is told that
-    /// it is gone. `early` was read from the stream before; `since` is when the handshake began.
+    /// Runs an AMQP connection as a task of its own, so the broker is told of its end even after a
+    /// panic. `early` was read from the stream before; `since` is when the handshake began.
     async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: Moment) {
         let server = &self.server;
         server.counts.served.of(ServedProtocol::Amqp).increment();
@@ -322,8 +323,8 @@ impl AcceptedConnection {
         drop(server.inbox.send(Message::Close { connection: id }).await);
     }
 
-    /// Starts the task. Not asynchronous, since whoever waits for the task would keep room for it
-    /// all the while.
+    /// Starts the task. Not asynchronous, since the waiting caller would keep memory for it
+    /// meanwhile.
     fn start(
         &self,
         id: ConnectionId,

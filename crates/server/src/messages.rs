@@ -1,5 +1,5 @@
-//! Messages shown: their bodies, and in JSON all that is known of them. The same for those who receive
-//! or browse over AMQP and for those who look over HTTP.
+//! Decoded messages: the body of a message, and all of it as JSON. Used for messages received or
+//! browsed over AMQP and for messages shown over HTTP.
 
 use amqp::decode::DecodeError;
 use amqp::message::{BodyKind, Header, Properties, Sections, batch_parts, decode_map_section};
@@ -12,7 +12,7 @@ use serde_json::{Map as Object, Value as Json};
 
 use crate::rules::TypedValue;
 
-/// Parts of a body, which nobody sends more of by hand.
+/// The most parts of a body that are joined; few senders use more than one.
 const MOST_PARTS: usize = 4_096;
 
 /// What is known of a message.
@@ -93,7 +93,7 @@ fn insert(object: &mut Object<String, Json>, name: &str, value: Option<impl Seri
     }
 }
 
-/// A value as messages in JSON have it; null if that can not say it.
+/// A value as messages in JSON have it; null if that cannot say it.
 fn json(value: Value) -> Json {
     serde_json::to_value(TypedValue(value)).unwrap_or_default()
 }

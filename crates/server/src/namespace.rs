@@ -1,4 +1,4 @@
-//! Namespace: all entities with their settings and rules, as they are.
+//! Namespace: all entities with their settings and rules, as they are now.
 
 use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
 
@@ -43,7 +43,7 @@ pub(crate) struct SurveyedSubscription {
 }
 
 impl Survey {
-    /// What there is now. Others may change it meanwhile.
+    /// Reads the namespace. Other clients may change it meanwhile.
     pub(crate) async fn make(shard_client: &mut ShardClient) -> Result<Self, Closed> {
         let version = match shard_client.order(Order::DescribeNamespace).await? {
             Ok(Answer::Namespace(info)) => Some(info.version),

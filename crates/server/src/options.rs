@@ -1,4 +1,4 @@
-//! Options: what a server is started with. Plain values, handed over whole.
+//! Options: the settings that a server is started with. Plain values, passed as a whole.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use rustls::ServerConfig;
 use servicebus::AccessRules;
 use tokio::sync::watch;
 
-/// What TLS handshakes go by now. Whoever holds the other end may replace it at any time.
+/// The current configuration of TLS handshakes. The holder of the sender may replace it at any
+/// time.
 pub type Certificate = watch::Receiver<Arc<ServerConfig>>;
 
 /// What a server is started with.
@@ -24,11 +25,12 @@ pub struct Options {
     pub connections: servicebus::Settings,
     /// What management over HTTP says of the namespace.
     pub admin: admin::Settings,
-    /// Who may do what in the namespace, until it is [replaced](crate::Server::replace_access_rules).
+    /// The access rules of the namespace, until they are
+    /// [replaced](crate::Server::replace_access_rules).
     pub rules: AccessRules,
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
-    /// Who may do without TLS.
+    /// Which peers may connect without TLS.
     pub plain: PlaintextPolicy,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
@@ -116,7 +118,7 @@ pub struct Limits {
     pub http_header_bytes: usize,
     /// The body of a request of management; those of our own interface have less.
     pub http_body_bytes: usize,
-    /// How long connections may take to say goodbye when the server stops.
+    /// How long connections may take to close when the server stops.
     pub shutdown_grace: Duration,
 }
 

@@ -1,8 +1,9 @@
-//! Paper: memory that connections write their output into, lent by the thread that they run on.
+//! Output buffer: memory for the output of connections, lent by the worker thread they run on.
 //!
-//! Who is handed much has an output of hundreds of kibibytes, and is rid of it in the same round. To grow
-//! it anew each time would copy what is in it again and again, into fresh pages; to keep it would have
-//! every connection hold what it needed once. So a thread has one for all of its connections.
+//! A connection that gets many messages at once has hundreds of kibibytes of output and writes all
+//! of it in the same round. Growing a buffer anew each time would copy its content into fresh
+//! pages again and again. Keeping it would make every connection hold the most memory that it ever
+//! needed. So each thread has one buffer for all of its connections.
 
 use std::cell::RefCell;
 
@@ -10,19 +11,19 @@ use bytes::BytesMut;
 use endpoint::Output;
 use servicebus::Client;
 
-/// A thread keeps no more.
+/// The largest buffer that a thread keeps.
 const MOST: usize = 1 << 20;
 
 thread_local! {
     static SPARE: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 
-/// Lends a connection what the thread has.
+/// Lends a connection the thread's buffer.
 pub fn lend(client: &mut Client) {
     SPARE.with_borrow_mut(|spare| client.lend(spare));
 }
 
-/// Takes back what an output that is written has.
+/// Takes the buffer of a written output back.
 pub fn reclaim(output: &mut Output) {
     if let Some(memory) = output.take_buffer() {
         SPARE.with_borrow_mut(|spare| {

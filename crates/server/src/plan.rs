@@ -1,10 +1,10 @@
-//! Plan: what has to change for the namespace to be as a file says, and what of that can not be.
+//! Plan: the changes that make the namespace equal to a file, and the changes that are impossible.
 //!
-//! Entities and rules of the file are made or changed; what the file does not know stays, unless
-//! the file is to be all there is. A plan with a refusal is carried out by nobody: what it says is
-//! wrong as a whole. Making a plan changes nothing, and what it does not see (how much room there is)
-//! the broker says of it without doing it. It is carried out as one, and only if nobody has changed
-//! anything since it was made.
+//! Entities and rules of the file are created or changed. Entities that the file does not name
+//! stay, unless the file is authoritative. A plan with a refusal is wrong as a whole and is never
+//! carried out. Making a plan changes nothing. The broker checks the rest (how much room there is)
+//! without carrying the plan out. A plan is applied as one, and only if nothing has changed since
+//! it was made.
 
 mod differences;
 
@@ -25,7 +25,7 @@ pub use differences::{Difference, between};
 /// What may not change, by the names that files have for it. (docs/spec/entities.md#2.1)
 const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
 
-/// What a file says there should be.
+/// The namespace that a file describes.
 #[derive(Clone, Debug, Default)]
 pub struct DesiredNamespace {
     /// Queues.
@@ -41,7 +41,7 @@ pub struct DesiredNamespace {
 pub struct Plan {
     /// All of it is done as one.
     pub changes: Vec<Change>,
-    /// What can not be.
+    /// Changes that are refused.
     pub refused: Vec<RefusedChange>,
     /// Queues to make or change.
     #[serde(skip)]
@@ -136,7 +136,7 @@ pub enum Kind {
     Rule,
 }
 
-/// What can not be, and why.
+/// A refused change, and the reason.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RefusedChange {
     /// Of the entity or rule; empty when it is the whole.
@@ -157,7 +157,7 @@ impl From<EntityError> for RefusedChange {
 }
 
 impl Plan {
-    /// What makes `namespace` as `wanted` says.
+    /// The changes that make `namespace` equal to `wanted`.
     #[must_use]
     pub fn new(namespace: &Namespace, wanted: &DesiredNamespace) -> Self {
         let mut planner = Planner {
@@ -325,7 +325,7 @@ impl Planner<'_> {
         changed
     }
 
-    /// Entities that nobody wants. A topic's subscriptions go with it.
+    /// Removes entities that the file does not name. A topic's subscriptions go with it.
     fn remove_others(&mut self, namespace: &Namespace, wanted: &DesiredNamespace) {
         let topics = by_path(&wanted.topics, |topic| &topic.path);
         let queues = by_path(&wanted.queues, |queue| &queue.path);

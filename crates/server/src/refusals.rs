@@ -1,9 +1,9 @@
-//! Refusals: the lines of the log about whatever a peer was refused.
+//! Refusals: the lines of the log about everything that a peer was refused.
 //!
 //! One line for each, with what the broker knows of it: the peer, the link or the path, the
-//! condition or the status, and the text. Lines of one peer are [bounded](crate::throttle), and what
-//! peers have said is made [fit to be shown](crate::log_text); a token, a key, a header or a message
-//! is never given to this module. What happens to sound clients too is said at a lower level.
+//! condition or the status, and the text. Lines of one peer are [bounded](crate::throttle), and
+//! text of peers is made [safe to log](crate::log_text); a token, a key, a header or a message is
+//! never given to this module. Refusals that correct clients meet too are logged at a lower level.
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -116,8 +116,8 @@ impl RefusalLog {
         }
     }
 
-    /// Whether a line goes into the log. One that nobody would see takes no room from others; at the
-    /// lowest level, which is off unless somebody looks for something, all are written.
+    /// Whether a line goes into the log. A line below the log level takes no room from other lines;
+    /// at the lowest level, which is off by default, all lines are written.
     fn may_write(self: &Arc<Self>, peer: IpAddr, weight: Weight) -> bool {
         let is_seen = match weight {
             Weight::Refusal => tracing::enabled!(Level::WARN),
@@ -137,8 +137,8 @@ impl RefusalLog {
         verdict == Verdict::Written
     }
 
-    /// Has it told at the end of the window how much was left out, also when nothing else is refused
-    /// by then.
+    /// Schedules the line at the end of the window with the number of suppressed lines, also if
+    /// nothing else is refused by then.
     fn follow(self: &Arc<Self>, verdict: Verdict) {
         if verdict != Verdict::FirstLeftOut {
             return;

@@ -1,7 +1,7 @@
-//! Server: everything together, from an open store to the last goodbye.
+//! Server: from an open store to the end of the last connection.
 //!
-//! [`BoundServer`] holds the listeners but lets nobody in; [`BoundServer::serve`] opens the doors. So
-//! the ready line can be printed in between, and nobody is served before it is there.
+//! [`BoundServer`] holds the listeners but accepts no connection; [`BoundServer::serve`] starts
+//! accepting. So the ready line can be printed in between, before any client is served.
 
 use std::io;
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub enum StartError {
     /// The configured entities were refused, and none of them was made or changed.
     #[error("the entities of the configuration were refused: {0}")]
     Entities(RefusedChange),
-    /// An address can not be listened on.
+    /// An address cannot be listened on.
     #[error("can not listen on {address}: {error}")]
     Listen {
         /// As configured.
@@ -50,7 +50,7 @@ pub enum StartError {
     },
 }
 
-/// A server that listens but lets nobody in yet.
+/// A server that listens but accepts no connection yet.
 pub struct BoundServer {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -58,7 +58,7 @@ pub struct BoundServer {
     server: Server,
 }
 
-/// A server at work.
+/// A running server.
 pub struct Server {
     handle: ServerHandle,
     inbox: Inbox,
@@ -74,7 +74,7 @@ impl BoundServer {
     /// `progress` is notified whenever the store has made progress.
     ///
     /// # Errors
-    /// When any of that can not be done.
+    /// When any of that cannot be done.
     pub async fn new(
         options: Options,
         store: Box<dyn Store>,
@@ -155,7 +155,7 @@ impl BoundServer {
         &self.addresses
     }
 
-    /// Opens the doors.
+    /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
         for listener in self.listeners {
@@ -166,7 +166,7 @@ impl BoundServer {
 }
 
 impl Server {
-    /// Who changes things while the server is at work.
+    /// The handle that changes the server while it runs.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         self.handle.clone()
@@ -182,14 +182,14 @@ impl Server {
         failure((&mut self.shard).await)
     }
 
-    /// Lets nobody in any more, closes every connection with `amqp:connection:forced`, finishes
+    /// Accepts no more connections, closes every connection with `amqp:connection:forced`, finishes
     /// what was begun and closes the store.
     ///
     /// # Errors
     /// When the store fails meanwhile.
     pub async fn stop(mut self) -> Result<(), StoreError> {
         self.stop.send_replace(true);
-        // A peer that does not say goodbye in time is left behind.
+        // A connection that does not close in time is left behind.
         drop(tokio::time::timeout(self.shutdown_grace, self.shutdown_guard.recv()).await);
         end(&self.inbox, self.shard).await
     }

@@ -1,4 +1,6 @@
-//! Administrator: whoever runs the server and changes things while it is at work.
+//! Server handle: changes a server's entities, keys and limits while it runs.
+//!
+//! It holds a weak reference to the server state, so it does not keep the server from ending.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +14,7 @@ use crate::plan::{DesiredNamespace, Plan};
 use crate::server_state::ServerState;
 use crate::shard_client::{Closed, ShardClient};
 
-/// A way to a server's entities, keys and limits. Does not keep the server from ending.
+/// A handle to a server's entities, keys and limits. It does not keep the server from ending.
 #[derive(Clone)]
 pub struct ServerHandle {
     server: Weak<ServerState>,
@@ -39,8 +41,8 @@ impl ServerHandle {
             .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
     }
 
-    /// Makes the namespace as `wanted` says, all of it or nothing. What has changed is in the plan;
-    /// if anything is refused in it, nothing has.
+    /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;
+    /// if it lists a refusal, nothing has changed.
     ///
     /// # Errors
     /// When the server stops or has failed.
@@ -51,8 +53,8 @@ impl ServerHandle {
         Ok(plan)
     }
 
-    /// Lets other limits hold: those of all connections together and of the broker at once, those of
-    /// one connection for those that come from now on.
+    /// Sets new limits. Those of all connections together and of the broker apply at once, those of
+    /// one connection to new connections.
     ///
     /// # Errors
     /// When the server stops or has failed.

@@ -1,7 +1,7 @@
 //! Server state: everything that the connections of one server share.
 //!
-//! It lives until the last connection is closed. [`LiveSettings`] is the part that can change while
-//! the server runs; a connection keeps the settings that hold when it is accepted.
+//! [`LiveSettings`] is the part that can change while the server runs; a connection keeps the
+//! settings that apply when it is accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +19,7 @@ use crate::refusals::RefusalLog;
 use crate::shard::{DirectoryReceiver, Inbox};
 use crate::staging::CommandStager;
 
-/// What all doors share.
+/// The state that all listeners and connections share.
 pub struct ServerState {
     pub clock: Clock,
     pub live_settings: watch::Sender<LiveSettings>,
@@ -38,11 +38,12 @@ pub struct ServerState {
     pub next_connection: AtomicU64,
     /// Whether the server stops.
     pub stopping: watch::Receiver<bool>,
-    /// Dropped by the last one who leaves.
+    /// Each connection holds a clone; the shutdown waits until the last is dropped.
     pub shutdown_guard: mpsc::Sender<()>,
 }
 
-/// What may change while the house is open. A connection goes by what holds when it comes.
+/// Settings that may change while the server runs. A connection keeps those of the time when it is
+/// accepted.
 #[derive(Clone)]
 pub struct LiveSettings {
     pub limits: Arc<Limits>,
@@ -50,22 +51,22 @@ pub struct LiveSettings {
 }
 
 impl ServerState {
-    /// Which entities there are and who may do what, now.
+    /// The current directory of entities and access rules.
     pub fn directory(&self) -> Arc<Directory> {
         Arc::clone(&self.directory_receiver.borrow())
     }
 
-    /// The limits that hold now.
+    /// The current limits.
     pub fn limits(&self) -> Arc<Limits> {
         Arc::clone(&self.live_settings.borrow().limits)
     }
 
-    /// What holds now for AMQP connections.
+    /// The current settings of AMQP connections.
     pub fn settings(&self) -> Arc<servicebus::Settings> {
         Arc::clone(&self.live_settings.borrow().settings)
     }
 
-    /// Lets other limits hold from now on.
+    /// Sets new limits.
     pub fn set_limits(&self, limits: Limits, settings: servicebus::Settings) {
         self.connection_limiter.set_limits(&limits);
         self.budget.set_limit(limits.unanswered_bytes);

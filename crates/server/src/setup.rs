@@ -1,7 +1,8 @@
-//! Setup: makes the configured entities exist before the first client is let in.
+//! Setup: creates the configured entities before the first client is served.
 //!
-//! All of them or none. What exists takes over what may change; what may not change stays as it is
-//! stored, and the difference is logged. (docs/spec/admin.md#12, "Entity exists in the store")
+//! All of them or none. An existing entity takes over the properties that may change. A property
+//! that may not change keeps its stored value, and the difference is logged.
+//! (docs/spec/admin.md#12, "Entity exists in the store")
 
 use std::collections::HashMap;
 

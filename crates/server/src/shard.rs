@@ -1,10 +1,11 @@
-//! Shard task: feeds one shard from its inbox and hands out what it says.
+//! Shard task: passes commands from its inbox to one shard, and the shard's outputs to
+//! connections.
 //!
-//! Each round takes all that has arrived, reads the clock once and makes one turn; outputs go to
-//! each connection as one batch. Sending to a connection never waits: what a connection may be
-//! sent is bounded by the broker. Reads happen on blocking threads and come back as commands.
-//! What is said of entities goes into the directory that all connections watch, and is there
-//! before anybody hears of what else was said with it.
+//! Each round takes all messages that arrived, reads the clock once and makes one turn; each
+//! connection gets its outputs as one batch. Sending to a connection never waits: the broker
+//! bounds its outputs. Reads run on blocking threads and come back as commands. Changes of
+//! entities go into the directory that all connections watch, before any connection gets the other
+//! outputs of the same turn.
 
 use std::sync::Arc;
 use std::thread;
@@ -28,27 +29,27 @@ const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
 
-/// Entities that have metrics of their own, so that a scrape has an end.
+/// The most entities that have metrics of their own, which bounds a scrape.
 const MEASURED_ENTITIES: usize = 2_000;
 
-/// A connection's ear: batches of what the broker says to it.
+/// Sends a connection its batches of outputs.
 pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
 
-/// A connection as the shard task sees it, with what is to be said to it after this turn.
+/// A connection as the shard task sees it, with its outputs of the present turn.
 struct ConnectionOutputs {
     output_sender: OutputSender,
     batch: Vec<Output>,
-    /// How much the last one was: the next will be about as much.
+    /// The length of the last batch: the next is likely to be as long.
     last_batch: usize,
 }
 
 /// The newest directory of entities, and word of newer ones.
 pub type DirectoryReceiver = watch::Receiver<Arc<Directory>>;
 
-/// What a shard task is told.
+/// A message to a shard task.
 #[derive(Debug)]
 pub enum Message {
-    /// A connection wants to hear what is said to it from now on.
+    /// A connection registers for its outputs.
     Open {
         connection: ConnectionId,
         output_sender: OutputSender,
@@ -61,7 +62,7 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
-    /// Asks for what there is to measure.
+    /// Asks for the figures of metrics.
     Measure(oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
     Clock(ClockRequest, ReplySender),
@@ -69,14 +70,14 @@ pub enum Message {
     Stop,
 }
 
-/// What there is to measure of a shard.
+/// The figures of a shard for metrics.
 #[derive(Debug)]
 pub struct Report {
-    /// The oldest ones, so many as [`MEASURED_ENTITIES`].
+    /// The oldest entities, [`MEASURED_ENTITIES`] at most.
     pub entities: Vec<QueueInfo>,
-    /// How many more there are.
+    /// The number of further entities.
     pub unmeasured: usize,
-    /// AMQP connections and whoever else listens.
+    /// AMQP connections and shard clients.
     pub connections: usize,
     /// Reads that have not come back.
     pub reads: usize,
@@ -101,12 +102,12 @@ pub struct ShardTask {
     /// For what comes back from reads.
     own_inbox: Inbox,
     connections: FxHashMap<ConnectionId, ConnectionOutputs>,
-    /// Others may change other parts of it.
+    /// Other tasks may change other parts of it.
     directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
     outputs: Vec<Output>,
     reads: Vec<ReadRequest>,
-    /// How many have not come back.
+    /// Reads that have not come back.
     reads_under_way: usize,
     usage: TaskUsage,
     commit_mode: CommitMode,
@@ -194,8 +195,8 @@ impl ShardTask {
         }
     }
 
-    /// Where all tasks share a thread nobody else could have brought anything since the first did, and nobody
-    /// could while the task waits for the disk.
+    /// If all tasks share one thread, no other connection could send since the first message, and
+    /// none can while this task waits for the disk.
     async fn collect_after_yield(&mut self, arrived: &mut Vec<Message>) {
         tokio::task::yield_now().await;
         while arrived.len() < BATCHES_PER_TURN
@@ -236,7 +237,7 @@ impl ShardTask {
             Message::Close { connection } => {
                 self.connections.remove(&connection);
             }
-            // Who asked may have gone meanwhile.
+            // The requester may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
             Message::Measure(answer) => drop(answer.send(self.report())),
             Message::Clock(request, answer) => self.clock.ask(request, answer),
@@ -274,7 +275,7 @@ impl ShardTask {
             &mut self.outputs,
             &mut self.reads,
         );
-        // Checked after the turn, so that nothing is said that rests on a commit that failed.
+        // Checked after the turn, so that no output rests on a commit that failed.
         if let Some(failure) = self.shard.store().failure() {
             return Err(failure);
         }
@@ -289,7 +290,7 @@ impl ShardTask {
         Ok(())
     }
 
-    /// What has to come back before time may be moved on: reads, and a piece of a deletion.
+    /// What has to finish before time may be advanced: reads, and a piece of a deletion.
     fn under_way(&self) -> usize {
         self.reads_under_way + usize::from(self.shard.is_deleting())
     }
@@ -314,8 +315,7 @@ impl ShardTask {
         }
     }
 
-    /// Sends each connection what is said to it, as one batch. A connection that has just ended
-    /// hears nothing.
+    /// Sends each connection its outputs as one batch. A connection that has just ended gets none.
     fn send_outputs(&mut self) {
         let mut addressed = Vec::new();
         let (mut changes, mut rules) = (Vec::new(), Vec::new());
@@ -365,7 +365,7 @@ impl ShardTask {
         }
     }
 
-    /// Waits until everything decided is durable. There is nobody left to hear of it.
+    /// Waits until everything decided is durable. No connection is left to be told.
     async fn wait_until_durable(&mut self) -> Result<(), StoreError> {
         while !self.shard.is_durable() {
             if let Some(failure) = self.shard.store().failure() {
@@ -376,8 +376,8 @@ impl ShardTask {
         Ok(())
     }
 
-    /// Closes the store, which blocks, on a thread of its own: those for reads may all be stuck on
-    /// the very disk that failed.
+    /// Closes the store, which blocks, on a thread of its own: the threads for reads may all be
+    /// stuck on the very disk that failed.
     async fn close(self) -> Result<(), StoreError> {
         let Self { shard, reader, .. } = self;
         let (done, closed) = oneshot::channel();

@@ -1,7 +1,7 @@
-//! Desk: where the broker is asked something, and what it says is waited for.
+//! Shard client: sends commands to the shard and waits for the outputs that answer them.
 //!
-//! The shard knows it as a connection of its own for as long as it is there. What it says rests on
-//! a commit that is durable, as everything does that leaves a shard.
+//! The shard treats it as a connection of its own until it is closed. Its outputs, like all
+//! outputs of a shard, rest on a durable commit.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub const NAMESPACE: NamespaceId = NamespaceId(0);
 #[error("the broker is stopping")]
 pub struct Closed;
 
-/// One asker's way to the shard.
+/// A connection to the shard within the server.
 pub struct ShardClient {
     inbox: Inbox,
     connection: ConnectionId,
@@ -28,7 +28,7 @@ pub struct ShardClient {
 }
 
 impl ShardClient {
-    /// A desk that the shard knows as `connection`.
+    /// Registers a client that the shard knows as `connection`.
     pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, Closed> {
         let (output_sender, outputs) = mpsc::unbounded_channel();
         let shard_client = Self {
@@ -45,13 +45,13 @@ impl ShardClient {
         Ok(shard_client)
     }
 
-    /// A desk in a house that people come to.
+    /// Registers a client of a running server, under a new connection id.
     pub async fn connect_to(server: &ServerState) -> Result<Self, Closed> {
         let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
         Self::open(&server.inbox, connection).await
     }
 
-    /// Has an order carried out.
+    /// Has the broker carry out an order.
     pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, Closed> {
         let command = Command::Administer {
             request: self.request(0),
@@ -71,12 +71,12 @@ impl ShardClient {
         }
     }
 
-    /// Says something that may have several answers, or none.
+    /// Sends commands that may have several answers, or none.
     pub async fn send_commands(&self, commands: Vec<Command>) -> Result<(), Closed> {
         self.send(Message::Commands(commands)).await
     }
 
-    /// What is said next.
+    /// The next batch of outputs.
     pub async fn next_outputs(&mut self) -> Result<Vec<Output>, Closed> {
         self.outputs.recv().await.ok_or(Closed)
     }
@@ -88,7 +88,7 @@ impl ShardClient {
         queues.await.map_err(|_| Closed)
     }
 
-    /// Nobody asks any more, and nobody receives.
+    /// Ends the client, as a lost connection ends.
     pub async fn close(self) {
         let connection = self.connection;
         _ = self
@@ -98,8 +98,7 @@ impl ShardClient {
         _ = self.send(Message::Close { connection }).await;
     }
 
-    /// Nobody asks any more, and nobody receives. Locks that were taken here go on, whatever becomes
-    /// of those of connections that are lost.
+    /// Ends the client, but keeps its locks, whatever happens to those of lost connections.
     pub async fn leave(self) {
         let connection = self.connection;
         _ = self
@@ -108,12 +107,12 @@ impl ShardClient {
         _ = self.send(Message::Close { connection }).await;
     }
 
-    /// As whom the broker knows it.
+    /// The id that the broker knows it by.
     pub fn connection(&self) -> ConnectionId {
         self.connection
     }
 
-    /// A question that its answer names.
+    /// The id of a request, which its answer repeats.
     pub fn request(&self, token: u64) -> RequestId {
         let connection = self.connection;
         RequestId { connection, token }

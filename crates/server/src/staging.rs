@@ -1,9 +1,9 @@
-//! Staging: large messages are with the store before the shard hears of them.
+//! Staging: stores large messages before the shard gets their commands.
 //!
-//! A commit with a large body in it would have everybody wait until that is written. So a command
-//! with such a message waits here until the store has it, on a blocking thread, and those that came
-//! behind it on the same connection wait too: what one peer says is heard in its order. Others do
-//! not wait. Nothing is lost with the connection: what has arrived is handed on.
+//! A commit with a large body would make all other commits wait until the body is written. So a
+//! command with a large message waits here until the store has it, on a blocking thread. Later
+//! commands of the same connection wait too, which keeps their order; other connections do not
+//! wait. Commands that have arrived are passed on even if their connection ends.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use tokio::task::{JoinError, JoinHandle};
 /// Commands that may wait before the peer is no longer read.
 const MOST_HELD: usize = 1_024;
 
-/// The way of large messages to the store: one command at a time, in the order in which they came, so
-/// that those that read always have threads, and what is free on the disk is not given twice.
+/// Stages large messages of all connections, one command at a time in the order of arrival: so
+/// reads always have threads, and free disk space is not counted twice.
 #[derive(Clone)]
 pub struct CommandStager {
     stager: Arc<dyn Stager>,
@@ -49,7 +49,7 @@ pub struct Staging {
     command_stager: Option<CommandStager>,
     /// The first one that waits.
     under_way: Option<JoinHandle<Result<Command, JoinError>>>,
-    /// Those behind it.
+    /// The commands behind it.
     held: Vec<Command>,
 }
 
@@ -63,7 +63,7 @@ impl Staging {
         }
     }
 
-    /// Takes commands, and returns those that need not wait.
+    /// Takes commands, and returns the ones that need not wait.
     pub fn pass(&mut self, mut commands: Vec<Command>) -> Vec<Command> {
         if self.under_way.is_some() {
             self.held.append(&mut commands);
@@ -83,8 +83,8 @@ impl Staging {
         commands
     }
 
-    /// Waits until something may go on, and returns it; for ever if nothing is on its way. What it
-    /// has not returned when it is dropped it returns the next time.
+    /// Waits for commands that may go on, and returns them; waits for ever if none is on its way.
+    /// It is cancel-safe: commands that it has not returned are returned the next time.
     pub async fn next(&mut self) -> Vec<Command> {
         let Some(under_way) = &mut self.under_way else {
             return std::future::pending().await;
@@ -102,7 +102,7 @@ impl Staging {
         self.under_way.is_none()
     }
 
-    /// Whether so many commands wait that there should not be more.
+    /// Whether the most commands wait that may.
     pub fn is_full(&self) -> bool {
         self.held.len() >= MOST_HELD
     }
@@ -116,7 +116,7 @@ pub async fn staged(command: Command, command_stager: Option<&CommandStager>) ->
     }
 }
 
-/// What a thread has come back with: nothing if the server has no threads any more, since it stops.
+/// The result of a thread: `None` if the server has no threads any more, since it stops.
 fn ended(staged: Result<Command, JoinError>) -> Option<Command> {
     match staged.map_err(JoinError::try_into_panic) {
         Ok(command) => Some(command),

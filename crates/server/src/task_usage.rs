@@ -1,16 +1,17 @@
-//! Effort: how much a shard task has done, for metrics.
+//! Task usage: the work and processor time of a shard task, for metrics.
 //!
-//! A round is what it does between two waits: taking what arrived, one turn, handing out. By the
-//! machine's clock, which also runs while others have the processor, rounds show how near the shard is
-//! to being the bottleneck, if not in waiting for the disk on behalf of somebody who is alone. What the work costs is told by the thread's own clock, which takes most of a
-//! microsecond to read: one round of sixteen is timed by it, and counts for all of them. Nothing is
-//! awaited within a round, so it begins and ends on one thread.
+//! A round is the work between two waits: taking the messages that arrived, one turn, sending the
+//! outputs. Its duration by the machine's clock, which also runs while other threads have the
+//! processor, shows how near the shard is to being the bottleneck; it includes the wait for the
+//! disk if the task commits itself. Processor time comes from the thread's own clock. Reading that
+//! takes most of a microsecond, so one round of 16 is measured and counts for all of them. A round
+//! awaits nothing, so it begins and ends on one thread.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Of so many rounds one is timed by the thread's clock.
+/// One of this many rounds is timed by the thread's clock.
 const SAMPLE: u32 = 16;
 
 /// Counters since the task began; all of them only rise.
@@ -29,7 +30,7 @@ pub struct TaskUsage {
 /// A round under way.
 pub struct Round {
     began: Instant,
-    /// If it is in the sample.
+    /// The processor time at its begin, if the round is in the sample.
     processor: Option<Duration>,
 }
 

@@ -1,9 +1,10 @@
-//! Throttle: how many lines of the log each peer may cause.
+//! Throttle: a limit on the lines of the log that each peer may cause.
 //!
-//! A peer is an address, whatever its ports, or an IPv6 network of 64 bits. Its first line opens a window; once the window has its
-//! lines, what else comes is counted, and how much that was is told when the window has ended. A
-//! peer is remembered for as long as its window, and only so many are: all others share one window.
-//! So lines are bounded for each peer, and for all together. Times are passed in.
+//! A peer is an address, whatever its ports, or an IPv6 network of 64 bits. Its first line opens a
+//! window. Once the window has its lines, further ones are only counted, and their number is
+//! logged when the window ends. A peer is remembered for as long as its window, and the number of
+//! peers is bounded: all others share one window. So lines are bounded for each peer, and for all
+//! together. Times are passed in.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
 //! TLS: an AMQP connection's bytes within TLS records.
 //!
-//! The handshake is done; rustls is driven without IO of its own, so that reading and writing wait
-//! no more than on a bare socket. All that one read brings is decrypted at once, and of what is
-//! encrypted no more than one piece waits for the socket.
+//! The handshake is done. rustls is driven without IO of its own, so reading and writing wait no
+//! more than on a plain socket. All bytes of one read are decrypted at once, and at most one
+//! encrypted piece waits for the socket.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, ErrorKind, IoSlice, Write};

@@ -1,10 +1,9 @@
 //! Virtual clock: broker time that users move, for tests that need not sleep.
 //!
-//! Virtual time is real time plus an offset. Advancing holds it and moves it on from one deadline
-//! of the broker to the next, and only when nothing is due or under way any more, so that all
-//! happens in order and at its own time. Real time is passed in: this is a table of states.
-//! Invariant: one change at a time, in the order in which they were asked for; both clocks move
-//! by the same amount, and never back.
+//! Virtual time is real time plus an offset. An advance holds it and moves it from one deadline of
+//! the broker to the next, only when nothing is due or under way, so everything happens in order
+//! and at its own time. Real time is passed in: this is a table of states. Invariant: one change
+//! at a time, in the order of the requests; both clocks move by the same amount, and never back.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,7 +20,7 @@ const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 pub enum ClockRequest {
     /// What time is it?
     Show,
-    /// Let so much time pass, and all happen that is due by then.
+    /// Let this much time pass, and let everything happen that is due by then.
     Advance(Duration),
     /// Stop virtual time, or let it run on.
     Freeze(bool),
@@ -47,7 +46,7 @@ pub enum ClockError {
     TooFar,
 }
 
-/// Where an answer goes. Who asked may be gone by then; what was asked happens all the same.
+/// Takes an answer. The client may be gone by then; its request is carried out all the same.
 pub type ReplySender = oneshot::Sender<Result<Reading, ClockError>>;
 
 /// What the shard has to do and has done, after a turn.
@@ -57,7 +56,7 @@ pub struct ShardProgress {
     /// Reads that have not come back, and deletions that wait for a commit.
     pub reads: usize,
     pub submitted: CommitId,
-    /// The newest commit of which all was said that there was to say.
+    /// The newest commit whose outputs have all been sent.
     pub released: CommitId,
 }
 
@@ -172,7 +171,7 @@ impl VirtualClock {
         let amount = u64::try_from(amount.as_millis()).unwrap_or(u64::MAX);
         let ahead = u64::try_from(self.reading(real).offset).unwrap_or(0);
         if ahead.saturating_add(amount) > MOST {
-            // Who asked may be gone.
+            // The client may be gone.
             let _ = answer.send(Err(ClockError::TooFar));
             return;
         }
@@ -217,7 +216,7 @@ impl VirtualClock {
     }
 
     fn reply(&self, answer: ReplySender, real: Now) {
-        // Who asked may be gone.
+        // The client may be gone.
         let _ = answer.send(Ok(self.reading(real)));
     }
 

@@ -1,4 +1,4 @@
-//! A virtual clock over a model of a shard: a list of things to come, each of which may set others.
+//! A virtual clock over a model of a shard: a list of future events, each of which may add others.
 
 use super::*;
 

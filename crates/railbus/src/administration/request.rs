@@ -67,7 +67,7 @@ impl Request {
 }
 
 /// A queue's or a topic's, or that of a subscription written as a whole. Nothing of it is left out:
-/// what can not be a name is for the broker to refuse.
+/// what cannot be a name is for the broker to refuse.
 pub fn path_of(entity: &str) -> String {
     let segments = entity.split('/');
     let mut path: String = segments

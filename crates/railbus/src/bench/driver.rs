@@ -63,7 +63,7 @@ pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSign
         finish(clients, plan, stop_signal)
     });
     let processor = processor::used().saturating_sub(before);
-    // A connection that is lost can not be left in order.
+    // A connection that is lost cannot be left in order.
     let error = match worked {
         Ok(error) => {
             let closed = close(clients).map_err(|error| BenchError::running(error, plan));

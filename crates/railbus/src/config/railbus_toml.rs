@@ -108,7 +108,7 @@ pub struct LimitsConfig {
     /// Unfinished multi-frame messages of one connection.
     pub partial_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     /// Messages given to the broker that it has not answered; over all connections unfinished messages may
-    /// fill half of it, so a message that comes in several frames can not be larger than that.
+    /// fill half of it, so a message that comes in several frames cannot be larger than that.
     pub unanswered_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Bytes that a client leaves unread before it is not read any more itself.

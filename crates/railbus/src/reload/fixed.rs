@@ -1,4 +1,4 @@
-//! Fixed: what can not change in a running broker; and what of the rest has.
+//! Fixed: what cannot change in a running broker; and what of the rest has.
 
 use broker::BrokerSettings;
 use server::entities::Properties;
@@ -32,7 +32,7 @@ pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
     gone.chain(others).chain(anonymous).collect()
 }
 
-/// A setting that is different and can not change.
+/// A setting that is different and cannot change.
 pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
     let (broker, other) = (&old.server.broker, &new.server.broker);
     let settings = [

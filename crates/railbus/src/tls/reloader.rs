@@ -23,7 +23,7 @@ pub enum CheckResult {
     Nothing,
     /// A certificate to show from now on.
     New(Box<ServerConfig>),
-    /// One that can not be used; said once for each reason.
+    /// One that cannot be used; said once for each reason.
     Unusable(Error),
 }
 

@@ -1,5 +1,5 @@
 //! Formats: a store of each format that was ever released opens in this program, with all that is in
-//! it, and what this program can not understand is refused with one sentence.
+//! it, and what this program cannot understand is refused with one sentence.
 //!
 //! `stores/1` was made by `RAILBUS_KEEP_STORE=1 cargo test --release -p railbus --test formats kept`. A store
 //! that is there is never made again, since it stands for those that others have; a new format gets
@@ -453,7 +453,7 @@ fn a_newer_format_is_refused_with_one_sentence() {
 #[test]
 fn a_damaged_store_is_refused_with_one_sentence() {
     for copy in copies() {
-        // Where a store of this format has what it can not do without.
+        // Where a store of this format has what it cannot do without.
         let folder = match copy.path().join("journal") {
             journal if journal.exists() => journal,
             _ => copy.path().join("db"),

@@ -1,11 +1,11 @@
-//! Place: where a body lies in the journal, as the index has it.
+//! Body location: the segment, offset and length of a body in the journal, as the index has it.
 
 use store::{BodyPointer, Whereabouts};
 
 use crate::key;
 use crate::value::Fields;
 
-/// A body's place. It never moves without the index being told.
+/// A body's location. The body never moves without a new location in the index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct BodyLocation {
     pub segment: u64,
@@ -36,13 +36,13 @@ impl BodyLocation {
         })
     }
 
-    /// As the broker keeps it for a while.
+    /// As the broker keeps it meanwhile.
     pub fn to_whereabouts(&self) -> Whereabouts {
         let checked = u64::from(self.len) << 32 | u64::from(self.checksum);
         Whereabouts([self.segment, self.offset, checked])
     }
 
-    /// What the broker was told, if it was; nothing about it is certain.
+    /// The location that the broker kept, if any; it may be out of date.
     pub fn from_whereabouts(whereabouts: Whereabouts) -> Option<Self> {
         let Whereabouts([segment, offset, checked]) = whereabouts;
         let location = Self {

@@ -181,7 +181,7 @@ impl Files {
         lock(&self.open).remove(&id);
         let path = self.path(id);
         let names = match fs::metadata(&path) {
-            // Somebody else has removed what nobody needs.
+            // Another process has removed a file that is not needed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             found => found?.nlink(),
         };
@@ -203,7 +203,7 @@ impl Files {
         Ok(())
     }
 
-    /// Takes a file away that nobody needs. Its space goes a little later.
+    /// Removes a file that is not needed. Its space is freed a little later.
     fn discard(&self, id: u64) -> io::Result<()> {
         let path = self.path(id);
         let gone = path.with_added_extension(GONE);

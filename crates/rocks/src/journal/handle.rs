@@ -1,9 +1,10 @@
 //! Handle: an open segment.
 //!
-//! With `Access::Direct` what is written goes from our memory to the disk and not through the
-//! system's cache: a fifth to a quarter less time for a record of 200 KiB, and for one of 3 MiB a sixth of
-//! the processor time; one of a page takes as long either way. Then reads go past that cache too, so
-//! that there is only one truth. What a queue wants soon is in the broker's own memory.
+//! With `Access::Direct` writes go from our memory to the disk and not through the system's cache:
+//! a fifth to a quarter less time for a record of 200 KiB, and for one of 3 MiB a sixth of the
+//! processor time; a record of one page takes as long either way. Reads then bypass that cache
+//! too, so that the two never differ. The broker's own memory has the bodies that a queue needs
+//! soon.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -51,7 +52,7 @@ impl Handle {
     fn open_direct(path: &Path, options: &OpenOptions) -> io::Result<Self> {
         let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
         let file = options.clone().custom_flags(flags).open(path)?;
-        // Some say no only when they are asked for something. Any other trouble is whoever's who reads.
+        // Some file systems refuse only at the first read. Other errors are left to later readers.
         let mut page = Pages::new(PAGE);
         match file.read_at(&mut page, 0) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Err(error),

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! All big-endian. The checksum covers the segment's id, the rest of the header and the writes,
-//! which hold a checksum of each body. So what is left of a file's earlier use is never taken for a
-//! record, and nor is a record whose end was never written.
+//! which hold a checksum of each body. So neither the rest of a file's earlier use nor a record
+//! whose end was never written is taken for a record.
 
 use crate::value::Fields;
 

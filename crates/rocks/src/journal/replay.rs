@@ -1,8 +1,8 @@
-//! Replay: what the index was not told before the process ended.
+//! Replay: reads the groups from the journal that the index did not get before the process ended.
 //!
 //! Positions of records follow each other without a gap, across segments too. A segment ends at
-//! the first thing that is no record; what was being written when the power went is such a thing.
-//! Whether the end that was found is the right one is for the witness to say, not for this.
+//! the first bytes that are no record; a record that a power cut interrupted is such bytes. The
+//! witness, not this module, decides whether the end that was found is the right one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

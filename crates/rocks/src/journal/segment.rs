@@ -1,4 +1,4 @@
-//! Segment: what is known of one file of the journal besides its records.
+//! Segment: the facts about one file of the journal besides its records.
 
 use std::collections::BTreeMap;
 

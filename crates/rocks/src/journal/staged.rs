@@ -1,13 +1,13 @@
-//! Staged: large bodies that are on the disk before the record that names them.
+//! Staged bodies: large bodies that are on the disk before the record that names them.
 //!
-//! In a record such a body would have every commit behind it wait until all of it is written. So
-//! whoever has one hands it over first, in a thread of its own. It goes to a file of its own, a piece
-//! at a time, and comes back as the same bytes in memory: when those are put, the record says where
-//! they are. They are known by where they lie in memory, which is theirs as long as a copy of the
-//! handle lives; a slice of them is not known, and is written as any body.
+//! In a record such a body would make every commit behind it wait until it is written. So the
+//! caller hands it over first, in a thread of its own. It is written to a file of its own, a piece
+//! at a time, and comes back as the same bytes in memory; when these are put, the record has their
+//! location. A staged body is recognized by its address in memory, which stays valid as long as a
+//! copy of the handle lives. A slice of it is not recognized, and is written as any body.
 //!
-//! Invariant: at most one record names a staged file, and only one that comes after all of the file
-//! is durable. When the last handle goes before that, so does the file.
+//! Invariant: at most one record names a staged file, and only a record that comes after all of
+//! the file is durable. If the last handle goes before that, the file goes too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +19,11 @@ use store::BodyPointer;
 use super::body_location::{self, BodyLocation};
 use crate::incremental_free::free_incrementally;
 
-/// Bodies from this size on have files of their own. That costs a few syncs more, which is little beside
-/// writing as much; and most queues take no messages that large at all.
+/// Bodies from this size on have files of their own. That costs a few syncs more, which is little
+/// compared with writing the body; and most queues take no messages that large at all.
 pub(crate) const STAGED_FROM: usize = 4 << 20;
-/// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
-/// this before it.
+/// Bytes that are written before the disk is waited for: a commit that comes meanwhile has at most
+/// these before it.
 pub(super) const PIECE: usize = 256 << 10;
 /// Set in the number of a staged file, so that it is never taken for a segment.
 const STAGED_BIT: u64 = 1 << 63;
@@ -141,7 +141,7 @@ impl StagedBodies {
         self.records.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a record was written since somebody had `seen` so many, who has seen those too then.
+    /// Whether a record was written since the caller had `seen` this many; updates `seen`.
     pub(super) fn has_records_since(&self, seen: &mut u64) -> bool {
         let records = self.records.load(Ordering::Relaxed);
         std::mem::replace(seen, records) != records
@@ -152,7 +152,8 @@ impl StagedBodies {
         self.lock().ready.contains_key(&address(body))
     }
 
-    /// A record is about to say where `body` is, if it is one of them. No other record will.
+    /// Claims `body` for the record that is about to name its file, if it is staged. No other
+    /// record can claim it.
     fn claim(&self, body: &Bytes) -> Option<StagedFile> {
         let mut state = self.lock();
         let at = address(body);
@@ -165,12 +166,12 @@ impl StagedBodies {
         Some(claim)
     }
 
-    /// Nobody will put this one.
+    /// Notes that this one will never be put.
     pub(super) fn abandon(&self, id: u64) {
         self.lock().abandoned.push(id);
     }
 
-    /// Those that nobody will put; each is told once.
+    /// Takes the files that will never be put; each is returned once.
     pub(super) fn take_abandoned(&self) -> Vec<u64> {
         std::mem::take(&mut self.lock().abandoned)
     }
@@ -227,7 +228,7 @@ fn address(body: &Bytes) -> usize {
     body.as_ptr().addr()
 }
 
-/// Keeps the bytes where they are.
+/// Owns the bytes, so that their address stays valid.
 struct StagedBuffer {
     body: Bytes,
     id: u64,

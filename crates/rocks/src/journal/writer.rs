@@ -1,7 +1,6 @@
 //! Writer: appends records to the newest segment.
 //!
-//! A record's head, which is all but its bodies, is put together in one buffer first. How both get to
-//! the disk is the output's business.
+//! A record without its bodies is built in one buffer first. The output writes both to the disk.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};

@@ -1,11 +1,11 @@
-//! What a group makes of entries, one index of an entity after the other.
+//! Entries of a group, one index of an entity after the other.
 //!
-//! Ids that are remembered come in random order: each would be a search of its own from the top of a memtable,
-//! through memory that no cache holds. So where keys are in no order they are sorted, and the next place is
-//! near the last one; what a group does to one entry comes to what it does last then. Most indexes come in
-//! order, or in a few runs of it, as numbers and times do, and stay as they come: apart from the others each
-//! place is right behind the one before. Where a range of keys is removed, that comes before all else of its
-//! index, without what the group had put there until then.
+//! Remembered ids come in random order: each would be a search from the top of a memtable, through
+//! memory that no cache holds. So keys without an order are sorted, and the next place is near the
+//! last one; of several changes of one entry the last counts then. Most indexes come in order, or
+//! in a few runs of it, as numbers and times do, and stay as they come: each place is right behind
+//! the one before. The removal of a range of keys comes before all else of its index, without the
+//! entries that the group had put there until then.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use store::{EntityId, EntryKey, Index};
 use super::Merge;
 use crate::key;
 
-/// Keys are in no order if more than one in so many is less than the one before.
+/// Keys are in no order if more than one in this many is less than the one before.
 const IN_A_RUN: usize = 4;
 
 /// The entries that a group puts and removes.

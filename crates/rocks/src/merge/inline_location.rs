@@ -1,10 +1,10 @@
-//! Beside: the places of bodies in the rows that they came with.
+//! Inline location: the location of a body in the row of the message that it came with.
 //!
-//! A message mostly goes from its queue as a whole, so one row of the index is enough for both. Where the
-//! row goes and the body stays, since the message was dead-lettered, deferred, forwarded or shared, its
-//! place gets a row of its own in the `body` family.
-//! Invariant: as long as [`Merger::inline_only`] says so, a body that is removed together with the row it
-//! came with has no row of its own, so nothing has to be deleted for it.
+//! A message mostly leaves its queue as a whole, so one row of the index is enough for both. If
+//! the row goes and the body stays, since the message was dead-lettered, deferred, forwarded or
+//! shared, its location gets a row of its own in the `body` family. Invariant: as long as
+//! [`Merger::inline_only`] is true, a body that is removed together with the row it came with has
+//! no row of its own, so nothing has to be deleted for it.
 
 use std::iter;
 
@@ -18,14 +18,15 @@ use crate::key::{self, single};
 use crate::scan::Scan;
 use crate::value;
 
-/// From so many neighbours on, walking over them is cheaper than looking for each.
+/// Neighbours from which on a scan is cheaper than looking up each.
 const WALK_FROM: usize = 8;
 
-/// A body, and where it lies.
+/// A body and its location.
 pub(super) type LocatedBody = (BodyPointer, [u8; LOCATION]);
 
 impl Merger {
-    /// Tells what is removed from a row together with its body, and returns whose rows go alone.
+    /// Pairs removed rows with their removed bodies, and returns the bodies whose rows are removed
+    /// alone.
     fn pair_removals(&mut self) -> Vec<BodyPointer> {
         let mut unpaired = Vec::new();
         let mut bodies = self.bodies.removals_mut().peekable();
@@ -46,7 +47,7 @@ impl Merger {
 }
 
 impl Merge<'_> {
-    /// Puts rows, and takes the places of bodies that came with them along.
+    /// Puts rows, with the locations of the bodies that came with them.
     pub fn put_rows(&mut self, database: &Database) -> Result<(), StoreError> {
         self.rows.sort_by_key(|(key, _)| *key);
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
@@ -76,7 +77,7 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// A row that is put without its body: what stands beside it stays there.
+    /// Keeps the inline location of a row that is put without its body.
     fn keep_inline_location(
         &mut self,
         own: BodyPointer,
@@ -95,8 +96,9 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// A body of a segment that is about to go has a new place. One that is removed needs none, nor does
-    /// one that is not here; one that parts from its row in this very group can wait.
+    /// A body of a segment that is about to be removed has a new location. One that is removed
+    /// needs none, nor does one that is not here; one whose row is removed in this very group can
+    /// wait.
     pub fn move_body(
         &mut self,
         pointer: BodyPointer,
@@ -124,13 +126,14 @@ impl Merge<'_> {
         let body = key::body(pointer, 0);
         let found = database.db.get_pinned_cf(self.families.body, body);
         if found.map_err(refused)?.is_some() {
-            // Not with those that came in this group: it stays a row of its own, whatever comes beside it.
+            // Not with the bodies of this group: it stays a row of its own, even if its row is put
+            // again.
             self.batch.put_cf(self.families.body, body, location);
         }
         Ok(())
     }
 
-    /// Gives those bodies rows of their own whose messages leave the rows they came with.
+    /// Gives bodies whose messages leave the rows that they came with rows of their own.
     pub fn separate_bodies(&mut self, database: &Database) -> Result<(), StoreError> {
         let unpaired = self.merger.pair_removals();
         for run in unpaired.chunk_by(|one, two| {

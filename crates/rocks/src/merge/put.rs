@@ -1,4 +1,4 @@
-//! What a group puts.
+//! The puts of a group.
 
 use store::{EntityRow, Write};
 

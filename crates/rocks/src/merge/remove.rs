@@ -1,4 +1,4 @@
-//! What a group removes.
+//! The removals of a group.
 
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};

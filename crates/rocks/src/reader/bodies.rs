@@ -1,7 +1,7 @@
-//! Bodies: read for rows that were found.
+//! Bodies of rows that a query found.
 //!
-//! The index tells where they lie; those that lie near each other are read at once. A body that is missing
-//! under a row is damage, unless the row itself was removed meanwhile: files given back are gone from older
+//! The index has their locations; neighbouring bodies are read at once. A missing body of a row is
+//! damage, unless the row itself was removed meanwhile: released files are gone from older
 //! snapshots too.
 
 use bytes::Bytes;
@@ -27,7 +27,8 @@ impl View<'_> {
     /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place that a row
     /// comes with, which may be of an earlier moment, the body is looked for then.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        // Nothing but a damaged place is of another length, and so long as nobody has room for.
+        // Only a damaged location has another length, perhaps one that no memory is large enough
+        // for.
         let noted = |row: &Row| row.location.filter(|location| location.len == row.row.size);
         let noted: Vec<_> = rows
             .iter()

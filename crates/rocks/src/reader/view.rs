@@ -1,6 +1,6 @@
-//! View: rows of one part of one entity, and what is kept elsewhere for them.
+//! View: rows of one part of one entity, and their bodies and counts.
 //!
-//! Numbers that lie close together are walked over, others looked for one by one: a step of a walk
+//! Numbers that lie close together are scanned, others looked up one by one: a step of a scan
 //! costs a tenth of a look-up.
 
 use std::collections::BTreeMap;
@@ -108,8 +108,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Adds up the bodies of what was found after so many `before`. If they come to as many bytes as may be, what
-    /// is behind those is left out.
+    /// Adds up the bodies of the rows behind the first `before`. Once they reach the limit of
+    /// bytes, the rows behind are left out.
     fn is_enough(
         &self,
         before: usize,
@@ -239,7 +239,7 @@ impl View<'_> {
         self.complete_with(rows, count_of, found)
     }
 
-    /// The same where it is told how often each was delivered.
+    /// The same with known delivery counts.
     fn complete_with(
         &self,
         rows: Vec<Row>,

@@ -1,7 +1,8 @@
-//! Look: whether the index knows a body in a segment, and which ones.
+//! Liveness: whether the index has a body in a segment, and which ones.
 //!
-//! A segment says of whom it has bodies, and of which numbers. Where all numbers between the first and the
-//! last are known to be settled there is nothing to look for, which spares a search for each of many homes.
+//! A segment knows the entities and the numbers of its bodies. If all numbers between the first
+//! and the last are known to be settled there is nothing to look for, which saves a search for
+//! each of many entities.
 
 use rocksdb::{ColumnFamily, DB};
 use store::{BodyPointer, EntityId, StoreError};
@@ -14,11 +15,11 @@ use crate::scan::Scan;
 use crate::settled::Settled;
 use crate::value::damaged;
 
-/// Bodies are moved out of a segment if they are at most so many, and this part of it.
+/// The most bodies that are moved out of a segment, and the largest part of it.
 const FEW_ROWS: usize = 4_096;
 const FEW_BYTES: u64 = 4;
 
-/// The first and the last body that one home has in a segment.
+/// The first and the last body that one entity has in a segment.
 type Span = (BodyPointer, BodyPointer);
 
 /// No body of a segment is before these keys of the index: in rows, and on its own.
@@ -135,7 +136,7 @@ fn after(pointer: BodyPointer) -> BodyPointer {
     }
 }
 
-/// Whose body a row of the index is about, and where that is, if it is in the segment.
+/// The body of a row of the index and its location, if that is in the segment.
 fn location_in(
     segment: u64,
     key: &[u8],
@@ -145,7 +146,8 @@ fn location_in(
     Ok(found.filter(|(_, location)| location.segment == segment))
 }
 
-/// Whose body a row of the index tells of, be it a message's or its own, and where in the journal that is.
+/// The body of a row of the index, be it a message's row or the body's own, and its location in the
+/// journal.
 pub(crate) fn location_of(
     key: &[u8],
     value: &[u8],

@@ -1,4 +1,4 @@
-//! The embedded store keeps the contract, and says no where it can not.
+//! The embedded store keeps the contract, and refuses what it cannot do.
 
 use std::fs;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn open(path: &Path) -> RocksStore {
     try_open(path, Durability::Synced).expect("the store opens")
 }
 
-/// Copies the files of an open store that can not write at the moment.
+/// Copies the files of an open store that cannot write at the moment.
 fn copy_at_rest(store: &RocksStore, from: &Path, to: &Path) {
     let durable = store.progress.durable();
     store.unapplied.want(durable);

@@ -7,7 +7,7 @@ use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
 use crate::value::damaged;
 
-/// Neighbouring numbers on one page: so many that a page of its own for a single count is cheap.
+/// Neighbouring numbers on one page: few enough that a page for a single count is cheap.
 const NUMBERS: usize = 64;
 
 /// Which page of whose.
@@ -26,7 +26,7 @@ impl PageKey {
     }
 }
 
-/// The counts of neighbours; 0 for a body that nobody shares.
+/// The counts of neighbours; 0 for a body that is not shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Page {
     copies: [u32; NUMBERS],

@@ -1,7 +1,7 @@
-//! Recent: the pages of counts that were last in use, so that a group seldom reads one.
+//! Page cache: the pages of counts that were used last, so that a group seldom reads one.
 //!
-//! A page is here whole or not at all. Beyond the bound those go that were longest not in use; they
-//! are in the database, as are all that were never here.
+//! A page is here whole or not at all. Beyond the limit the least recently used pages are evicted;
+//! they are in the database, as are all other pages.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) struct CachedPage {
     pub page: Box<Page>,
     /// Whether there is a row of it.
     pub on_disk: bool,
-    /// Whether it says something else than its row.
+    /// Whether it differs from its row.
     pub changed: bool,
     used: u64,
 }

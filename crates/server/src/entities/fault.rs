@@ -1,5 +1,5 @@
-//! Faults of entities that no value shows by itself: names that are taken, forwarding that can not
-//! be, rules that make no sense. What holds is the same whatever the file looks like.
+//! Faults of entities that no single value shows: names that are taken, forwarding that is
+//! impossible, rules that are invalid. The checks are the same for every file format.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;

@@ -1,7 +1,7 @@
-//! Entities shown: all their properties by the names that files have for them, each with its value.
+//! Properties of entities as JSON: each by the name that files have for it, with its value.
 //!
-//! What is shown can be read again, and gives the same entity; a property that is absent has no
-//! value. A subscription shows nothing that is its topic's.
+//! The result can be read again and gives the same entity; an absent property has no value. A
+//! subscription does not repeat the properties of its topic.
 
 use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! Management: carries requests to the `admin` crate, and its orders to the shard.
+//! Management: passes requests to the `admin` crate, and its orders to the shard.
 //!
-//! Rights are looked at before a body is read. What is refused has the contract's body, whatever
-//! the reason. An order that was given is carried out even when its client does not wait for it.
+//! Rights are checked before the body is read. Every refusal has the body that the contract
+//! defines. An order is carried out even if its client does not wait for it.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ async fn manage(
         Ok(begun) => begun,
         Err(response) => return *response,
     };
-    // Who lets messages go on to somewhere else has to be allowed to manage that too.
+    // Forwarding to another entity needs the right to manage that one too.
     for (target, token) in exchange.destinations() {
         let allowed = caller.check_with(token, server, Operation::Administer, target);
         if let Err(reason) = allowed {

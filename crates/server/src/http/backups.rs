@@ -1,8 +1,8 @@
 //! `POST /$railbus/backups`: makes a copy of the store while it goes on working.
 //!
-//! `{"directory": "monday"}` is answered with where the backup is once it is on stable storage and
-//! holds all that was acknowledged until then. Backups lie in one directory of the broker's machine
-//! that its owner has chosen: whoever asks says what theirs is called there, and nothing else.
+//! `{"directory": "monday"}` is answered with the path of the backup once it is on stable storage
+//! and holds everything that was acknowledged before. Backups lie in one directory of the broker's
+//! machine, which the configuration names; the request chooses only the name of the backup in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Error {
     }
 }
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
     let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
@@ -114,8 +114,8 @@ pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Respon
     }
 }
 
-/// On a thread of its own, since it may take long and others need those for reads. It goes on
-/// when nobody waits for it any more.
+/// Runs on a thread of its own, since it may take long and reads need the shared ones. It goes on
+/// if its client has gone.
 async fn make_apart(backups: Backups, wanted: BackupRequest) -> Result<Made, Error> {
     let (answer, made) = oneshot::channel();
     let thread = thread::Builder::new().name("backup".to_owned());

@@ -1,7 +1,8 @@
 //! `/$railbus/clock`: shows and moves a virtual clock.
 //!
-//! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when all that became due
-//! has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer shows it.
+//! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when everything that
+//! became due has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer
+//! shows it.
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ struct ClockResponse {
     frozen: bool,
 }
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(request: HttpRequest<Incoming>, server: &ServerState) -> Response {
     let wanted = match *request.method() {
         Method::POST => change(request, server.limits().handshake).await,

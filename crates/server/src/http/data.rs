@@ -1,10 +1,9 @@
-//! Messages over HTTP: carries calls of the data plane to the shard. (docs/spec/admin.md#11)
+//! Messages over HTTP: passes calls of the data plane to the shard. (docs/spec/admin.md#11)
 //!
-//! Everything that a request does rests on a commit that is durable when it is answered. A message is
-//! always locked first. With peek-lock it stays so when it has been handed out; a message that is
-//! received and deleted is removed when its response is about to be written, and a peer that has gone
-//! by then loses nothing: what was locked for it is given back at once. One that goes later finds
-//! the message locked, or has received it.
+//! The answer to a request rests on a durable commit. A message is always locked first. With
+//! peek-lock it stays locked after the response. A message that is received and deleted is removed
+//! just before its response is written. If the peer has gone by then, its lock is released at once
+//! and nothing is lost. A peer that goes later finds the message locked, or has received it.
 
 mod post;
 mod receive;
@@ -75,13 +74,13 @@ pub async fn respond(
     })
 }
 
-/// Nobody can be asked.
+/// The shard is not available.
 fn closed(_: Closed) -> Error {
     Error::unavailable()
 }
 
-/// The entity that a call is about, if the caller may do that there. Who may not does not learn
-/// whether there is one.
+/// The entity of a call, if the caller has the right for it. A caller without the right does not
+/// learn whether the entity exists.
 fn enter(
     head: &Request<()>,
     call: &Call,
@@ -100,7 +99,7 @@ fn enter(
     entity.ok_or_else(|| data::gone(&call.entity))
 }
 
-/// Does `work` to its end, whatever becomes of whoever asked for it.
+/// Runs `work` to its end, even if its client disconnects.
 async fn carry_through<T: Send + 'static>(
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,10 +1,11 @@
-//! `/$railbus/entities`: what there is, in the shape of our own files, and changes to it.
+//! `/$railbus/entities`: shows entities in the shape of our own files, and changes them.
 //!
-//! `GET` shows all of it, or the entity or the rule of a path (`events/Subscriptions/all`,
-//! `events/Subscriptions/all/Rules/big`); with each entity goes its `state`. `PUT` makes or replaces
-//! what its path names (only makes it with `If-None-Match: *`), `PATCH` changes the properties that
-//! its body has [RFC 7396], and `DELETE` deletes it. What was made or changed is the answer. Behind an
-//! entity's path are its `messages`, and what is done to many of them at once.
+//! `GET` shows all of them, or the entity or the rule of a path (`events/Subscriptions/all`,
+//! `events/Subscriptions/all/Rules/big`); each entity has its `state`. `PUT` creates or replaces
+//! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
+//! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
+//! changed resource. Below an entity's path are its `messages`, and operations on many of them at
+//! once.
 
 mod bulk_operation;
 mod change;
@@ -80,13 +81,13 @@ enum EntityRequest {
     Show,
     Browse(Range),
     Bulk(BulkOperation, Bytes),
-    /// Whether it may be there already.
+    /// Whether the resource may exist already.
     Put(Json, bool),
     Patch(Json),
     Delete,
 }
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(
     request: Request<Incoming>,
     route: Route,
@@ -108,7 +109,7 @@ pub async fn respond(
         Ok(request) => request,
         Err(error) => return error,
     };
-    // A task of its own, so that a client that goes does not stop what it has begun.
+    // A task of its own, so that a disconnect of the client does not stop the operation.
     let server = Arc::clone(server);
     let (client, _waiting) = oneshot::channel();
     let working = tokio::spawn(async move { handle(&server, &resource, request, client).await });

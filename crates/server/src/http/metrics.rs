@@ -1,9 +1,9 @@
-//! `/metrics`: what the broker is doing, in the text format of Prometheus. Every name is explained in
-//! `docs/metrics.md`, which a test holds this file to.
+//! `/metrics`: the state of the broker in the text format of Prometheus. `docs/metrics.md`
+//! explains every name; a test compares this file with it.
 //!
 //! Labels are an entity's path and a few fixed words: an entity has 26 series, and only the first
-//! 2,000 entities have any, so there is an end to them. Nothing is kept for a scrape; it shows counters
-//! that those who raise them have anyway.
+//! 2,000 entities have any, so the page is bounded. A scrape shows existing counters and keeps
+//! nothing.
 
 mod entities;
 mod log2_histogram;
@@ -25,7 +25,7 @@ use page::Page;
 /// What OpenMetrics text is called.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(method: &Method, server: &ServerState) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");

@@ -1,9 +1,9 @@
-//! `POST /$railbus/plan` and `/$railbus/apply`: what has to change for the namespace to be as a file
-//! says, and that it changes.
+//! `POST /$railbus/plan` and `/$railbus/apply`: the changes that make the namespace equal to a
+//! file, shown or carried out.
 //!
-//! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our own
-//! files. Both answer with the changes and with what is refused; nothing of it is applied if anything
-//! is refused.
+//! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our
+//! own files. Both answer with the changes and the refused ones; if any is refused, none is
+//! applied.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ struct File {
     authoritative: bool,
 }
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(
     request: Request<Incoming>,
     server: &Arc<ServerState>,

@@ -1,5 +1,5 @@
-//! The tester: what a rule that is still being written would make of a message. It needs no
-//! entity: the message and all that the broker would know of it come with the request.
+//! The tester: the result of a new rule for a message. It needs no entity: the request has the
+//! message and everything that the broker would know of it.
 
 use amqp::Value;
 use broker::FilterDescription;
@@ -30,7 +30,7 @@ pub struct Test {
 pub struct Report {
     /// Whether the message is selected.
     pub verdict: Verdict,
-    /// Why there is no match, or what can not be evaluated.
+    /// Why there is no match, or what cannot be evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// As which a subscription would dead-letter the message.
@@ -48,7 +48,7 @@ pub enum Verdict {
     Match,
     /// The filter is false or unknown.
     NoMatch,
-    /// The filter or the action can not be evaluated on this message.
+    /// The filter or the action cannot be evaluated on this message.
     Error,
 }
 
@@ -83,7 +83,7 @@ impl Test {
     /// Unix epoch.
     ///
     /// # Errors
-    /// When the filter or the action is none, or the message can not be.
+    /// When the filter or the action is none, or the message cannot be.
     pub fn run(self, now: i64) -> Result<Report, TestError> {
         let bytes = self.message.encode();
         let facts = self.message.facts(now);

@@ -177,7 +177,7 @@ fn signed<T: TryFrom<i64>>(json: &Json) -> Option<T> {
     json.as_i64()?.try_into().ok()
 }
 
-/// What JSON can not write is a text.
+/// What JSON cannot write is a text.
 fn double(json: &Json) -> Option<f64> {
     match json.as_str() {
         Some("NaN") => Some(f64::NAN),

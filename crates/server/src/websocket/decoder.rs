@@ -1,8 +1,8 @@
-//! Decoder: takes the payload of a client's frames out of what was read. [RFC 6455 5]
+//! Decoder: takes the payload of a client's frames out of the input. [RFC 6455 5]
 //!
-//! It works in place and keeps nothing but an unfinished header and an unfinished control frame, so
-//! a connection costs some hundred bytes whatever its peer announces. After a close frame or a
-//! breach of the rules it takes nothing more.
+//! It works in place and keeps only an unfinished header and an unfinished control frame, so a
+//! connection costs some hundred bytes whatever frame sizes its peer announces. After a close
+//! frame or a protocol violation it takes nothing more.
 
 use std::io::Cursor;
 
@@ -174,7 +174,7 @@ impl Decoder {
             Kind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
             Kind::Pong => self.control.clear(),
             Kind::Close => {
-                // One byte can not be a code. [RFC 6455 5.5.1]
+                // One byte cannot be a code. [RFC 6455 5.5.1]
                 let is_cut = self.control.len() == 1;
                 self.over = Some(if is_cut {
                     CloseCode::Protocol

@@ -11,14 +11,14 @@ use crate::journal::staged::is_staged;
 use crate::key::{self, Kind};
 use crate::value::{self, Fields};
 
-/// A body that a record says it has.
+/// A body of a record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::journal) struct RecordedBody {
     pub pointer: BodyPointer,
     pub location: BodyLocation,
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Debug, Default)]
 pub(in crate::journal) struct Decoded {
     pub set: WriteSet,

@@ -1,4 +1,4 @@
-//! What is written comes back, and what is not ours is refused.
+//! Encoded writes are decoded again, and foreign bytes are refused.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Reads: bodies by their places, those that lie near each other at once.
+//! Reads: bodies by their locations, neighbouring ones at once.
 //!
-//! A stretch of small bodies is read into memory that the thread keeps, and each is copied out of it: a
-//! slice would keep the whole stretch, and fresh pages for each read would cost the system more than the
-//! copies do. A large body that lies alone is read into memory of its own.
+//! A range of small bodies is read into memory that the thread keeps, and each is copied out of
+//! it. A slice would keep the whole range, and fresh pages for each read would cost the system
+//! more than the copies do. A large body that lies alone is read into memory of its own.
 
 use std::cell::RefCell;
 

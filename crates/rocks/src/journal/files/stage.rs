@@ -1,7 +1,7 @@
-//! Stage: writing a large body to a file of its own.
+//! Stage: writes a large body to a file of its own.
 //!
-//! It is written as a segment is, past the system's cache if it can be: a mebibyte that goes into the
-//! cache beside a load has other writes wait, and takes twice the processor time. Then it is in whole
+//! It is written as a segment is, past the system's cache if possible: a mebibyte in the cache
+//! delays other writes under load, and takes twice the processor time. Then it is written in whole
 //! pages, with zeros behind its end.
 
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Who commits alone waits for nobody, overtakes nobody, and is told of failures as all others are.
+//! A caller that commits alone does not wait, keeps the order, and sees failures as any other.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn sets_that_are_alone_are_durable_at_once_and_wake_nobody() {
         ..Options::default()
     };
     let mut store = RocksStore::open(directory.path(), options, wake).expect("opened");
-    // The committer may be looking after the house now and then, and takes what comes meanwhile.
+    // The committer may be running maintenance, and takes the sets that come meanwhile.
     let (mut own, numbers) = (0, 1..=50);
     for number in numbers.clone() {
         let id = store.commit(set_of(&[number], 10), Caller::Alone);

@@ -1,4 +1,4 @@
-//! Bodies beside the rows that they came with: where their places stand, and what is left of them.
+//! Locations of bodies in the rows that they came with, and their rows of their own.
 
 use rocksdb::WriteBatch;
 

@@ -1,4 +1,4 @@
-//! Space of what is settled: tables and segments go, and what is kept stays.
+//! Space of settled messages: their tables and segments are removed, and other ones stay.
 
 use super::*;
 use crate::committer::Submission;
@@ -8,7 +8,7 @@ use crate::settled::Settled;
 #[test]
 fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
     let directory = new_directory();
-    // Little memory makes small files, of which many lie inside a settled stretch.
+    // Little memory makes small files, of which many lie inside a settled range.
     let options = Options {
         memory_bytes: 0,
         ..Options::default()

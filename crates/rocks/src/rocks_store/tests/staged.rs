@@ -1,4 +1,4 @@
-//! Large bodies that are on the disk before their set: whatever happens in between, they are there
+//! Large bodies that are on the disk before their set: after any event in between they are there
 //! with their message, and go with it.
 
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ fn with_body(store: &RocksStore, number: u64) -> Result<Vec<StoredMessage>, Stor
     found.into_messages()
 }
 
-/// Lets everything go that nobody wants, and opens the store again.
+/// Removes everything that is not needed, and opens the store again.
 fn collected(directory: &Path) -> RocksStore {
     let options = Options {
         memory_bytes: 24 << 20,

@@ -1,7 +1,7 @@
-//! Receiving the next message, which may take as long as the call is ready to wait.
+//! Receiving the next message, which takes up to the time-out of the call.
 //!
-//! A task of its own waits, and knows when nobody waits for it any more: then the receiver's credit
-//! is drained, and a message that was on its way is given back.
+//! A task of its own waits, and notices when the client has gone. It then drains the receiver's
+//! credit and releases a message that was on its way.
 
 use std::sync::Arc;
 
@@ -45,17 +45,17 @@ enum ReceiveOutcome {
     Stopped,
 }
 
-/// Where the result goes, and whether anybody waits for it.
+/// Takes the response; it is closed when the client has gone.
 type ResponseSender = oneshot::Sender<Result<Response, Error>>;
 
-/// Who waits, and what they showed for which path.
+/// The waiting caller, and the path of its request.
 struct Authorization {
     caller: Caller,
     path: String,
 }
 
 impl Authorization {
-    /// Whether they still may: keys are replaced, and tokens expire, while somebody waits.
+    /// Checks the caller's right again: keys are replaced, and tokens expire, during the wait.
     fn check(&self, server: &ServerState) -> Result<(), Error> {
         let allowed = self
             .caller
@@ -113,7 +113,7 @@ async fn receive_and_respond(
             )
             .await;
         }
-        // Nobody may wait for these any more.
+        // The client may have gone.
         ReceiveOutcome::Nothing => drop(answer.send(Ok(empty(StatusCode::NO_CONTENT)))),
         ReceiveOutcome::Evicted(reason) => {
             drop(answer.send(Err(data::evicted(reason, &entity.path))))
@@ -123,7 +123,7 @@ async fn receive_and_respond(
     shard_client.leave().await;
 }
 
-/// Waits for a message until there is one, the time is up, or nobody waits.
+/// Waits for a message, until the time is up or the client has gone.
 async fn receive(
     call: &Call,
     entity: &Entity,
@@ -195,7 +195,7 @@ async fn next(shard_client: &mut ShardClient) -> ReceiveOutcome {
     }
 }
 
-/// Hands a locked message out, unless nobody is there to take it: then it is available again.
+/// Sends a locked message to the client, or releases it if the client has gone.
 async fn deliver(
     call: &Call,
     entity: &Entity,
@@ -211,11 +211,11 @@ async fn deliver(
         let complete = settle(call, entity, delivery, request, Outcome::Complete);
         let response = match removed(complete, shard_client).await {
             Some(true) => Ok(show(delivery, None, StatusCode::OK)),
-            // Its lock is lost already: somebody else will have it.
+            // Its lock is lost already: another receiver gets the message.
             Some(false) => Ok(empty(StatusCode::NO_CONTENT)),
             None => Err(Error::unavailable()),
         };
-        // Whoever has gone since then has received it.
+        // A client that has gone since then has received it.
         return drop(answer.send(response));
     }
     let now = server.clock.moment().wall.0;
@@ -243,7 +243,7 @@ fn settle(
     }
 }
 
-/// Makes a locked message available again, as if nobody had seen it.
+/// Makes a locked message available again, without counting a delivery.
 async fn release(
     call: &Call,
     entity: &Entity,

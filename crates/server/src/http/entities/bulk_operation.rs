@@ -1,11 +1,12 @@
-//! `POST .../purge` and `.../redrive`: messages of an entity deleted, or dead letters put back where
-//! they came from.
+//! `POST .../purge` and `.../redrive`: deletes messages of an entity, or moves dead letters back
+//! to their entity.
 //!
 //! The body is `{"part": "dead-letter", "filter": "reason = 'x'", "limit": 100, "rate": 10,
-//! "dry-run": true}`, with everything optional: a filter is a condition as rules have it, the rate is
-//! messages a second, and a dry run only counts. Each message goes by itself, whole or not at all;
-//! what is locked by others stays. No more go than there are when it begins, so that what comes back
-//! to the dead letters meanwhile is not put back again and again. A client that goes ends it.
+//! "dry-run": true}`, with everything optional: a filter is a condition of a rule, the rate is
+//! messages a second, and a dry run only counts. Each message is handled by itself, whole or not
+//! at all; messages that others have locked stay. The number of messages at the begin is the most
+//! that an operation handles, so it never redrives a message that comes back meanwhile. It ends
+//! when its client disconnects.
 
 mod browse_run;
 mod receive_run;
@@ -27,7 +28,7 @@ use crate::shard_client::ShardClient;
 use browse_run::BrowseRun;
 use receive_run::ReceiveRun;
 
-/// What is done to messages.
+/// The operation on each message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BulkOperation {
     Purge,
@@ -46,7 +47,7 @@ struct BulkRequest {
     dry_run: bool,
 }
 
-/// Where messages are.
+/// The part of the entity that the messages are in.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Part {
@@ -57,23 +58,23 @@ enum Part {
     TransferDeadLetter,
 }
 
-/// What is to be done, understood.
+/// A checked request.
 #[derive(Debug)]
 struct Job {
     operation: BulkOperation,
     entity: EntityId,
     subqueue: Subqueue,
-    /// Of messages that no receiver is given.
+    /// The state of messages that no receiver gets, if they are the ones to purge.
     browsed_state: Option<MessageState>,
     selector: Option<Arc<Selector>>,
-    /// At most so many.
+    /// The most messages to handle.
     limit: u64,
-    /// From one message to the next.
+    /// The time from one message to the next.
     pace: Option<Duration>,
     dry_run: bool,
 }
 
-/// Does it; `client` is closed when nobody waits for the answer any more.
+/// Runs the operation; `client` is closed when the client has gone.
 pub async fn handle(
     shard_client: &mut ShardClient,
     resource: &ResourcePath,

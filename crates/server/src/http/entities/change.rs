@@ -1,7 +1,7 @@
-//! Entities and rules made, changed and deleted.
+//! Creates, changes and deletes entities and rules.
 //!
-//! A description is read as one of a file is, so what can be said and what is refused is the same.
-//! What a file can not say of an entity (its metadata) stays as it is.
+//! A description is read as a file's is, so the same values are valid. Properties that a file
+//! cannot express (the metadata) keep their values.
 
 use broker::{
     Answer, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
@@ -168,7 +168,7 @@ impl Description {
     ) -> Result<Self, ApiError> {
         let known = current.map(|info| info.queue.kind.to_string());
         let said = json.as_object_mut().and_then(|object| {
-            // What there is now says how it is; nobody can.
+            // The state is read-only.
             object.remove("state");
             object.remove("kind")
         });

@@ -1,10 +1,11 @@
-//! `GET /$railbus/entities/{path}/messages`: messages as they stand, in the order of their numbers.
+//! `GET /$railbus/entities/{path}/messages`: messages in their present state, in the order of
+//! their sequence numbers.
 //!
 //! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
-//! number and `?count=` at most so many, all of them optional. What is locked is shown too, and nothing
-//! is locked, taken or counted as delivered. An answer ends early once it holds enough bytes; `next`
-//! is the number to go on from, or null when nothing was left. A large body is left out, and its size
-//! told.
+//! number and `?count=` a maximum, all of them optional. Locked messages are shown too. Showing a
+//! message does not lock or take it and does not count as a delivery. An answer ends early once it
+//! holds enough bytes; `next` is the number to continue from, or null at the end. A large body is
+//! left out, and its size shown.
 
 use broker::{Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue};
 use hyper::StatusCode;
@@ -20,7 +21,7 @@ use crate::shard_client::ShardClient;
 const COUNT: u64 = 100;
 /// Messages of an answer at most.
 const MOST: u64 = 1_000;
-/// No more are read for an answer that has so many bytes of messages.
+/// An answer with this many bytes of messages reads no more.
 const ANSWER_BYTES: usize = 4 << 20;
 /// The same of one look at the store.
 const LOOK_BYTES: usize = 1 << 20;
@@ -46,7 +47,7 @@ enum Part {
 }
 
 impl Range {
-    /// What a query says.
+    /// Parses a query.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut range = Self {
             part: Part::Active,
@@ -120,7 +121,7 @@ pub async fn show(
     Ok((StatusCode::OK, json!({"messages": shown, "next": next})))
 }
 
-/// Those that come next; as many as the broker shows at once.
+/// The next messages; as many as the broker shows at once.
 async fn browse(
     shard_client: &mut ShardClient,
     entity: EntityId,

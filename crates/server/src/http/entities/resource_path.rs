@@ -1,7 +1,8 @@
-//! Place: what a path below `/$railbus/entities` names.
+//! Resource path: the entity or rule that a path below `/$railbus/entities` names.
 //!
-//! Segments are decoded one by one, so an escaped slash is a part of a name. None is dropped or
-//! resolved: `a//b` and `a/../b` name nothing but themselves, and nothing can be called so.
+//! Segments are decoded one by one, so an escaped slash is a part of a name. No segment is dropped
+//! or resolved: `a//b` and `a/../b` name nothing but themselves, and no entity can have such a
+//! name.
 
 use percent_encoding::percent_decode_str;
 

@@ -1,4 +1,4 @@
-//! How entities and rules are shown: their properties, and what is in them now.
+//! Entities and rules as JSON: their properties, and their present state.
 
 use broker::{Answer, EntityInfo, EntityKind, Order, QueueInfo, RuleDescription, Wall};
 use hyper::StatusCode;

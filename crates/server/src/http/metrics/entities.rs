@@ -1,4 +1,4 @@
-//! What every entity holds, and what comes and goes.
+//! Metrics of each entity: its contents and its traffic.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Powers: a histogram by powers of two, as the store keeps it.
+//! Log2 histogram: a histogram by powers of two, as the store keeps it.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -6,7 +6,7 @@ use store::statistics::BUCKETS;
 
 use super::page::measure;
 
-/// Counts of values; those in place n are below 2^n and not below half of that.
+/// Counts of values; those at index n are below 2^n and not below half of that.
 #[derive(Clone, Debug)]
 pub struct Log2Histogram {
     pub counts: [u64; BUCKETS],

@@ -1,4 +1,4 @@
-//! What goes on at the rim: connections, refusals, bytes, memory, and the limits that all of them have.
+//! Metrics of the server: connections, refusals, bytes, memory, and the limits that apply to them.
 
 use std::fs;
 
@@ -171,7 +171,7 @@ fn add_memory(page: &mut Page, server: &ServerState) {
     }
 }
 
-/// As the system counts it; there is nothing to say where it does not.
+/// The resident memory as the system counts it; `None` if it does not.
 fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

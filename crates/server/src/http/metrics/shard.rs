@@ -1,4 +1,4 @@
-//! What the core is doing: how busy the one task is that decides everything.
+//! Metrics of the shard: how busy the task is that decides everything.
 
 use super::page::Page;
 use crate::shard::Report;

@@ -1,4 +1,4 @@
-//! What the store is doing: how long commits take, how large their groups are, whether there is room.
+//! Metrics of the store: the duration of commits, the size of their groups, and free space.
 
 use std::time::Duration;
 

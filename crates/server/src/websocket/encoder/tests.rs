@@ -1,4 +1,4 @@
-//! What an encoder writes, however little the stream takes.
+//! Frames encoded however little the stream takes.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! Aside: scheduled and deferred messages, which no receiver is given, are looked at and taken by
-//! their numbers.
+//! Browse run: a purge of scheduled or deferred messages, which no receiver gets.
 //!
-//! As many as are looked at once go in one step, all or none. If one of them has gone on meanwhile (its
-//! time has come, somebody holds it) they are taken one by one, and that one stays.
+//! It browses the messages and takes them by their numbers. The messages of one browse are taken
+//! in one step, all or none. If one of them has changed meanwhile (it became due, or it is locked)
+//! they are taken one by one, and that one stays.
 
 use broker::{Browsed, Command, MessageState, Output, ReceiveMode, RequestError};
 use filter::{Facts, Message, Selector};
@@ -17,16 +17,16 @@ use crate::shard_client::ShardClient;
 
 /// Messages that are looked at in one step.
 const BATCH: u64 = 250;
-/// No more are looked at that have so many bytes together.
+/// The most bytes of messages that are browsed in one step.
 const LOOK_BYTES: usize = 1 << 20;
 
-/// One purge at work.
+/// A running purge.
 pub struct BrowseRun<'a> {
     shard_client: &'a mut ShardClient,
     job: &'a Job,
     /// Scheduled or deferred.
     state: MessageState,
-    /// What has been looked at ends before this.
+    /// The next number to browse.
     next: SequenceNumber,
     result: BulkResult,
 }
@@ -42,13 +42,13 @@ impl<'a> BrowseRun<'a> {
         }
     }
 
-    /// Works until all is done, nothing more is there, or the client has gone.
+    /// Runs until the limit is reached, no message is left, or the client has gone.
     pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
         let pace = self.job.pace.filter(|_| !self.job.dry_run);
         let mut left = self.job.limit;
         while left > 0 && !client.is_closed() {
             let began = Instant::now();
-            // What is to go slowly goes evenly.
+            // With a rate, messages are taken one by one, evenly.
             let wanted = if pace.is_some() { 1 } else { left.min(BATCH) };
             let most = if self.job.selector.is_some() {
                 BATCH
@@ -93,8 +93,8 @@ impl<'a> BrowseRun<'a> {
         found.map_err(|error| ApiError::Bad(error.to_string()))
     }
 
-    /// The numbers of those that the filter is true of. Others have their turn in between, since a
-    /// filter may take some milliseconds.
+    /// The numbers of the messages that the filter selects. Yields to other tasks in between, since
+    /// a filter may take some milliseconds.
     async fn selected(&self, found: &[Browsed]) -> Vec<SequenceNumber> {
         let mut numbers = Vec::new();
         for message in found {
@@ -138,7 +138,7 @@ impl<'a> BrowseRun<'a> {
         Ok(())
     }
 
-    /// Removes all of them or none.
+    /// Removes all of the messages or none.
     async fn remove(
         &mut self,
         numbers: Vec<SequenceNumber>,

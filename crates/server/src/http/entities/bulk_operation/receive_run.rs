@@ -1,6 +1,6 @@
-//! Run: takes messages as a receiver would, some at a time, and does to each what is to be done.
+//! Receive run: a purge or redrive that takes messages as a receiver would, a batch at a time.
 //!
-//! A purge without a filter has the broker delete them without anybody receiving them.
+//! The broker itself deletes the messages of a purge without a filter; no receiver gets them.
 
 use broker::{
     Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestError, Wall,
@@ -14,23 +14,23 @@ use crate::shard_client::ShardClient;
 
 /// Messages that are asked for at a time.
 const BATCH: u64 = 256;
-/// The same where none is received.
+/// Messages deleted at a time if none is received.
 const DELETED_AT_ONCE: u64 = 4_000;
 
-/// What has been done.
+/// The result of a bulk operation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BulkResult {
     pub count: u64,
-    /// Those that could not be: somebody else has had them meanwhile, or they fit no more.
+    /// Messages that stayed: another client has taken them meanwhile, or they do not fit any more.
     pub kept: u64,
 }
 
-/// One job at work.
+/// A running job.
 pub struct ReceiveRun<'a> {
     shard_client: &'a mut ShardClient,
     job: &'a Job,
     receiver: ReceiverId,
-    /// All credit that was ever given.
+    /// The total credit so far.
     credit: u32,
     result: BulkResult,
 }
@@ -50,7 +50,7 @@ impl<'a> ReceiveRun<'a> {
         }
     }
 
-    /// Works until all is done, nothing more is there, or the client has gone.
+    /// Runs until the limit is reached, no message is left, or the client has gone.
     pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
         let receives = self.job.dry_run
             || self.job.operation == BulkOperation::Redrive
@@ -62,7 +62,7 @@ impl<'a> ReceiveRun<'a> {
         let mut left = self.job.limit;
         while left > 0 && !client.is_closed() {
             let began = Instant::now();
-            // What is to go slowly goes evenly.
+            // With a rate, messages are taken one by one, evenly.
             let wanted = match self.job.pace.filter(|_| !self.job.dry_run) {
                 Some(_) => 1,
                 None => left.min(most),
@@ -116,7 +116,7 @@ impl<'a> ReceiveRun<'a> {
         Ok(self.shard_client.send_commands(vec![command]).await?)
     }
 
-    /// Takes as many as are there, at most so many. Returns how many there were.
+    /// Receives up to `wanted` messages and handles them. Returns how many there were.
     async fn receive(&mut self, wanted: u64) -> Result<u64, ApiError> {
         // A batch is small.
         self.credit = self.credit.wrapping_add(u32::try_from(wanted).unwrap_or(1));
@@ -153,7 +153,7 @@ impl<'a> ReceiveRun<'a> {
         Ok(taken)
     }
 
-    /// Does to a message what is to be done. Returns whether the broker answers to that.
+    /// Adds the commands for one message. Returns whether the broker answers them.
     fn take(&mut self, delivery: Delivery, commands: &mut Vec<Command>) -> bool {
         commands.push(Command::Written {
             connection: self.receiver.connection,
@@ -174,7 +174,7 @@ impl<'a> ReceiveRun<'a> {
             token,
             payload: delivery.message.payload,
         });
-        // What could not be put back is not held; a token that is done with names nothing.
+        // Releases a message that could not be redriven; after a redrive the token names nothing.
         commands.push(Command::Settle {
             request: None,
             session: None,
