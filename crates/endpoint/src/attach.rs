@@ -1,8 +1,8 @@
-//! Attach: links come, asked for by the peer or by us. [AMQP 2.6.1-3]
+//! Attach: links begin, requested by the peer or by us. [AMQP 2.6.1-3]
 //!
-//! The peer's attach is told to the owner, who answers now or later. Until then flow and
-//! deliveries for the link are remembered, and a detach takes the question back. A name belongs
-//! to one link per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
+//! The peer's attach is an event for the owner, who answers it now or later. Until then flow and
+//! deliveries for the link are kept, and a detach withdraws the request. A name belongs to one
+//! link per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
 
 use amqp::error::condition;
 use amqp::performative::Role;
@@ -18,8 +18,8 @@ use crate::slab::NONE;
 
 /// Longer link names are refused; the longest in use are a few hundred bytes.
 const MAX_NAME: usize = 2_048;
-/// Links beyond the limit that are refused one by one; a peer that has still more on their way to
-/// be detached loses the session.
+/// Links beyond the limit that are refused one by one; for a peer that requests still more the
+/// session ends.
 const MAX_REFUSED: usize = 256;
 
 impl Connection {
@@ -43,7 +43,7 @@ impl Connection {
         self.match_name(key, attach)
     }
 
-    /// An attach either answers ours of the same name or asks for a link.
+    /// An attach either answers ours of the same name or requests a link.
     fn match_name(&mut self, session: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let name = (attach.role == Role::Receiver, attach.name.clone());
         if let Some(&existing) = self.names.get(&name) {
@@ -75,7 +75,7 @@ impl Connection {
         );
     }
 
-    /// Tells the owner of the peer's wish, unless there are too many links already.
+    /// Reports the peer's request to the owner, unless there are too many links already.
     fn request(&mut self, key: u32, session_key: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let Some(session) = self.sessions.get_mut(session_key) else {
             return Ok(());
@@ -130,8 +130,8 @@ impl Connection {
         }
     }
 
-    /// Client: asks for a link. `attach.handle` is chosen here, whatever it says.
-    /// When there is no handle left or the session is gone, `Detached` is the answer.
+    /// Client: requests a link. `attach.handle` is chosen here. When there is no handle left or the
+    /// session is gone, `Detached` is the answer.
     pub fn attach(&mut self, session: SessionId, mut attach: Attach) -> LinkId {
         let session_key = session.0;
         let usable = self
@@ -188,8 +188,8 @@ impl Connection {
         Some(handle)
     }
 
-    /// Accepts the peer's link with `reply` (handle, name and role are filled in here), then handles
-    /// what was remembered for it.
+    /// Accepts the peer's link with `reply` (handle, name and role are filled in here), then
+    /// handles the frames that were kept for it.
     pub fn accept(&mut self, link: LinkId, mut reply: Attach) {
         let key = link.0;
         if !self.is_requested(key) {
@@ -222,7 +222,8 @@ impl Connection {
             .is_some_and(|link| link.stage == Stage::Requested)
     }
 
-    /// Refuses the peer's link: attach with null termini, then detach with `error` (docs/spec/amqp.md#rule-8).
+    /// Refuses the peer's link: attach with null termini, then detach with `error`
+    /// (docs/spec/amqp.md#rule-8).
     pub fn refuse(&mut self, link: LinkId, error: Error) {
         if self.is_requested(link.0) {
             self.detach(link, true, Some(error));
@@ -261,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// Handles what came for the link before the owner's answer.
+    /// Handles the frames that came for the link before the owner's answer.
     fn replay(&mut self, key: u32) {
         let Some(link) = self.links.get_mut(key) else {
             return;
@@ -296,7 +297,7 @@ impl Connection {
     }
 }
 
-/// Fills in what is not the owner's to say, and starts the link from what is.
+/// Fills in the fields that the owner does not choose, and starts the link from the others.
 fn complete(link: &mut Link, reply: &mut Attach, handle: u32) {
     reply.handle = handle;
     reply.role = link.role();

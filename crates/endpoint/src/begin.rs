@@ -1,4 +1,4 @@
-//! Begin and end: sessions come and go. [AMQP 2.5.1-5]
+//! Begin and end: sessions begin and end. [AMQP 2.5.1-5]
 //!
 //! The peer's channel numbers are its own; each is bound to a session from its begin to its end.
 //! After our end everything on the session is dropped until the peer's end.
@@ -20,8 +20,8 @@ use crate::slab::NONE;
 const MAX_HANDLE_MAX: u32 = 65_535;
 
 impl Connection {
-    /// Client: begins a session (may be called before the peer's open arrives: frames are pipelined).
-    /// When there is no channel left, `Ended` is the answer.
+    /// Client: begins a session (may be called before the peer's open arrives: frames are
+    /// pipelined). When there is no channel left, `Ended` is the answer.
     pub fn begin(&mut self) -> SessionId {
         let Some(key) = self.new_session(None) else {
             // A key that was never given out: whatever is done with it does nothing.
@@ -180,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// Ends a session for an error that we found; the owner hears at once.
+    /// Ends a session for an error that we detected; the owner gets the event at once.
     pub(crate) fn fail_session(&mut self, key: u32, error: Error) {
         let is_alive = |session: &Session| session.stage != Stage::Ending;
         if self.sessions.get(key).is_some_and(is_alive) {

@@ -1,8 +1,8 @@
-//! Bounds: how much a peer may have of what the configuration allows.
+//! Bounds: limits for a peer within the limits of the configuration.
 //!
-//! The owner may narrow a connection down while it does not know the peer, and have it give up
-//! unfinished deliveries when they are too much for all connections together. What a peer has
-//! already when its bounds narrow is not taken from it, but does not grow.
+//! The owner may narrow the bounds while the peer is not authenticated, and drop its unfinished
+//! deliveries if those of all connections together take too much memory. Narrower bounds take
+//! nothing from the peer that it has already, but stop its growth.
 
 use amqp::Error;
 use amqp::error::condition;
@@ -50,8 +50,8 @@ impl Connection {
         self.bounds = narrower.map_or(widest, |bounds| widest.narrowed_to(bounds));
     }
 
-    /// Gives up unfinished deliveries, the largest first, until so many bytes are free: their
-    /// links are detached with `amqp:resource-limit-exceeded`.
+    /// Drops unfinished deliveries, the largest first, until `bytes` are free: their links are
+    /// detached with `amqp:resource-limit-exceeded`.
     pub fn shed_partials(&mut self, bytes: usize) {
         let enough = self.partial_bytes.saturating_sub(bytes);
         for (_, key) in self.partials() {

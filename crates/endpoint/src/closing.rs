@@ -1,7 +1,7 @@
 //! Closing: the ways a connection ends. [AMQP 2.4.3-4]
 //!
-//! A peer's error is told to both the peer and the owner at once; then input is read on for a
-//! short while, since a socket closed with unread input may take our close frame with it.
+//! An error of the peer is reported to both the peer and the owner at once. Then input is read on
+//! for a short while, since closing a socket with unread input may discard our close frame.
 
 use amqp::{Close, Error, Performative};
 
@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::handshake::Phase;
 
 impl Connection {
-    /// Ends the connection for an error that we found.
+    /// Ends the connection for an error that we detected.
     pub(crate) fn fail(&mut self, error: Error) {
         if self.over {
             return;
@@ -60,7 +60,7 @@ impl Connection {
         self.outbox.write(0, &Performative::Close(Close { error }));
     }
 
-    /// Reads on without understanding, until the stream or the patience ends.
+    /// Reads and discards input, until the stream or the time for it ends.
     pub(crate) fn discard_input(&mut self) {
         self.phase = Phase::Draining;
         self.timers.linger();

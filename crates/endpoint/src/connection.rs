@@ -2,8 +2,9 @@
 //!
 //! The owner passes in bytes and the time, takes events and bytes out, and calls methods to act.
 //! This file has the input, the output and the state; a method that acts on a session, a link or a
-//! delivery stands in the file of that part (`begin`, `attach`, `detach`, `flow`, `send`, `dispose`).
-//! Invariant: after `Event::Closed` the endpoint writes no frame but the close that it still owes.
+//! delivery stands in the file of that part (`begin`, `attach`, `detach`, `flow`, `send`,
+//! `dispose`). Invariant: after `Event::Closed` the endpoint writes no frame but the close that it
+//! still owes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -58,7 +59,7 @@ pub struct Connection {
     /// What holds of the configuration at the moment.
     pub(crate) bounds: Bounds,
     pub(crate) phase: Phase,
-    /// Whether `Closed` was told.
+    /// Whether `Closed` was reported.
     pub(crate) over: bool,
     pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
@@ -173,12 +174,12 @@ impl Connection {
         self.partial_bytes
     }
 
-    /// How often this end has told each condition since the last call, by what it ended.
+    /// How often this end has sent each condition since the last call, by scope.
     pub fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
         self.outbox.error_counts.take()
     }
 
-    /// The errors that this end found by itself since the last call.
+    /// The errors that this end detected since the last call.
     pub fn take_detected_errors(&mut self) -> Vec<DetectedError> {
         std::mem::take(&mut self.detected_errors)
     }
@@ -197,8 +198,8 @@ impl Connection {
             .is_some_and(|link| link.stage == Stage::Attached)
     }
 
-    /// Lets the deliveries of a receiver link repeat delivery-ids of their session, if each comes in
-    /// one frame: each is a delivery of its own. (docs/spec/amqp.md#7.1)
+    /// Lets the deliveries of a receiver link repeat delivery-ids of their session, if each comes
+    /// in one frame: each is a delivery of its own. (docs/spec/amqp.md#7.1)
     pub fn allow_repeated_ids(&mut self, link: LinkId) {
         if let Some(End::Receiver(receiver)) = self.links.get_mut(link.0).map(|link| &mut link.end)
         {

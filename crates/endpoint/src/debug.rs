@@ -1,7 +1,7 @@
-//! Shown: what `Debug` tells of events and settings, without what only the peers may know.
+//! Debug: the `Debug` output of events and settings, without secrets.
 //!
-//! A SASL response holds a password, and a delivery may hold a token, so of these only the size is
-//! shown: an event or a configuration can be logged by anyone without a leak.
+//! A SASL response holds a password, and a delivery may hold a token, so only their sizes are
+//! shown: an event or a configuration can be logged without a leak.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! Detach: links go, by either side's wish or for an error. [AMQP 2.6.4-6]
+//! Detach: links end, by either side or for an error. [AMQP 2.6.4-6]
 //!
 //! The peer's detach is answered at once and the link is gone. Ours waits for the peer's answer;
-//! until then what still comes for the link is dropped, except settlements of what was sent.
+//! until then frames for the link are dropped, except settlements of sent deliveries.
 
 use amqp::error::condition;
 use amqp::{Detach, Error, Performative};
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Detaches a link for an error that we found; the owner hears at once.
+    /// Detaches a link for an error that we detected; the owner gets the event at once.
     pub(crate) fn break_link(&mut self, key: u32, reason: DetachReason) {
         let copy = DetachReason {
             closed: reason.closed,
@@ -181,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// An unfinished delivery never gets finished, and held ones are never told.
+    /// Drops the unfinished delivery and the held ones.
     fn drop_received(&mut self, key: u32) {
         let Some(link) = self.links.get_mut(key) else {
             return;

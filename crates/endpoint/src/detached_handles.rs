@@ -1,9 +1,10 @@
-//! Strays: handles whose link was detached just before, for each of which one more detach is let pass.
+//! Detached handles: handles whose link was detached just before; one more detach of each is
+//! ignored.
 //!
 //! Some clients (fe2o3-amqp 0.18 after a refused attach) answer our detach twice. The standard
-//! lets a session end for a handle without a link [AMQP 2.8.17], but that would take all its other
-//! links along for a frame that asks for nothing. Only the last few are remembered, and none whose
-//! handle has a link again.
+//! lets a session end for a handle without a link [AMQP 2.8.17], but that would end all its other
+//! links for a frame that asks for nothing. Only the last few handles are remembered, and none
+//! that has a link again.
 
 use std::collections::VecDeque;
 

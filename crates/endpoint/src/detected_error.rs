@@ -1,15 +1,15 @@
-//! Finding: an error of the peer's that this end found by itself, and what it ended.
+//! Detected error: an error of the peer that this end detected by itself, and its scope.
 //!
-//! The owner knows the errors that it gives to `refuse`, `detach`, `end` and `close`; these are the
-//! others, with the name of the link that went. They are kept one by one until the owner takes
-//! them, up to a bound: whatever else is told is still [counted](crate::error_counts).
+//! The owner knows the errors that it passes to `refuse`, `detach`, `end` and `close`; these are
+//! the other ones, with the name of the link that ended. They are kept one by one until the owner
+//! takes them, up to a limit. Errors beyond it are still [counted](crate::error_counts).
 
 use amqp::Error;
 
 use crate::connection::Connection;
 use crate::id::LinkId;
 
-/// Findings that are kept until the owner takes them.
+/// Errors that are kept until the owner takes them.
 const MAX: usize = 256;
 /// Characters of a link's name that are kept: more than a log shows, so that what must not be shown
 /// is still recognized.
@@ -33,17 +33,17 @@ pub enum ErrorScope {
     },
 }
 
-/// An error that this end found by itself.
+/// An error that this end detected by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectedError {
     /// What it ended.
     pub scope: ErrorScope,
-    /// What the peer was told, as far as the protocol has words for it.
+    /// The error that the peer was sent, as far as the protocol can express it.
     pub error: Error,
 }
 
 impl Connection {
-    /// Keeps a finding for the owner.
+    /// Keeps an error for the owner.
     pub(crate) fn record_error(&mut self, scope: ErrorScope, error: &Error) {
         if self.detected_errors.len() < MAX {
             let error = error.clone();

@@ -1,4 +1,5 @@
-//! Dispatch: each frame to the part that understands it, each fault to the part that it ends.
+//! Dispatch: passes each frame to the part that handles it, and each fault to the part that it
+//! ends.
 
 use amqp::error::condition;
 use amqp::{Error, Performative};

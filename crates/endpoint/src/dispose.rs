@@ -1,7 +1,8 @@
-//! Dispose: what becomes of deliveries, told and heard. [AMQP 2.6.12, 2.7.6]
+//! Dispose: states and settlements of deliveries, sent and received. [AMQP 2.6.12, 2.7.6]
 //!
-//! Dispositions in count only for deliveries that are still unsettled, however wide their range.
-//! Dispositions out are put off until the output is taken, so that neighbours share one.
+//! Incoming dispositions count only for deliveries that are still unsettled, however wide their
+//! range. Outgoing dispositions are delayed until the output is taken, so that neighbours share
+//! one.
 
 use amqp::error::condition;
 use amqp::performative::Role;
@@ -94,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Settles a delivery that we received (or, with `settled` false, only tells its state).
+    /// Settles a delivery that we received (or, with `settled` false, only sends its state).
     /// Neighbours with the same state share one disposition. Does nothing once the sender has
     /// settled the delivery or its link is detached.
     pub fn dispose_received(
@@ -118,9 +119,9 @@ impl Connection {
         }
     }
 
-    /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it
-    /// (with `settled` false the state is told and the delivery kept).
-    /// Does nothing when the delivery is not known any more.
+    /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it (with
+    /// `settled` false the state is sent and the delivery kept). Does nothing when the delivery is
+    /// not known any more.
     pub fn settle_sent(
         &mut self,
         session: SessionId,

@@ -1,4 +1,5 @@
-//! Run: neighbouring deliveries with one fate, told in one disposition. [AMQP 2.7.6]
+//! Disposition range: neighbouring deliveries with the same state, sent in one disposition. [AMQP
+//! 2.7.6]
 
 use amqp::performative::Role;
 use amqp::{DeliveryState, Disposition, Performative};

@@ -1,4 +1,4 @@
-//! Told: the errors that this end has closed, ended and detached with, counted by their conditions.
+//! Error counts: the errors with which this end closed, ended and detached, by condition.
 //!
 //! The owner takes the counts when it likes. Every error goes out through the outbox, so none is
 //! missed; the conditions are the owner's and ours, never the peer's, so there are few of them.
@@ -10,20 +10,20 @@ use amqp::{Error, Performative, Symbol};
 /// What an error ends.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
-    /// Told in a close.
+    /// Sent in a close.
     Connection,
-    /// Told in an end.
+    /// Sent in an end.
     Session,
-    /// Told in a detach, be it the refusal of an attach.
+    /// Sent in a detach, be it the refusal of an attach.
     Link,
 }
 
-/// How often each condition was told, by what it ended.
+/// How often each condition was sent, by scope.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorCounts(BTreeMap<(Scope, Symbol), u64>);
 
 impl ErrorCounts {
-    /// Counts the error that a frame tells, if it does.
+    /// Counts the error in a frame, if it has one.
     pub(crate) fn count(&mut self, performative: &Performative) {
         if let Some((scope, error)) = error_of(performative) {
             *self.0.entry((scope, error.condition.clone())).or_default() += 1;

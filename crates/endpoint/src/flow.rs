@@ -1,4 +1,4 @@
-//! Flow: windows and credit, told and heard. [AMQP 2.5.6, 2.6.7]
+//! Flow: windows and credit, sent and received. [AMQP 2.5.6, 2.6.7]
 //!
 //! Credit is absolute. A drain is always answered (docs/spec/amqp.md#rule-17): by the owner's
 //! `drained`, or here as soon as no credit is left.
@@ -101,7 +101,7 @@ impl Connection {
         self.report_limit(key, false);
     }
 
-    /// Tells the owner to use its credit and then to say that it is done.
+    /// Tells the owner to use its credit and then to call `drained`.
     fn announce_drain(&mut self, key: u32) {
         self.report_limit(key, true);
     }
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// Senders that were told less than their credit hear of the rest once there is room again.
+    /// Reports the rest of their credit to senders that got less, once there is room again.
     pub(crate) fn notify_starved_senders(&mut self, session_key: u32) {
         let Some(session) = self.sessions.get_mut(session_key) else {
             return;
@@ -191,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Says how a link stands. A receiver's open drain is said again.
+    /// Writes a link's state. A receiver's open drain is repeated.
     fn write_link_flow(&mut self, key: u32, drain: bool) {
         let Some(link) = self.links.get(key) else {
             return;

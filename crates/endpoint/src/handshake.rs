@@ -1,7 +1,7 @@
 //! Handshake: protocol headers and open, on either side. [AMQP 2.2, 2.4.1]
 //!
-//! Each layer starts with its header. Before SASL is done only SASL frames exist, before open
-//! only open does. A peer may send all of it in one burst; what it sends ahead waits.
+//! Each layer starts with its header. Before SASL is done only SASL frames are valid, before open
+//! only open is. A peer may send all of it in one burst; later parts wait for earlier ones.
 
 use amqp::error::condition;
 use amqp::frame::{self, FrameType, MIN_MAX_FRAME_SIZE, ProtocolHeader};

@@ -71,7 +71,8 @@ impl Outbox {
         self.output.copied.extend_from_slice(&early);
     }
 
-    /// Writes a performative that fits any peer, once an error's text or a state's details are gone.
+    /// Writes a performative that fits any peer, once an error's text or a state's details are
+    /// gone.
     pub(crate) fn write(&mut self, channel: u16, performative: &Performative) {
         self.error_counts.count(performative);
         if !self.try_write(channel, performative) {

@@ -1,8 +1,8 @@
 //! Output: bytes on their way to the peer, of which long pieces are shared instead of copied.
 //!
-//! What frames are made of is written into one buffer; a long piece of a message only leaves its
-//! place there, and goes out from where it lies already. It is read as a [`Buf`], whose chunks can
-//! be written to a socket in one call.
+//! Frames are written into one buffer. A long piece of a message only leaves its position there,
+//! and is written from its own memory. The whole is read as a [`Buf`], whose chunks can be written
+//! to a socket in one call.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -75,8 +75,8 @@ impl Output {
         Some(memory)
     }
 
-    /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of it
-    /// with 0.
+    /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of
+    /// it with 0.
     pub fn shrink(&mut self, most: usize) {
         let pieces = self.shared.capacity() * size_of::<Piece>();
         if self.is_empty() && (most == 0 || self.copied.capacity().max(pieces) > most) {
@@ -205,7 +205,7 @@ mod tests {
         Copy(Vec<u8>),
         Share(Vec<u8>),
         Advance(usize),
-        /// Looks at so many chunks.
+        /// Looks at this many chunks.
         Look(usize),
         Split,
     }

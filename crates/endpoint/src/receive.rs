@@ -1,7 +1,7 @@
-//! Receive: the peer's deliveries, put together from their frames. [AMQP 2.6.12-14]
+//! Receive: the peer's deliveries, assembled from their frames. [AMQP 2.6.12-14]
 //!
-//! A delivery in one frame is a slice of the input. Credit that the peer overruns is not held
-//! against it (docs/spec/amqp.md#rule-19); windows, unsettled deliveries and memory are.
+//! A delivery in one frame is a slice of the input. A peer that overruns its credit is not refused
+//! (docs/spec/amqp.md#rule-19); windows, unsettled deliveries and memory are enforced.
 
 use std::collections::VecDeque;
 
@@ -18,10 +18,11 @@ use crate::link::{End, Stage};
 use crate::receiver::{OVERHEAD, Partial, Receiver};
 use crate::session::{self, Session};
 
-/// A delivery of which so much has come is a large one. Nobody gets there who has not shown a right.
+/// The received bytes from which a delivery is large. An unauthenticated peer never gets there.
 const LARGE: usize = 1 << 20;
-/// So many times what has come is set aside for a large delivery, though no more than its link takes. It is
-/// memory only once it is used: what is bounded in memory is bounded to so many times that in addresses.
+/// A large delivery reserves this many times its received bytes, though no more than its link
+/// takes. Reserved memory is used only once it is written: the bound on memory, times this, bounds
+/// addresses.
 const GROWTH: usize = 128;
 /// Frames that may still come for a link after our detach.
 const MAX_DROPPED: u32 = 65_536;

@@ -1,8 +1,8 @@
-//! SASL: who the peer is, decided by the owner on a server, chosen by configuration on a client.
+//! SASL: authentication, decided by the owner on a server, chosen by configuration on a client.
 //! [AMQP 5.3]
 //!
-//! One init, one outcome: no mechanism here has challenges. What a peer sends ahead of the
-//! decision waits, within a bound.
+//! One init, one outcome: no mechanism here has challenges. Input behind the init waits for the
+//! decision, within a limit.
 
 use std::borrow::Cow;
 
@@ -85,7 +85,8 @@ impl Connection {
         }
     }
 
-    /// Server: writes an outcome that the owner was not asked for. SASL has no words for the reason.
+    /// Server: writes an outcome that the owner was not asked for. SASL has no words for the
+    /// reason.
     fn refuse_sasl(&mut self, code: Code, text: impl Into<Cow<'static, str>>) {
         let error = Error::new(condition::UNAUTHORIZED_ACCESS, text);
         self.record_error(ErrorScope::Connection, &error);

@@ -1,7 +1,7 @@
-//! Send: deliveries of ours, cut into frames and held back by the session's window. [AMQP 2.6.12-14]
+//! Send: our deliveries, cut into frames and held back by the session's window. [AMQP 2.6.12-14]
 //!
-//! A delivery gets its id when its first frame is written, so ids on the wire have no gaps.
-//! Frames of one link's deliveries never interleave.
+//! A delivery gets its id when its first frame is written, so ids on the wire have no gaps. Frames
+//! of one link's deliveries never interleave.
 
 use amqp::{DeliveryState, Transfer};
 use bytes::{Buf, Bytes};
@@ -73,7 +73,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the link has credit and the session can remember one more delivery; the session's key.
+    /// Whether the link has credit and the session can remember one more delivery; the session's
+    /// key.
     fn check_room(&mut self, key: u32, settled: bool) -> Result<u32, NoCredit> {
         let link = self.links.get(key).ok_or(NoCredit)?;
         let (Stage::Attached, End::Sender(sender)) = (link.stage, &link.end) else {
@@ -111,7 +112,8 @@ impl Connection {
         }
     }
 
-    /// Writes the first delivery that may go and returns its link; `None` when none could be finished.
+    /// Writes the first delivery that may go and returns its link; `None` when none could be
+    /// finished.
     fn pump_one(&mut self, session_key: u32) -> Option<u32> {
         let session = self.sessions.get_mut(session_key)?;
         let index = next_to_write(session, &self.links)?;
@@ -212,7 +214,8 @@ fn first(
     }
 }
 
-/// Later frames leave the delivery's identity out: one client takes any delivery-id for a first frame.
+/// Later frames leave the delivery's identity out: one client takes any delivery-id for a first
+/// frame.
 fn continuation(route: &Route) -> Transfer {
     Transfer {
         handle: route.handle,

@@ -1,8 +1,8 @@
 //! Sender: our end of a link that we send on, as far as credit goes. [AMQP 2.6.7]
 //!
-//! Credit is what the receiver granted less what was sent; `queued` of it is spoken for by
-//! deliveries that wait for the session's window. A drain is answered when the owner has said
-//! that it has no more, and what it queued is sent or has lost its credit.
+//! Credit is the receiver's grant less the sent deliveries; `queued` of it belongs to deliveries
+//! that wait for the session's window. A drain is answered when the owner has declared that it has
+//! no more, and its queued deliveries are sent or have lost their credit.
 
 use amqp::Flow;
 
@@ -21,7 +21,7 @@ pub(crate) struct Sender {
     drain_owed: bool,
     /// Whether the owner has no more for the drain.
     drained: bool,
-    /// The limit that the owner was told last.
+    /// The limit that was last reported to the owner.
     announced: u32,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum FlowAction {
     Announce,
     /// Tell the owner to drain.
     Drain,
-    /// A drain was called off before it was answered: say how things stand.
+    /// A drain was cancelled before it was answered: write the link's state.
     Answer,
 }
 
@@ -118,7 +118,8 @@ impl Sender {
         self.drain_owed
     }
 
-    /// Sets the limit to tell the owner, at most `room` deliveries from here; whether it is news.
+    /// Sets the limit to report to the owner, at most `room` deliveries from here. Returns whether
+    /// it is new.
     pub(crate) fn announce(&mut self, room: u32) -> bool {
         let limit = self.position().wrapping_add(self.usable().min(room));
         let news = limit != self.announced;
@@ -131,12 +132,12 @@ impl Sender {
         self.announced = self.position();
     }
 
-    /// The limit that the owner was told last.
+    /// The limit that was last reported to the owner.
     pub(crate) fn announced(&self) -> u32 {
         self.announced
     }
 
-    /// Whether the owner has used up what it was told, though there is more.
+    /// Whether the owner has used up the reported limit, though there is more.
     pub(crate) fn is_behind(&self) -> bool {
         self.position() == self.announced && self.usable() > 0
     }

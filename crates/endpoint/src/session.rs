@@ -275,7 +275,7 @@ impl Window {
         true
     }
 
-    /// Whether the peer should hear of our window before it runs out.
+    /// Whether the peer should get our window before it runs out.
     pub(crate) fn is_low(&self) -> bool {
         self.incoming <= self.size / 2
     }

@@ -1,7 +1,7 @@
 //! Timers: handshake and idle time-outs, heartbeats, and how long a close waits. [AMQP 2.4.5]
 //!
-//! The peer hears from us at least every half of its idle-time-out; when we hear nothing for
-//! the whole of ours the connection is closed (docs/spec/amqp.md#1.4).
+//! The peer gets a frame at least every half of its idle-time-out. If no frame arrives for the
+//! whole of ours, the connection is closed (docs/spec/amqp.md#1.4).
 
 use amqp::Error;
 use amqp::error::condition;

@@ -1,4 +1,4 @@
-//! Access: a token put to `$cbs` before links are asked for. (docs/spec/amqp.md#2.4)
+//! CBS authorization: a token put to `$cbs` before links are requested. (docs/spec/amqp.md#2.4)
 
 use amqp::Value;
 use endpoint::{Connection, Event, SessionId};

@@ -1,6 +1,6 @@
 //! Client: one connection of the load generator, a wire that never waits and the AMQP engine.
 //!
-//! It signs in, begins one session and shows its token if it has one. What it does then is its [`Workload`].
+//! It opens, begins one session and puts its token if it has one. Then it runs its [`Workload`].
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -31,14 +31,16 @@ pub struct Client<W> {
     began: Instant,
     opened: bool,
     begun: bool,
-    /// Whether the broker answered an attach by none of its own, so that a detach follows. [AMQP 2.6.3]
+    /// Whether the broker answered an attach by none of its own, so that a detach follows. [AMQP
+    /// 2.6.3]
     refused: bool,
     closing: bool,
     closed: bool,
 }
 
 impl<W: Workload> Client<W> {
-    /// Connects to `peer` and asks for everything that `workload` needs, without waiting for the answers.
+    /// Connects to `peer` and asks for everything that `workload` needs, without waiting for the
+    /// answers.
     pub fn connect(peer: impl Into<Peer>, mut workload: W) -> Result<Self, W::Error> {
         let peer = peer.into();
         let stream = Wire::connect(&peer.addresses, peer.trust.as_ref())?;
@@ -78,7 +80,7 @@ impl<W: Workload> Client<W> {
         &self.workload
     }
 
-    /// The same, to be told something.
+    /// The same, mutably, with the engine.
     pub fn workload_mut(&mut self) -> (&mut W, &mut Connection) {
         (&mut self.workload, &mut self.engine)
     }
@@ -118,7 +120,7 @@ impl<W: Workload> Client<W> {
         self.workload.drain(&mut self.engine);
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub fn close(&mut self) {
         self.closing = true;
         self.engine.close(None);
@@ -160,7 +162,7 @@ impl<W: Workload> Client<W> {
         Ok(())
     }
 
-    /// Reads once; says whether there was something.
+    /// Reads once; returns whether there was something.
     fn take(&mut self, now: Instant) -> Result<bool, W::Error> {
         self.scratch.resize(READ, 0);
         match self.stream.read(&mut self.scratch) {
@@ -240,8 +242,8 @@ impl<W: Workload> Client<W> {
     }
 }
 
-/// Whether the peer does not give the link what it is asked for: messages from its source, or a place for
-/// them. The other terminus is ours, and some do not repeat it. [AMQP 2.6.3]
+/// Whether the peer does not give the link what it is asked for: messages from its source, or a
+/// place for them. The other terminus is ours, and some do not repeat it. [AMQP 2.6.3]
 fn is_refused(attach: &Attach) -> bool {
     match attach.role {
         Role::Sender => attach.source.is_none(),

@@ -1,4 +1,4 @@
-//! Why load cannot go on.
+//! Errors of the load generator.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use amqp::decode::DecodeError;
 /// Why load cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody.
+    /// No broker answered.
     #[error("no connection: {0}")]
     Connect(io::Error),
-    /// There was somebody.
+    /// The broker closed the connection, or it broke.
     #[error("the connection was lost: {0}")]
     Lost(#[from] io::Error),
     /// The broker closed the socket without a word.
@@ -36,18 +36,18 @@ pub enum Error {
     /// TLS cannot be spoken.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
-    /// Whom to trust cannot be read.
+    /// The trusted certificates cannot be read.
     #[error("the certificates can not be read: {0}")]
     Certificates(rustls::pki_types::pem::Error),
     /// What came is no answer.
     #[error("an answer can not be read: {0}")]
     Unreadable(#[from] DecodeError),
-    /// What came does not say how it went.
+    /// The answer has no status code.
     #[error("an answer without a code")]
     NoCode,
 }
 
-/// What a peer says of an error.
+/// The text of a peer's error.
 fn said(error: Option<&amqp::Error>) -> String {
     let Some(error) = error else {
         return "without a reason".to_owned();

@@ -1,4 +1,4 @@
-//! Turn: the load generator's loop, one thread for all connections.
+//! Event loop: the load generator's loop, one thread for all connections.
 //!
 //! It waits for sockets and for the next message that is due, so a fixed rate is kept to the
 //! microsecond and an idle generator takes no processor from the broker.
@@ -13,8 +13,8 @@ use crate::{Client, Error, Workload};
 /// A wait without anything due.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Lets every connection act, waits for one that is ready, and reads those that are. Returns at the latest
-/// after 100 ms, or on a signal.
+/// Lets every connection act, waits for one that is ready, and reads those that are. Returns at the
+/// latest after 100 ms, or on a signal.
 pub fn run_once<W: Workload>(clients: &mut [Client<W>], now: Instant) -> Result<(), W::Error> {
     let mut flags = Vec::with_capacity(clients.len());
     for client in clients.iter_mut() {

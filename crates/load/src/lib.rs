@@ -1,9 +1,9 @@
-//! Load: AMQP connections that send and receive as fast as a broker lets them, or at a fixed rate, in one
-//! thread that never waits but for all of them.
+//! Load: AMQP connections that send and receive at full speed, or at a fixed rate, in one thread
+//! that never waits but for all of them.
 //!
-//! `cargo xtask bench` and `railbus bench` both drive it, so what a user measures is what our own figures
-//! speak of. A [`Client`] is one connection, a [`Workload`] is what it does there, and [`turn`](event_loop::run_once) lets
-//! all of them go on.
+//! `cargo xtask bench` and `railbus bench` both use it, so users measure what our own figures
+//! measure. A [`Client`] is one connection, a [`Workload`] is its task, and
+//! [`run_once`](event_loop::run_once) lets all of them go on.
 
 pub mod bodies;
 mod cbs_authorization;

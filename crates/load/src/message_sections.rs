@@ -1,4 +1,4 @@
-//! Dress: the sections that a sender puts before the body, for what needs more than a body.
+//! Message sections: the sections before the body, for messages that need more than a body.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub const SESSION: &str = "session";
 /// How far ahead messages are scheduled, in milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
-/// What a message wears.
+/// The sections of a message besides its body.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MessageSections {
     /// Nothing but its body.
@@ -23,14 +23,14 @@ pub enum MessageSections {
     Id,
     /// The session of the row.
     Session,
-    /// A session of its own, of so many one after the other.
+    /// One of this many sessions, in turn.
     Sessions(u32),
     /// A time to be enqueued, one second ahead.
     Schedule,
     /// A time to live.
     Ttl,
-    /// A label, and the application properties `region`, `key` and `n`: of so many keys one after
-    /// the other, `k0`, `k1` and so on, and the number in it.
+    /// A label, and the application properties `region`, `key` and `n`: one of this many keys in
+    /// turn, `k0`, `k1` and so on, and its number.
     Key(u32),
 }
 

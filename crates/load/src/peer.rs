@@ -1,4 +1,4 @@
-//! Peer: where a broker is, how one gets in, and how it wants messages to be completed.
+//! Peer: the address of a broker, the credentials for it, and how it settles messages.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub struct Peer {
     pub token: Option<Token>,
     /// How its messages are completed.
     pub settling: Settling,
-    /// Whom its clients trust, if they go within TLS.
+    /// The trusted certificates, if clients use TLS.
     pub trust: Option<Trust>,
 }
 

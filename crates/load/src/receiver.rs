@@ -11,13 +11,13 @@ use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Source, Symbol, TargetTerminus, Value};
 use endpoint::{Connection, LinkId, SessionId};
 
-/// Credit it keeps up unless it is told otherwise.
+/// The default credit.
 pub const CREDIT: u32 = 1_000;
 
 /// How a broker wants a message to be completed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Settling {
-    /// The receiver says what becomes of it, the broker settles, and then the receiver.
+    /// The receiver sends the outcome, the broker settles, and then the receiver.
     Second,
     /// The same, though the link says that the receiver settles first.
     Answered,
@@ -76,7 +76,7 @@ impl Receiver {
         Self { credit, ..self }
     }
 
-    /// The same that receives no more than so many.
+    /// The same with a limit of received messages.
     #[must_use]
     pub fn with_limit(self, limit: u64) -> Self {
         Self { limit, ..self }
@@ -164,7 +164,8 @@ impl Receiver {
         }
     }
 
-    /// What the engine has taken in may not have been told yet, so what counts is what was granted.
+    /// The engine may have received deliveries that it has not reported yet, so the granted credit
+    /// counts.
     fn grant(&mut self, engine: &mut Connection) {
         let Some(link) = self.link else { return };
         let left = engine.credit_left(link);
@@ -188,7 +189,7 @@ impl Receiver {
         self.last = Some(now);
     }
 
-    /// Asks the broker to say when it has nothing more, which it does behind all completions.
+    /// Asks the broker for a drain, which it answers behind all completions.
     pub fn drain(&mut self, engine: &mut Connection) {
         if let Some(link) = self.link
             && !std::mem::replace(&mut self.draining, true)

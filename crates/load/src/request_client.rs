@@ -1,4 +1,4 @@
-//! Asking: requests to a node such as a queue's `$management` and what comes back, one at a time.
+//! Request client: sends requests to a node such as a queue's `$management`, one at a time.
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
@@ -8,7 +8,7 @@ use endpoint::{Connection, LinkId, Outgoing, SessionId};
 
 use crate::Error;
 
-/// Where answers are sent to.
+/// The address of responses.
 const REPLY_TO: &str = "bench-answers";
 /// Answers that may be on their way.
 const CREDIT: u32 = 10;
@@ -21,11 +21,11 @@ pub struct RequestClient {
     waiting: bool,
 }
 
-/// What came back.
+/// A response.
 pub struct Response {
     /// 200 for most that went well.
     pub code: i32,
-    /// What it says besides.
+    /// Its application properties.
     pub fields: Map,
     body: Bytes,
 }
@@ -169,7 +169,7 @@ impl Response {
         Ok(entry.cloned())
     }
 
-    /// What it says about its code.
+    /// The description of its code.
     pub fn description(&self) -> &str {
         let found = either(&self.fields, ["statusDescription", "status-description"]);
         found.and_then(Value::as_text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Work: what a connection is for.
+//! Workload: the task of a connection.
 //!
 //! `cargo xtask bench` has many kinds of it, `railbus bench` two.
 
@@ -9,18 +9,18 @@ use endpoint::{Connection, Event, LinkId, SessionId};
 use crate::Error;
 use crate::receiver::Settling;
 
-/// What a connection is for.
+/// The task of a connection.
 pub trait Workload {
     /// Why it cannot go on, its connection's reasons included.
     type Error: From<Error>;
 
-    /// Asks for everything that it needs; messages are completed as the broker wants it.
+    /// Attaches its links; messages are settled as the broker needs it.
     fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling);
 
-    /// Its links, once asked for.
+    /// Its links, once requested.
     fn links(&self) -> Vec<LinkId>;
 
-    /// Lets it do what it is there for, from `now` on.
+    /// Starts the workload, from `now` on.
     fn start(&mut self, now: Instant, engine: &mut Connection);
 
     /// Sends nothing new from now on.
@@ -29,16 +29,16 @@ pub trait Workload {
     /// Asks for the end of what is received, if anything is.
     fn drain(&mut self, _engine: &mut Connection) {}
 
-    /// When it has something to do without being asked.
+    /// When it has to act without an event.
     fn due(&self) -> Option<Instant> {
         None
     }
 
-    /// Does what it may at the moment.
+    /// Acts, as far as credit and time allow.
     fn act(&mut self, _now: Instant, _engine: &mut Connection) {}
 
-    /// Takes what the broker did. Ends of sessions and connections are not told: they are errors, as is the
-    /// end of a link unless the work has wanted it.
+    /// Handles an event. Ends of sessions and connections are no events here: they are errors, as
+    /// is the end of a link that the workload did not detach.
     fn handle(
         &mut self,
         now: Instant,
@@ -46,12 +46,12 @@ pub trait Workload {
         engine: &mut Connection,
     ) -> Result<(), Self::Error>;
 
-    /// How far it is, for an error.
+    /// Its progress, for an error.
     fn status(&self) -> Option<String> {
         None
     }
 
-    /// Whether hardly anything comes, so that a buffer is not worth its memory.
+    /// Whether so few messages come that a buffer is not worth its memory.
     fn is_idle(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! `railbus backup`: has a running broker make a copy of its store, on the broker's machine.
+//! `railbus backup`: makes a running broker copy its store, on the broker's machine.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/backups";
 
-/// What the broker says about a backup.
+/// The broker's response to a backup.
 #[derive(Debug, Deserialize)]
 struct BackupResponse {
     directory: PathBuf,

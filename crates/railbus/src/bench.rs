@@ -1,7 +1,7 @@
-//! `railbus bench`: load on an entity of some broker from this machine, and what came of it.
+//! `railbus bench`: puts load on an entity of a broker from this machine, and reports the results.
 //!
-//! Messages of others are safe from it but for `--mode receive`, which says so. What was measured is printed
-//! whatever ends the run.
+//! Messages of other senders are safe from it except in `--mode receive`, whose help says so. The
+//! results are printed however the run ends.
 
 mod driver;
 mod error;

@@ -1,4 +1,4 @@
-//! `railbus purge` and `redrive`: messages deleted, or dead letters put back where they came from.
+//! `railbus purge` and `redrive`: delete messages, or move dead letters back to their entity.
 
 use std::process::ExitCode;
 
@@ -8,12 +8,12 @@ use crate::administration::request::{Request, path_of};
 use crate::arguments::{BulkArguments, Part, PurgeArguments, RedriveArguments};
 use crate::command_error::CommandError;
 
-/// Deletes messages and says how many.
+/// Deletes messages and prints their number.
 pub fn purge(arguments: &PurgeArguments) -> Result<ExitCode, CommandError> {
     operate(&arguments.bulk, "purge", arguments.part)
 }
 
-/// Puts dead letters back and says how many.
+/// Redrives dead letters and prints their number.
 pub fn redrive(arguments: &RedriveArguments) -> Result<ExitCode, CommandError> {
     let part = match arguments.transfer {
         true => Part::TransferDeadLetter,

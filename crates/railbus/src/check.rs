@@ -1,4 +1,4 @@
-//! `railbus config check`: validates a configuration file and says what it holds.
+//! `railbus config check`: validates a configuration file and prints its contents.
 
 use std::path::Path;
 

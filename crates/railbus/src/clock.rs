@@ -10,7 +10,7 @@ use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/clock";
 
-/// What the broker says about its clock.
+/// The broker's response about its clock.
 #[derive(Debug, Deserialize)]
 struct ClockResponse {
     now: String,

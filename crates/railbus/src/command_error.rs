@@ -1,4 +1,4 @@
-//! Refusal: why the program ends other than by being asked to, in one sentence.
+//! Command error: why a command ends without success, in one sentence.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

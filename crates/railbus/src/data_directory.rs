@@ -1,4 +1,5 @@
-//! Data directory: a lasting one that is made if missing, or a temporary one that goes at exit.
+//! Data directory: a permanent one that is created if missing, or a temporary one that is deleted
+//! at exit.
 
 use std::path::{Path, PathBuf};
 

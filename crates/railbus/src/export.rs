@@ -1,6 +1,8 @@
-//! `railbus config export`: a running broker's entities as a file that makes the same ones.
+//! `railbus config export`: writes a running broker's entities to a file that creates the same
+//! ones.
 //!
-//! What has its default is left out of our own shape. What a file cannot say is told on stderr.
+//! Our own shape leaves out default values. Properties that the file cannot express are listed on
+//! stderr.
 
 mod emulator;
 mod own;
@@ -20,21 +22,21 @@ use crate::runtime::runtime;
 /// Where the broker shows everything.
 const ENTITIES: &str = "/$railbus/entities";
 
-/// What there is.
+/// All entities.
 #[derive(Debug, Default)]
 pub struct ExportedEntities {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
 }
 
-/// A file's text, and what it does not say.
+/// A file's text, and warnings of what it cannot express.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct ExportFile {
     pub text: String,
     pub warnings: Vec<String>,
 }
 
-/// Asks the broker and writes what it says.
+/// Gets the entities from the broker and writes the file.
 pub fn run(arguments: &ExportArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let json: Value = runtime()?.block_on(remote.call(Call::get(ENTITIES)))?;
@@ -93,7 +95,7 @@ fn without(json: &mut Value, name: &str) {
     }
 }
 
-/// A subscription that selects nothing, which no file can say.
+/// Warnings of subscriptions without rules, which no file can express.
 fn warn_of_missing_rules(found: &ExportedEntities) -> Vec<String> {
     let subscriptions = found.topics.iter().flat_map(|topic| {
         let subscriptions = topic.subscriptions.iter();

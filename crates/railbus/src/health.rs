@@ -1,4 +1,5 @@
-//! `railbus health`: whether a broker would take a send, for health checks where there is no other program.
+//! `railbus health`: whether a broker would accept a send, for health checks in images without
+//! another client.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -10,13 +11,13 @@ use crate::connection_string::ConnectionString;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
-/// What a healthy broker says. (docs/spec/admin.md#1)
+/// The response of a healthy broker. (docs/spec/admin.md#1)
 #[derive(Deserialize)]
 struct Health {
     message: String,
 }
 
-/// Asks the broker that listens as the arguments say and prints its answer.
+/// Asks the broker at the address of the arguments and prints its answer.
 pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
     for &address in arguments.listen.iter().take(1) {
         let broker = ConnectionString::anonymous(reachable(address), arguments.ca.is_some());
@@ -27,7 +28,7 @@ pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Where one connects to who listens on `address`.
+/// The address at which a listener on `address` is reachable.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

@@ -1,7 +1,7 @@
-//! Keys: the rules by which clients are let in, and how a connection string shows them.
+//! Keys: the access rules of clients, and the key that the ready line shows.
 //!
 //! Without configured rules the well-known development key of the official emulator is accepted,
-//! but only while nobody else can reach the broker. A configured key is never shown.
+//! but only while no other machine can reach the broker. A configured key is never shown.
 
 use std::net::SocketAddr;
 
@@ -12,10 +12,10 @@ use crate::config::{Auth, AuthRule, Right};
 
 /// The emulator's rule.
 pub const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
-/// The emulator's key. Everybody knows it.
+/// The emulator's key, which is public.
 pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 
-/// Who is let in, and what the ready line says about it.
+/// The access rules, and the key for the ready line.
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,

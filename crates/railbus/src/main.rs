@@ -1,8 +1,9 @@
-//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`, `config check` and `rule test`.
+//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`,
+//! `config check` and `rule test`.
 //!
-//! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
-//! comes with one sentence on stderr. A tested rule that does not match ends with 1, and one that fails
-//! with 2; what the test says is on stdout.
+//! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is
+//! not 0 comes with one sentence on stderr. A tested rule that does not match ends with 1, and one
+//! that fails with 2; what the test says is on stdout.
 
 mod administration;
 mod arguments;
@@ -44,8 +45,8 @@ use tikv_jemallocator::Jemalloc;
 use arguments::{Arguments, Command, ConfigCommand};
 use command_error::CommandError;
 
-/// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's allocator a
-/// seventh of all processor time.
+/// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's
+/// allocator a seventh of all processor time.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

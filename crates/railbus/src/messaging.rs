@@ -1,7 +1,8 @@
-//! `railbus send`, `receive` and `peek`: messages over AMQP, with the project's own engine as client.
+//! `railbus send`, `receive` and `peek`: messages over AMQP, with the project's own engine as
+//! client.
 //!
-//! A message that is received is printed before it is settled, so what ends in between is received
-//! again and not lost.
+//! A received message is printed before it is settled, so a message is received again, and not
+//! lost, if the command ends in between.
 
 mod client;
 mod node;
@@ -52,7 +53,7 @@ pub enum Error {
     Output(std::io::Error),
 }
 
-/// Sends messages, and says how many if there is more than one.
+/// Sends messages, and prints their number if there is more than one.
 pub fn send(arguments: &SendArguments) -> Result<ExitCode, CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let messages = send::messages(arguments)?;

@@ -1,6 +1,6 @@
-//! `railbus config plan` and `apply`: what makes a running broker's entities as a file says.
+//! `railbus config plan` and `apply`: make a running broker's entities equal to a file.
 //!
-//! The broker makes the plan and carries it out, all of it or nothing.
+//! The broker makes the plan and carries it out, completely or not at all.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::command_error::CommandError;
 use crate::remote::{Call, Error, Remote};
 use crate::runtime::runtime;
 
-/// Prints what would change. The exit code says whether anything would.
+/// Prints the changes without applying them. The exit code shows whether there are any.
 pub fn show(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     let plan = ask(arguments, "/$railbus/plan")?;
     print(&plan, arguments.json);

@@ -1,8 +1,8 @@
 //! Processor: whether it can run the RocksDB in this program.
 //!
-//! RocksDB is compiled with the flags of `.cargo/config.toml`, which stand in the environment of
-//! this compilation too. A processor without what they stand for would end the program with an
-//! illegal instruction somewhere in the middle, so it is asked first.
+//! RocksDB is compiled with the flags of `.cargo/config.toml`, which are in the environment of
+//! this compilation too. A processor without the extensions of these flags would end the program
+//! with an illegal instruction at any moment, so they are checked first.
 
 /// What RocksDB was compiled with.
 const FLAGS: &str = match option_env!("CXXFLAGS_x86_64_unknown_linux_gnu") {

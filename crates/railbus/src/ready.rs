@@ -8,7 +8,7 @@ use crate::keys::ConnectionKey;
 /// Prints the line.
 pub fn announce(addresses: &[SocketAddr], key: &ConnectionKey) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody may be listening; that is no reason not to serve.
+    // stdout may be closed; the broker serves all the same.
     drop(writeln!(stdout, "{}", line(addresses, key)).and_then(|()| stdout.flush()));
 }
 

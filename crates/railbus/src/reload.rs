@@ -1,11 +1,12 @@
-//! Reload: what `railbus.toml` and the entities file say is taken over while the broker runs.
+//! Reload: applies changes of `railbus.toml` and the entities file while the broker runs.
 //!
-//! On SIGHUP, and when one of the files has changed, all of it is read as at start. What cannot
-//! change in a running broker, or cannot be, refuses the whole: then nothing changes and one
-//! sentence in the log says why. Entities and rules, of which the broker may refuse something that no
-//! file shows, are taken over first, as one, and the rest only when they were. What changes is in the log too, but no key. Entities and rules are
-//! made or changed and never deleted; limits of a connection hold for those that come from then on;
-//! links that rest on a key that is gone are detached.
+//! On SIGHUP, and when one of the files has changed, all of it is read as at start. A change that
+//! a running broker cannot make refuses the whole reload: then nothing changes and one sentence in
+//! the log gives the reason. Entities and rules, of which the broker may refuse one that no file
+//! shows to be wrong, are applied first, as one, and the rest only if they succeed. The changes
+//! are logged too, but no key. Entities and rules are created or changed and never deleted; the
+//! limits of one connection apply to new connections; links that rest on a removed key are
+//! detached.
 
 mod fixed;
 
@@ -27,7 +28,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// The same while one of them is being written.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why nothing is taken over.
+/// Why a reload is refused.
 #[derive(Debug, thiserror::Error)]
 enum ReloadError {
     #[error(transparent)]
@@ -50,7 +51,7 @@ enum ReloadError {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Takes over what files say.
+/// Applies changes of the files.
 pub struct Reloader {
     arguments: ServeArguments,
     running: Settings,
@@ -80,8 +81,8 @@ impl Reloader {
         }
     }
 
-    /// Reloads on every signal and change, until the broker stops. A file that is still being written
-    /// changes from one look to the next, and is left until it does not.
+    /// Reloads on every signal and change, until the broker stops. A file that is still being
+    /// written changes from one look to the next, and is left until it does not.
     pub async fn run(mut self, mut hang_up: Signal) {
         let mut before = self.stamps.clone();
         let mut interval = CHECK_INTERVAL;
@@ -99,7 +100,7 @@ impl Reloader {
             }
             self.stamps = stamps;
             if asked {
-                // A keeper that has gone has said so.
+                // A reloader that has ended has logged it.
                 _ = self.certificate.send(tls::ReloadRequest::Check).await;
             }
             match self.reload().await {
@@ -128,7 +129,7 @@ impl Reloader {
         self.take_over(new, &plan, certificate).await
     }
 
-    /// A file that the broker runs with and that says nothing any more.
+    /// A file in use that is empty or missing now.
     fn missing_file(&self) -> Option<&Path> {
         let says = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| stamp::size(stamp) > 0);
         let now = self.stamps.iter().zip(&self.running.stamps);
@@ -137,7 +138,7 @@ impl Reloader {
         missing_file.map(|(_, file)| file.as_path())
     }
 
-    /// Entities and rules become as the files say, all of them or none.
+    /// Makes entities and rules equal to the files, all of them or none.
     async fn apply(&self, new: &Settings) -> Result<Plan, ReloadError> {
         let wanted = DesiredNamespace {
             queues: new.server.queues.clone(),

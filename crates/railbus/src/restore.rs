@@ -1,4 +1,5 @@
-//! `railbus restore`: makes a data directory of a backup. It is there whole and verified, or not at all.
+//! `railbus restore`: makes a data directory from a backup. It is there whole and verified, or not
+//! at all.
 
 use crate::arguments::{RestoreArguments, ServeArguments};
 use crate::command_error::CommandError;

@@ -1,5 +1,5 @@
-//! `railbus rule test`: what a rule would make of a message, with the engine of the broker and
-//! without one.
+//! `railbus rule test`: the result of a rule for a message, with the broker's engine and without a
+//! broker.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::command_error::CommandError;
 use crate::config;
 use crate::table::table;
 
-/// Prints what comes of the rule and the message; the exit code says it too.
+/// Prints the result of the rule for the message; the exit code shows it too.
 pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, CommandError> {
     let json = arguments.json;
     let report = match test(arguments)?.run(now()) {

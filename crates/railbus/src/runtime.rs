@@ -1,4 +1,4 @@
-//! Runtime: what commands wait on that ask a broker.
+//! Runtime: the tokio runtime of commands that send requests to a broker.
 
 use tokio::runtime::{Builder, Runtime};
 

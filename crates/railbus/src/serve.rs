@@ -1,7 +1,7 @@
 //! `railbus serve`: from settings to a running broker, and to its end.
 //!
-//! The order matters: the data directory is locked and recovered before anything is bound, and
-//! the ready line is printed when everything is bound, before anybody is served.
+//! The order matters: the data directory is locked and recovered before anything is bound, and the
+//! ready line is printed when everything is bound, before any client is served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::{log, processor, ready, tls};
 const STOP: Duration = Duration::from_millis(4_500);
 /// How long the store may take to close when there was no time to stop.
 const CLOSE: Duration = Duration::from_millis(400);
-/// Where backups are made unless told otherwise, in the data directory.
+/// The default directory of backups, in the data directory.
 const BACKUPS: &str = "backups";
 /// Threads for reading what is not in memory.
 const READERS: usize = 8;

@@ -1,6 +1,7 @@
-//! Settings: what `railbus serve` runs with, put together from flags, environment, file and defaults.
+//! Settings: the settings of `railbus serve`, from flags, environment, file and defaults.
 //!
-//! A flag wins over the environment, the environment over `railbus.toml`, the file over the default.
+//! A flag wins over the environment, the environment over `railbus.toml`, the file over the
+//! default.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -21,11 +22,11 @@ use crate::keys::{ConnectionKey, Keys};
 use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
 
-/// Where settings are if nobody says so.
+/// The default settings file.
 const USUAL_FILE: &str = "railbus.toml";
-/// What both the store and the cache of bodies may use, unless told otherwise.
+/// The default memory for the store and the cache of bodies together.
 const MEMORY: u64 = 128 << 20;
-/// The largest message of a premium namespace that does not say otherwise. (docs/spec/entities.md#2.1)
+/// The default maximum message size of a premium namespace. (docs/spec/entities.md#2.1)
 const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;
@@ -39,7 +40,7 @@ pub struct Settings {
     pub tls: tls::Source,
     pub server: server::Options,
     pub connection_key: ConnectionKey,
-    /// As `railbus.toml` says them.
+    /// The limits of `railbus.toml`.
     pub limits: LimitsConfig,
     /// The same.
     pub auth: Auth,
@@ -125,7 +126,7 @@ fn beside(file: Option<&Path>, path: &Path) -> PathBuf {
         .map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
 
-/// The official emulator's image is told its file by this variable.
+/// The file of this variable, by which the official emulator's image is configured.
 fn emulator_config_path() -> Option<PathBuf> {
     std::env::var_os("CONFIG_PATH")
         .filter(|path| !path.is_empty())
@@ -160,7 +161,7 @@ fn with_port(mut listen: Vec<SocketAddr>, port: Option<u16>) -> Vec<SocketAddr> 
     listen
 }
 
-/// The official emulator's image is told by this variable where else HTTP is expected.
+/// The port of this variable, by which the official emulator's image is configured.
 fn emulator_http_port() -> Result<Option<u16>, config::Error> {
     const NAME: &str = "EMULATOR_HTTP_PORT";
     let Ok(value) = std::env::var(NAME) else {
@@ -176,7 +177,8 @@ fn emulator_http_port() -> Result<Option<u16>, config::Error> {
         })
 }
 
-/// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
+/// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file
+/// wins.
 fn entities(
     entities_file: Option<PathBuf>,
     of_settings: Entities,
@@ -244,7 +246,7 @@ fn tls_source(
     }
 }
 
-/// What goes at exit needs no protection from a power cut, unless somebody asks for it.
+/// Temporary data needs no protection from a power cut by default.
 fn durability(arguments: &ServeArguments, config: &RailbusToml, data: &Location) -> Durability {
     let default = match data {
         Location::Ephemeral => Durability::Buffered,

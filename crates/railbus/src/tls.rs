@@ -1,7 +1,7 @@
-//! TLS: the certificate that the broker shows, from files of its owner's or from a local authority.
+//! TLS: the certificate of the broker, from configured files or from a local authority.
 //!
-//! Whatever is wrong at start is refused. Later on the certificate is replaced when its files have
-//! changed or when a local one is about to run out; one that cannot be used leaves the old one in
+//! Any fault is an error at start. Later the certificate is replaced when its files have changed
+//! or when a local one is about to expire; a certificate that cannot be used leaves the old one in
 //! use.
 
 mod authority;
@@ -71,7 +71,7 @@ pub fn machine_names(listen: &[SocketAddr], more: &[String]) -> Vec<String> {
         .to_vec();
     let system = rustix::system::uname();
     let host = system.nodename().to_str().ok();
-    // A machine may be called what no certificate can say.
+    // A host name may be invalid in a certificate.
     let host = host.filter(|host| host.is_ascii() && !host.is_empty());
     let listen = listen.iter().map(SocketAddr::ip);
     let listen = listen.filter(|address| !address.is_unspecified());
@@ -95,7 +95,7 @@ pub fn directory_in(data: &Path) -> PathBuf {
     data.join("tls")
 }
 
-/// The certificate to begin with, who sees to it from then on, and how to tell him something.
+/// The first certificate, its reloader, and the sender of requests to the reloader.
 pub fn start(
     source: &Source,
     data: &Path,

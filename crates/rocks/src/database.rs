@@ -23,15 +23,16 @@ use crate::yield_filter::YieldFilter;
 
 /// Range deletions after which a memtable is flushed, since its reads walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
-/// Seconds in which a table of the last level is not written again only because it could be simpler, or
-/// because rows in it that were deleted under a reader's eyes could go. Most are gone by then.
+/// Seconds in which a table of the last level is not written again only because it could be
+/// simpler, or because rows in it that were deleted under a reader's eyes could go. Most are gone
+/// by then.
 const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
 /// Small enough that a settled range holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;
-/// A new table spans all from what was settled to what was sent meanwhile, so merging it with the whole of a
-/// backlog would write that again. Small levels above the last have it merged with little at a time: what was
-/// sent is handed down at once, being larger than the first of them, and deletions come down by and by, in
-/// tables that are small enough to wait until there are so many.
+/// A new table spans all from what was settled to what was sent meanwhile, so merging it with the
+/// whole of a backlog would write that again. Small levels above the last have it merged with
+/// little at a time: what was sent is handed down at once, being larger than the first of them, and
+/// deletions come down by and by, in tables that are small enough to wait until there are so many.
 const FIRST_LEVEL: u64 = 4 << 20;
 const NEW_TABLES: i32 = 16;
 /// Open tables at a time; the rest of the descriptors is for connections.
@@ -129,7 +130,8 @@ impl Database {
         position_in(self.single(single::POSITION)?)
     }
 
-    /// Makes a copy of what is here, at `path`. Nothing but notes on segments may be written meanwhile.
+    /// Makes a copy of what is here, at `path`. Nothing but notes on segments may be written
+    /// meanwhile.
     pub fn checkpoint(&self, path: &Path) -> Result<(), StoreError> {
         let checkpoint = Checkpoint::new(&self.db).map_err(refused)?;
         checkpoint.create_checkpoint(path).map_err(refused)
@@ -222,9 +224,9 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family
 }
 
-/// How a family's tables are compressed, level by level. What is flushed is soon compacted, or goes as a
-/// whole. Rows and places of a backlog come in the order of their keys: in one compression for all levels
-/// a table is handed from level to level as it is, rather than written again.
+/// How a family's tables are compressed, level by level. What is flushed is soon compacted, or goes
+/// as a whole. Rows and places of a backlog come in the order of their keys: in one compression for
+/// all levels a table is handed from level to level as it is, rather than written again.
 fn compressions(name: &str) -> [DBCompressionType; 7] {
     let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
     match name {

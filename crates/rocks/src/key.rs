@@ -1,7 +1,7 @@
 //! Keys: fixed-width and big-endian, so that their order is the order of the numbers.
 //!
-//! Every key but an entry's is built on the stack. A scan needs the keys at both of its ends, so there is a
-//! function for each kind of end and none for an entity's bare prefix.
+//! Every key but an entry's is built on the stack. A scan needs the keys at both of its ends, so
+//! there is a function for each kind of end and none for an entity's bare prefix.
 
 use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber};

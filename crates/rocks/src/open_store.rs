@@ -88,7 +88,8 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
     check_format(&database)?;
     let files = Arc::new(Files::open(layout.journal(), options.access())?);
     let witness_state = Witness::read(&layout.witness())?;
-    // Also if the opening is refused after that: what is replayed may be made permanent at any time.
+    // Also if the opening is refused after that: what is replayed may be made permanent at any
+    // time.
     directory.write_format()?;
     let mut recovered = replay(&database, &files, witness_state, layout, (rescue, options))?;
     let has_pending = remove_pending_bodies(&database)?;

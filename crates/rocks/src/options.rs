@@ -21,7 +21,8 @@ pub struct Options {
     /// When a write set counts as durable.
     pub durability: Durability,
     /// What RocksDB may use for memtables (two thirds) and block cache (one third), in bytes. After
-    /// as much of the journal the memtables are flushed, so this also bounds how long a restart takes.
+    /// as much of the journal the memtables are flushed, so this also bounds how long a restart
+    /// takes.
     pub memory_bytes: u64,
     /// Below this much free space the store is nearly full. By default the log cap, the memtables
     /// and one compaction: the space that settling everything could still need.

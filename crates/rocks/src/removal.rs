@@ -12,7 +12,8 @@ const RANGE_FROM: usize = 4;
 pub(crate) struct Removal<S> {
     pub scope: S,
     pub number: u64,
-    /// There is nothing to delete, since it was put in this very group, or stands in a row that goes too.
+    /// There is nothing to delete, since it was put in this very group, or stands in a row that
+    /// goes too.
     pub nothing_there: bool,
 }
 

@@ -40,8 +40,8 @@ pub enum RestoreError {
 /// Makes a data directory at `target` of the backup at `source`, and returns its contents.
 ///
 /// # Errors
-/// When the target has something in it, or the backup is not whole. Then there is nothing at the target,
-/// or the empty directory that was there.
+/// When the target has something in it, or the backup is not whole. Then there is nothing at the
+/// target, or the empty directory that was there.
 pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Contents, RestoreError> {
     let backup = Layout::new(source);
     check_source(&backup)?;
@@ -88,8 +88,8 @@ fn check_target(target: &Path) -> Result<(), RestoreError> {
     }
 }
 
-/// Puts an empty directory in the place of an empty one, as will be done with the copy: better it fails
-/// now than when all has been copied and read.
+/// Puts an empty directory in the place of an empty one, as will be done with the copy: better it
+/// fails now than when all has been copied and read.
 fn check_place(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
     if !target.exists() {
         return Ok(());

@@ -56,9 +56,9 @@ pub struct RocksStore {
 }
 
 impl RocksStore {
-    /// Opens the store at `path`, or makes one. `wake` is called when the watermark has risen
-    /// by the committer's work, the store has failed, or the disk is or is no longer nearly full; from any of
-    /// its threads, or from within [`commit`](Store::commit).
+    /// Opens the store at `path`, or makes one. `wake` is called when the watermark has risen by
+    /// the committer's work, the store has failed, or the disk is or is no longer nearly full; from
+    /// any of its threads, or from within [`commit`](Store::commit).
     ///
     /// # Errors
     /// When the directory is locked, was written by a newer program, is damaged, or lost

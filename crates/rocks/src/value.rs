@@ -260,8 +260,8 @@ fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
     Some(())
 }
 
-/// What the broker relies on without looking: room for more numbers, stragglers that ascend, and few eras that
-/// do too.
+/// What the broker relies on without looking: room for more numbers, stragglers that ascend, and
+/// few eras that do too.
 fn is_sound(head: &Head) -> bool {
     head.next_number < SequenceNumber::MAX
         && head.eras.len() <= Head::MAX_ERAS

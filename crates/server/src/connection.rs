@@ -32,7 +32,8 @@ use crate::stream::Stream;
 
 /// Reads in one round; then other connections of the thread have their turn.
 const READS_PER_ROUND: usize = 4;
-/// Bytes of one read, and the only one of its round, while rules take long to look at what it brings.
+/// Bytes of one read, and the only one of its round, while rules take long to look at what it
+/// brings.
 const SLOW_READ: usize = 4 * 1024;
 /// Batches of outputs handled in one round.
 const BATCHES_PER_ROUND: usize = 32;
@@ -398,7 +399,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of it.
+    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of
+    /// it.
     ///
     /// # Errors
     /// When the stream will not take any more.

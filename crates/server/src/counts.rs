@@ -103,7 +103,8 @@ pub struct Counts {
     pub received_bytes: Counter,
     /// Bytes of AMQP that were sent.
     pub sent_bytes: Counter,
-    /// Times that a connection was left unread, since it had as much unanswered or unwritten as it may.
+    /// Times that a connection was left unread, since it had as much unanswered or unwritten as it
+    /// may.
     pub pauses: Counter,
     /// Times that a connection lost unfinished messages, since all together had too many.
     pub shed: Counter,

@@ -306,10 +306,10 @@ impl AcceptedConnection {
         let server = &self.server;
         server.counts.served.of(ServedProtocol::Amqp).increment();
         let id = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
-        let (output_sender, outputs) = mpsc::unbounded_channel();
+        let (sender, outputs) = mpsc::unbounded_channel();
         let open = Message::Open {
             connection: id,
-            output_sender,
+            sender,
         };
         if server.inbox.send(open).await.is_err() {
             return;

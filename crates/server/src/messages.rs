@@ -56,8 +56,8 @@ impl DecodedMessage {
         &self.body
     }
 
-    /// An object. A body that is no text is in base 64, under a name of its own; of one with more than
-    /// `most` bytes only their number is told.
+    /// An object. A body that is no text is in base 64, under a name of its own; of one with more
+    /// than `most` bytes only their number is told.
     #[must_use]
     pub fn json(&self, most: usize) -> Object<String, Json> {
         let mut object = self.facts.clone();

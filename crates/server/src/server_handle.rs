@@ -30,8 +30,8 @@ impl ServerHandle {
     }
 
     /// Replaces the rules of the namespace, as after a change of the configuration. What everyone
-    /// may do and whether the development key is in use go with them; the rules of queues and topics
-    /// stay as they are.
+    /// may do and whether the development key is in use go with them; the rules of queues and
+    /// topics stay as they are.
     ///
     /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
     /// the next one on, and links that rest on a key that is gone, or on a right that it does not

@@ -37,7 +37,7 @@ pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
 
 /// A connection as the shard task sees it, with its outputs of the present turn.
 struct ConnectionOutputs {
-    output_sender: OutputSender,
+    sender: OutputSender,
     batch: Vec<Output>,
     /// The length of the last batch: the next is likely to be as long.
     last_batch: usize,
@@ -52,7 +52,7 @@ pub enum Message {
     /// A connection registers for its outputs.
     Open {
         connection: ConnectionId,
-        output_sender: OutputSender,
+        sender: OutputSender,
     },
     /// Commands of one connection, in order.
     Commands(Vec<Command>),
@@ -209,14 +209,11 @@ impl ShardTask {
     /// Returns whether this was the last message.
     fn handle_message(&mut self, message: Message) -> bool {
         match message {
-            Message::Open {
-                connection,
-                output_sender,
-            } => {
+            Message::Open { connection, sender } => {
                 self.connections.insert(
                     connection,
                     ConnectionOutputs {
-                        output_sender,
+                        sender,
                         batch: Vec::new(),
                         last_batch: 0,
                     },
@@ -360,7 +357,7 @@ impl ShardTask {
             if let Some(outputs) = self.connections.get_mut(&connection) {
                 let batch = std::mem::take(&mut outputs.batch);
                 outputs.last_batch = batch.len();
-                drop(outputs.output_sender.send(batch));
+                drop(outputs.sender.send(batch));
             }
         }
     }
@@ -481,22 +478,14 @@ mod tests {
             let settings = BrokerSettings::default();
             let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
             let directory = watch::Sender::default();
-            let directory_receiver: DirectoryReceiver = directory.subscribe();
+            let receiver: DirectoryReceiver = directory.subscribe();
             let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);
             let running = tokio::spawn(task.run());
-            let known = || {
-                directory_receiver
-                    .borrow()
-                    .get("orders")
-                    .map(|entity| entity.id)
-            };
-            let (output_sender, mut outputs) = mpsc::unbounded_channel();
+            let known = || receiver.borrow().get("orders").map(|entity| entity.id);
+            let (sender, mut outputs) = mpsc::unbounded_channel();
             let connection = ConnectionId::SERVER;
             inbox
-                .send(Message::Open {
-                    connection,
-                    output_sender,
-                })
+                .send(Message::Open { connection, sender })
                 .await
                 .unwrap();
             let mut ids = Vec::new();

@@ -30,17 +30,14 @@ pub struct ShardClient {
 impl ShardClient {
     /// Registers a client that the shard knows as `connection`.
     pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, Closed> {
-        let (output_sender, outputs) = mpsc::unbounded_channel();
+        let (sender, outputs) = mpsc::unbounded_channel();
         let shard_client = Self {
             inbox: inbox.clone(),
             connection,
             outputs,
         };
         shard_client
-            .send(Message::Open {
-                connection,
-                output_sender,
-            })
+            .send(Message::Open { connection, sender })
             .await?;
         Ok(shard_client)
     }

@@ -27,7 +27,8 @@ pub trait Stream: Send + 'static {
     /// nothing will come any more.
     fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize>;
 
-    /// Takes bytes of `parts`, from the front. What was given once is given again until it is taken.
+    /// Takes bytes of `parts`, from the front. What was given once is given again until it is
+    /// taken.
     fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Takes bytes off `output`, and says how many.

@@ -1,4 +1,4 @@
-//! Bounds: what a peer may have while it is narrowed down, and what it has to give up.
+//! Bounds: the limits of a peer while they are narrowed, and the deliveries that it loses.
 
 use endpoint::Config;
 use expect_test::expect;

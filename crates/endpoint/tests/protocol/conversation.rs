@@ -239,7 +239,8 @@ fn transfers_keep_flowing_through_a_window_of_one() {
     }
 }
 
-/// What a receiver gets of large messages that come in pieces, of which the long ones may be shared.
+/// What a receiver gets of large messages that come in pieces, of which the long ones may be
+/// shared.
 fn large_messages(shared: bool, max_frame_size: u32, incoming_window: u32) -> Vec<Bytes> {
     let config = Config {
         incoming_window,

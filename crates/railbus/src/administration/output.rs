@@ -1,4 +1,4 @@
-//! What the broker says of entities and rules, for people or as it stands.
+//! Output of entities and rules: tables for people, or the broker's JSON.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use server::duration::NEVER_TEXT;
 use crate::command_error::CommandError;
 use crate::table::table;
 
-/// What the broker says.
+/// A response of the broker.
 #[derive(Debug)]
 pub struct ApiResponse(pub Value);
 

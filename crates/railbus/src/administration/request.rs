@@ -52,7 +52,7 @@ impl Request {
         Self::new(Method::POST, path, &[], Some(body))
     }
 
-    /// Sends it and returns what the broker says.
+    /// Sends it and returns the broker's response.
     pub fn send(self, broker: &BrokerArguments) -> Result<Value, CommandError> {
         let remote = Remote::new(broker)?;
         let path = format!("{ENTITIES}{}", self.path);

@@ -1,5 +1,5 @@
-//! Drive: opens the connections of a bench, lets them work until its end, and closes them so that nothing
-//! stays locked.
+//! Driver: opens the connections of a bench, runs them until its end, and closes them so that no
+//! message stays locked.
 
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,9 @@ use crate::arguments::BenchMode;
 const OPENING: Duration = Duration::from_secs(60);
 /// How long what was sent may take to be accepted and to arrive, after nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long goodbyes may take.
+/// How long closing may take.
 const CLOSE_TIME_OUT: Duration = Duration::from_secs(5);
-/// Nothing comes any more when nothing has come for so long.
+/// The queue counts as empty when no message has come for this time.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// How a run went.
@@ -79,7 +79,7 @@ pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSign
     }
 }
 
-/// Looks whether there is room among messages of others before anything is sent.
+/// Checks before anything is sent that the queue has few messages of other senders.
 fn probe(
     clients: &mut [Client<Workload>],
     plan: &Plan,
@@ -116,8 +116,8 @@ fn work(
     Ok(())
 }
 
-/// Waits for what is still to come of what was sent. Says what there is to complain of, although the
-/// connections stand.
+/// Waits for the outcomes and arrivals of sent messages. Returns the failure of the run, if any,
+/// although its connections are open.
 fn finish(
     clients: &mut [Client<Workload>],
     plan: &Plan,
@@ -159,12 +159,12 @@ fn is_done(clients: &[Client<Workload>], plan: &Plan, began: Instant) -> bool {
     plan.messages.is_some_and(|all| settled >= all) || (plan.ends_when_quiet && is_quiet)
 }
 
-/// Whether it would lead nowhere to go on.
+/// Whether the run cannot succeed any more.
 fn must_stop(clients: &[Client<Workload>]) -> bool {
     refused(clients) > 0 || receivers(clients).any(BenchReceiver::has_too_many_foreign)
 }
 
-/// Whether every message sent has its outcome and, if somebody receives, is completed.
+/// Whether every sent message has its outcome and, if there are receivers, is completed.
 fn is_complete(clients: &[Client<Workload>]) -> bool {
     let mut senders = clients
         .iter()
@@ -215,7 +215,7 @@ fn failure(clients: &[Client<Workload>], plan: &Plan, grace: Duration) -> Option
     }
 }
 
-/// Takes what is on its way, gives back what belongs to others, and says goodbye.
+/// Receives the messages on their way, releases those of other senders, and closes the connections.
 fn close(clients: &mut [Client<Workload>]) -> Result<(), Error> {
     let limit = Instant::now() + CLOSE_TIME_OUT;
     clients.iter_mut().for_each(Client::drain);
@@ -243,7 +243,7 @@ fn receivers(clients: &[Client<Workload>]) -> impl Iterator<Item = &BenchReceive
         .filter_map(|client| client.workload().as_receiver())
 }
 
-/// Goes on until it is done, or until the limit; says whether it is done.
+/// Runs until it is done, or until the limit; returns whether it is done.
 fn until(
     clients: &mut [Client<Workload>],
     limit: Instant,

@@ -1,4 +1,4 @@
-//! Trouble: why a bench did not come to its end, in the words of the other commands.
+//! Errors of a bench, in the words of the other commands.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Histogram: how many waits were how long, in steps of 1, 2 and 5.
+//! Histogram: the distribution of latencies, in steps of 1, 2 and 5.
 
 use hdrhistogram::Histogram;
 use load::latency::LONGEST;
@@ -61,7 +61,7 @@ pub fn text(waits: &Histogram<u64>) -> String {
     steps.iter().map(line).collect()
 }
 
-/// Characters for so many; something is shown for anything.
+/// The length of the bar for a count; it is never empty for a count above 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

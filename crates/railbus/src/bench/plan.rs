@@ -1,4 +1,4 @@
-//! Plan: what a bench does, made of its arguments.
+//! Plan: the parameters of a bench, computed from its arguments.
 
 use std::net::ToSocketAddrs;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::command_error::CommandError;
 use crate::entropy::seed;
 use crate::remote::{self, Remote};
 
-/// How long a run takes that is not told.
+/// The default duration of a run.
 const DURATION: Duration = Duration::from_secs(10);
-/// The longest a run takes that is told a number of messages.
+/// The longest duration of a run with a number of messages.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// How much longer than a run a signature holds.
 const RESERVE: Duration = Duration::from_secs(10 * 60);
 /// Messages without an outcome, as in the rows of `cargo xtask bench`.
 const IN_FLIGHT: u64 = 500;
-/// Bytes that tell runs apart.
+/// Bytes of a run's id.
 const RUN: usize = 16;
 
 /// What to do.
@@ -121,7 +121,8 @@ impl Plan {
         Some(Duration::from_secs_f64(f64::from(self.connections) / rate))
     }
 
-    /// How much later than the first connection's the schedule of one begins, so that they take turns.
+    /// How much later than the first connection's the schedule of one begins, so that they take
+    /// turns.
     pub fn offset(&self, number: u32) -> Duration {
         let between = self.every().unwrap_or_default() / self.connections;
         between * number

@@ -1,4 +1,4 @@
-//! Queue: one that is made for a run and goes with it.
+//! Queue: a queue that is created for a run and deleted after it.
 
 use hyper::Method;
 use hyper::header::{HeaderName, IF_NONE_MATCH};
@@ -13,7 +13,7 @@ const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
 /// Bytes for what a message has besides its body.
 const ROOM: usize = 4 << 10;
-/// The largest message of a queue that nobody has told otherwise.
+/// The default maximum message size of a queue.
 const USUAL: usize = 256 << 10;
 
 /// A queue that is there.
@@ -22,8 +22,8 @@ pub struct Created {
 }
 
 impl Created {
-    /// Makes it: large, for bodies of so many bytes, with long locks, and gone by itself if this process does
-    /// not come to delete it.
+    /// Creates it: large, for bodies of `size` bytes, with long locks, and deleted when idle if
+    /// this process cannot delete it.
     pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, CommandError> {
         let properties = json!({
             "kind": "queue",

@@ -1,7 +1,8 @@
-//! Taker: receives and completes, either whatever comes or what its own run has sent.
+//! Receiver: receives and completes either all messages or only those that its own run has sent.
 //!
-//! In the second case messages of others are held until the end and then given back, since they would come
-//! again at once. A release does not count as a failed delivery. (docs/spec/amqp.md#5.4)
+//! In the second case messages of other senders are held until the end and then released, since an
+//! earlier release would deliver them again at once. A release does not count as a failed
+//! delivery. (docs/spec/amqp.md#5.4)
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use hdrhistogram::Histogram;
 use load::receiver::{Receiver, Settling};
 use load::{Stamp, latency};
 
-/// Messages of others that are held at most; then the queue is not one for this.
+/// The most messages of other senders that are held; with more the queue cannot be used.
 const MAX_FOREIGN: usize = 1_000;
 
 /// A receiving link, and what came over it.
@@ -20,7 +21,7 @@ pub struct BenchReceiver {
     credit: u32,
     own: Option<Stamp>,
     foreign: Vec<(SessionId, u32)>,
-    /// While it looks what is there before the run: how many of others it had found before.
+    /// During the check before the run: the number of foreign messages at its begin.
     probing: Option<usize>,
     releasing: bool,
     released: usize,
@@ -32,7 +33,7 @@ pub struct BenchReceiver {
 }
 
 impl BenchReceiver {
-    /// Takes up to so many of what is there.
+    /// Receives all messages, up to `limit`.
     pub fn of_all(queue: &str, credit: u32, limit: u64) -> Self {
         let receiver = Receiver::new(queue).with_credit(credit).with_limit(limit);
         Self {
@@ -49,7 +50,7 @@ impl BenchReceiver {
         }
     }
 
-    /// Takes what bears a stamp.
+    /// Receives the messages that have a stamp.
     pub fn of_own(queue: &str, credit: u32, stamp: Stamp) -> Self {
         Self {
             own: Some(stamp),
@@ -67,7 +68,7 @@ impl BenchReceiver {
         self.receiver.link()
     }
 
-    /// Looks at what is there already.
+    /// Checks which messages are in the queue already.
     pub fn probe(&mut self, engine: &mut Connection) {
         self.probing = Some(self.foreign.len());
         if let Some(link) = self.link() {
@@ -75,7 +76,7 @@ impl BenchReceiver {
         }
     }
 
-    /// Goes on looking while as much comes as may.
+    /// Repeats the check while it uses up its credit.
     fn continue_probe(&mut self, before: usize, engine: &mut Connection) {
         let found = u32::try_from(self.foreign.len() - before).unwrap_or(u32::MAX);
         self.probing = None;
@@ -84,7 +85,7 @@ impl BenchReceiver {
         }
     }
 
-    /// Whether it has seen what was there, or enough of it.
+    /// Whether the check is done.
     pub fn has_probed(&self) -> bool {
         self.probing.is_none()
     }
@@ -100,7 +101,7 @@ impl BenchReceiver {
         self.receiver.finish(engine);
     }
 
-    /// Gives back what is not its own.
+    /// Releases the messages of other senders.
     pub fn release_foreign(&mut self, engine: &mut Connection) {
         self.releasing = true;
         for (session, delivery_id) in &self.foreign {
@@ -173,12 +174,12 @@ impl BenchReceiver {
         self.bytes
     }
 
-    /// Messages of others that came.
+    /// Messages of other senders that came.
     pub fn foreign(&self) -> usize {
         self.foreign.len()
     }
 
-    /// Whether so many came that its own may never do.
+    /// Whether there are too many messages of other senders to reach its own.
     pub fn has_too_many_foreign(&self) -> bool {
         self.foreign.len() > MAX_FOREIGN
     }
@@ -193,7 +194,7 @@ impl BenchReceiver {
         self.receiver.is_drained() && self.is_settled()
     }
 
-    /// Whether others have their messages back.
+    /// Whether all messages of other senders are released.
     pub fn has_released(&self) -> bool {
         self.released == self.foreign.len()
     }

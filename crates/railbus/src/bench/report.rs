@@ -1,4 +1,4 @@
-//! Report: what came of a run, for people or in JSON.
+//! Report: the results of a run, for people or in JSON.
 
 use std::io::Write;
 use std::thread::available_parallelism;

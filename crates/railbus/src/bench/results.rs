@@ -1,4 +1,4 @@
-//! Figures: what the connections of a run have counted, put together.
+//! Results: the counts of the connections of a run, added up.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::workload::Workload;
 use crate::arguments::BenchMode;
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Results {
     /// Messages accepted, if any were to be sent.
@@ -20,7 +20,7 @@ pub struct Results {
     pub refused: u64,
     /// Messages that were due, at a rate, and for which there was no credit, or no time.
     pub unsent: u64,
-    /// Messages of others that were given back.
+    /// Messages of other senders that were released.
     pub foreign: u64,
     /// Processors that we kept busy ourselves.
     pub cores: f64,
@@ -39,7 +39,7 @@ pub struct Flow {
 }
 
 impl Results {
-    /// Puts together what `clients` have counted in `run`.
+    /// Adds up the counts of `clients` in `run`.
     pub fn gather(clients: &[Client<Workload>], plan: &Plan, run: &Run) -> Self {
         let (mut sent, mut received, mut refused, mut foreign) = (None, None, 0, 0);
         for client in clients {

@@ -1,4 +1,5 @@
-//! Stop: the wish to end early, by Ctrl-C or SIGTERM. A second one ends the process at once.
+//! Stop signal: the request to end early, by Ctrl-C or SIGTERM. A second one ends the process at
+//! once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use crate::runtime::runtime;
 /// What shells show for a process that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
-/// Whether somebody has asked.
+/// Whether a stop was requested.
 #[derive(Clone, Debug)]
 pub struct StopSignal(Arc<AtomicBool>);
 
@@ -33,7 +34,7 @@ impl StopSignal {
         Ok(stop_signal)
     }
 
-    /// Whether somebody has asked.
+    /// Whether a stop was requested.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

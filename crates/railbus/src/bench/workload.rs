@@ -1,4 +1,4 @@
-//! Work: what the connections of a bench are for.
+//! Workload: the tasks of the connections of a bench.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
-//! A property that is missing takes the emulator's default, not the cloud's. A value inside
-//! either's limits is accepted. Members that are not known are worth a warning.
+//! A missing property takes the emulator's default, not the cloud's. A value inside either's
+//! limits is accepted. Unknown members cause a warning.
 
 mod topics;
 

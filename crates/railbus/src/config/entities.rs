@@ -1,5 +1,5 @@
-//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues and
-//! topics, each topic with its subscriptions and their rules.
+//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues
+//! and topics, each topic with its subscriptions and their rules.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::error::{Error, read};
 use super::json::{self, Cursor};
 use super::toml_file::TomlFile;
 
-/// What a file says there should be.
+/// The entities of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
     pub queues: Vec<QueueDefinition>,
@@ -28,8 +28,8 @@ impl Entities {
         fault::missing_targets(&self.queues, &self.topics)
     }
 
-    /// Adds those of `railbus.toml` to those of the entities file. Where both name one, the
-    /// entities file holds, and a warning says so.
+    /// Adds the entities of `railbus.toml` to those of the entities file. If both name one, the
+    /// entities file wins, with a warning.
     pub fn add(&mut self, of_settings: Self) {
         let known = fault::names(&self.queues, &self.topics);
         let warnings = &mut self.warnings;
@@ -60,7 +60,7 @@ struct EntitiesConfig {
     topics: Vec<TopicConfig>,
 }
 
-/// Reads and checks `file`. TOML is told by its extension.
+/// Reads and checks `file`. TOML is recognized by its extension.
 pub fn read_entities(file: &Path) -> Result<Entities, Error> {
     if file
         .extension()

@@ -1,4 +1,4 @@
-//! Errors of configuration files: where and what.
+//! Errors of configuration files, with file, line and path.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

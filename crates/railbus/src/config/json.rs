@@ -26,7 +26,7 @@ pub const TOLERANT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// A value with what is needed to say where it stands.
+/// A value with its location.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     file: &'a Path,
@@ -63,7 +63,7 @@ pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
     })
 }
 
-/// Parses `text` and reads what it says.
+/// Parses `text` into a value of a type.
 pub fn read_text<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, Error> {
     let value = parse(file, text)?;
     Cursor::root(file, text, &value).read()
@@ -222,7 +222,7 @@ impl<'a> Cursor<'a> {
             })
     }
 
-    /// What this value says.
+    /// Reads this value.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let value: serde_json::Value = self.value.clone().into();
         serde_path_to_error::deserialize(value)

@@ -1,7 +1,7 @@
 //! Configuration files: `railbus.toml`, entities files, and the official emulator's `Config.json`.
 //!
 //! Every error names the file, the line and the path of the value. Reading a file has no effect;
-//! what is worth a warning is returned with what was read.
+//! warnings are returned with its contents.
 
 mod choice;
 mod emulator;

@@ -4,7 +4,7 @@ use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Val
 
 use super::entities::{Entities, read_entities};
 
-/// Everything that can be told of a topic.
+/// All properties of a topic.
 const EVERYTHING: &str = r#"
     [[topics]]
     name = "events"

@@ -1,7 +1,7 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
-//! Its defaults are not ours, so every property is written that it knows. Two that only Railbus
-//! reads, `Status` and `AutoDeleteOnIdle`, are written where they say something.
+//! Its defaults are not ours, so every property that it knows is written. Two that only Railbus
+//! reads, `Status` and `AutoDeleteOnIdle`, are written if they differ from their default.
 
 use amqp::Value as Amqp;
 use broker::{

@@ -1,4 +1,4 @@
-//! Our own shape, in TOML and in JSON, without what has its default.
+//! Our own shape, in TOML and in JSON, without default values.
 
 use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
 use serde_json::Value;

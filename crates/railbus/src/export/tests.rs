@@ -1,4 +1,4 @@
-//! Tests of what is exported.
+//! Tests of exports.
 
 use server::entities::of_file;
 
@@ -74,7 +74,7 @@ fn what_is_exported_makes_the_same() {
         assert_eq!(written.warnings, [""; 0], "{name}");
         let again = read(name, &written.text);
         assert_eq!(again.warnings, [""; 0], "{name}");
-        // What a topic has of a queue's settings without meaning it is nobody's business.
+        // Settings of a queue that mean nothing for a topic may differ.
         let [again, same] = [&again, &same].map(|it| of_file(&it.queues, &it.topics));
         assert_eq!(again, same, "{name}");
     }

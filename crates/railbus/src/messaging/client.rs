@@ -1,4 +1,4 @@
-//! Client: one connection and one session to a broker, driven until what is waited for has happened.
+//! Client: one connection and one session to a broker, driven until the awaited event arrives.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::Error;
 use crate::remote::{Remote, Wire};
 
-/// After this long no answer is coming any more.
+/// How long to wait for an answer.
 const TIME_OUT: Duration = Duration::from_secs(60);
-/// How long a goodbye may take.
+/// How long closing may take.
 const CLOSE_TIME_OUT: Duration = Duration::from_secs(2);
 
 /// One connection.
@@ -39,7 +39,7 @@ impl Client {
         let config = Config {
             container_id: format!("railbus-{}", std::process::id()),
             hostname: Some(host.clone()),
-            // Tokens show who it is.
+            // Tokens authenticate it.
             client_sasl: Some((Symbol::new("ANONYMOUS"), Vec::new())),
             ..Config::default()
         };
@@ -65,7 +65,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Shows what lets one in at an entity. (docs/spec/amqp.md#2.4)
+    /// Puts a token for an entity. (docs/spec/amqp.md#2.4)
     pub async fn show_token(&mut self, entity: &str) -> Result<(), Error> {
         let audience = format!("amqp://{}/{entity}", self.host);
         match self.remote.broker.token(&audience) {
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// The same, however long it takes.
+    /// The same without a time-out.
     pub async fn attach_without_time_out(
         &mut self,
         attach: Attach,
@@ -102,7 +102,7 @@ impl Client {
         granted.await.map(|()| link)
     }
 
-    /// What a link is opened with; its name is nobody else's.
+    /// The attach of a link, with a unique name.
     pub fn link(&mut self, role: Role, source: Source, target: Target) -> Attach {
         self.names += 1;
         Attach {
@@ -190,14 +190,14 @@ impl Client {
         self.engine.detach(link, true, None);
     }
 
-    /// Says goodbye; an answer is no news any more.
+    /// Closes the connection, without waiting long for the answer.
     pub async fn close(mut self) {
         self.engine.close(None);
         let closed = self.wait(|event| matches!(event, Event::Closed { .. }).then_some(Ok(())));
         drop(tokio::time::timeout(CLOSE_TIME_OUT, closed).await);
     }
 
-    /// Waits, but not for ever, for the first event that `pick` wants; others stay.
+    /// Waits with a time-out for the first event that `pick` selects; other events stay.
     pub async fn answer<T>(
         &mut self,
         what: &str,
@@ -209,7 +209,7 @@ impl Client {
         }
     }
 
-    /// Waits for the first event that `pick` wants; others stay.
+    /// Waits for the first event that `pick` selects; other events stay.
     pub async fn wait<T>(
         &mut self,
         mut pick: impl FnMut(&Event) -> Option<Result<T, Error>>,
@@ -252,7 +252,7 @@ impl Client {
             Duration::from_millis(at.0.saturating_sub(now.0).max(1))
         });
         match tokio::time::timeout(time_out, self.wire.read_buf(&mut self.input)).await {
-            // The engine is told of the time in the next turn.
+            // The engine gets the time in the next round.
             Err(_) => {}
             Ok(Ok(0)) => self.engine.handle_eof(),
             Ok(Ok(_)) => {
@@ -311,7 +311,7 @@ pub fn refused(what: &str, error: Option<&amqp::Error>) -> Error {
     }
 }
 
-/// An error as the broker says it.
+/// The text of a broker's error.
 pub fn describe_error(error: &amqp::Error) -> String {
     let description = error.description.as_deref().unwrap_or_default();
     format!("{}: {description}", error.condition.as_str())

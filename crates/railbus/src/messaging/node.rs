@@ -1,4 +1,5 @@
-//! Nodes that answer requests: `$cbs` takes tokens, `$management` shows messages. (docs/spec/amqp.md#2.4, #7)
+//! Nodes that answer requests: `$cbs` takes tokens, `$management` browses messages.
+//! (docs/spec/amqp.md#2.4, #7)
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::{Map, Role, Source, Value, value::lookup};

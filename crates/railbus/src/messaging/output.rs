@@ -1,4 +1,4 @@
-//! Messages printed: as their bodies for pipes, or as JSON with all that is known of them.
+//! Output of messages: their bodies for pipes, or JSON with all their properties.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Receiving: messages lent, printed, and then settled.
+//! Receiving: locks messages, prints them and then settles them.
 
 use amqp::{Attach, DeliveryState, Role, Symbol, Target, Value};
 use bytes::Bytes;
@@ -11,14 +11,15 @@ use crate::arguments::ReceiveArguments;
 
 /// (docs/spec/amqp.md#3.4)
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
-/// What says how long to wait for a session, and that there was none. (docs/spec/amqp.md#3.4)
+/// The property of the wait for a session, and the condition if there was none.
+/// (docs/spec/amqp.md#3.4)
 const TIMEOUT: &str = "com.microsoft:timeout";
 /// Long enough for a session that is there, in milliseconds.
 const SESSION_TIME_OUT_MS: u32 = 500;
-/// Messages that are lent at a time.
+/// Messages that are locked at a time.
 const WINDOW: u32 = 64;
 
-/// A message that was lent.
+/// A message that was received and is locked.
 struct LockedMessage {
     session: SessionId,
     delivery_id: u32,
@@ -57,7 +58,7 @@ pub async fn receive(client: &mut Client, arguments: &ReceiveArguments) -> Resul
     Ok(())
 }
 
-/// Prints and settles as many as are wanted, or as are there. Those that are to be given back are
+/// Prints and settles as many as are wanted, or as are there. Messages that are to be abandoned are
 /// held until the end, or they would come again at once.
 async fn batch(
     client: &mut Client,
@@ -137,7 +138,7 @@ async fn next(
     }
 }
 
-/// Ends a loan; returns when that is so.
+/// Settles a message; returns when the broker has confirmed it.
 async fn settle(
     client: &mut Client,
     locked: &LockedMessage,

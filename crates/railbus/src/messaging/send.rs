@@ -1,4 +1,4 @@
-//! Sending: what a command line says as messages, and each of them taken by the broker.
+//! Sending: builds messages from the command line, and waits until the broker accepts each.
 
 use std::io::{BufRead, Read};
 

@@ -1,4 +1,4 @@
-//! Shown: what a certificate says about itself.
+//! Certificate info: the names, dates and fingerprint of a certificate.
 
 use std::net::IpAddr;
 use std::path::Path;

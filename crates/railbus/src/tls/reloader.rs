@@ -1,7 +1,7 @@
-//! Keeper: sees to the certificate while the broker runs.
+//! Certificate reloader: replaces the certificate while the broker runs.
 //!
-//! It looks at the files from time to time rather than being told of changes: certificates are
-//! often replaced through links, and on file systems that tell nobody.
+//! It polls the files instead of watching them: certificates are often replaced through links, and
+//! on file systems without notifications.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,28 +12,28 @@ use tokio::sync::{mpsc, watch};
 use super::{Authority, Error, Pair};
 use crate::stamp;
 
-/// How often it looks at files of somebody else's.
+/// The interval between checks of configured files.
 const FILES_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it looks whether a certificate of our own is about to run out.
+/// The interval between checks of a local certificate's expiry.
 const LOCAL_CHECK_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// What a look has found.
+/// The result of a check.
 #[derive(Debug)]
 pub enum CheckResult {
     Nothing,
     /// A certificate to show from now on.
     New(Box<ServerConfig>),
-    /// One that cannot be used; said once for each reason.
+    /// A certificate that cannot be used; reported once for each reason.
     Unusable(Error),
 }
 
-/// What is looked at.
+/// The source of the certificate.
 #[derive(Debug)]
 pub struct CertificateSource {
     source: Kind,
-    /// Of the files that are in use.
+    /// The version of the files in use.
     stamp: Stamp,
-    /// Why those that are there now are not.
+    /// Why the present version is not in use.
     last_error: Option<String>,
 }
 
@@ -43,11 +43,11 @@ enum Kind {
     Local(Authority, Vec<String>),
 }
 
-/// What tells two versions of a pair of files apart.
+/// Identifies a version of a pair of files.
 type Stamp = [Option<stamp::Stamp>; 2];
 
 impl CertificateSource {
-    /// Files of somebody else's.
+    /// The certificate of configured files.
     pub fn files(pair: Pair) -> Result<(ServerConfig, Self), Error> {
         Self::new(Kind::Files(pair))
     }
@@ -77,7 +77,7 @@ impl CertificateSource {
         }
     }
 
-    /// Looks once, at `now`.
+    /// Checks once, at `now`.
     pub fn check(&mut self, now: SystemTime) -> CheckResult {
         if let Kind::Local(authority, names) = &self.source
             && let Err(error) = authority.issue(names, now)
@@ -123,19 +123,19 @@ fn stamp(pair: &Pair) -> Stamp {
     [stamp::of(&pair.certificate), stamp::of(&pair.key)]
 }
 
-/// What a keeper is told.
+/// A request to the reloader.
 #[derive(Debug)]
 pub enum ReloadRequest {
-    /// To look now.
+    /// To check now.
     Check,
-    /// To show another certificate, and to look at something else from now on.
+    /// To use another certificate, and to check another source from now on.
     Replace(Box<ServerConfig>, CertificateSource),
 }
 
-/// Where a keeper is called.
+/// Sends requests to the reloader.
 pub type ReloadSender = mpsc::Sender<ReloadRequest>;
 
-/// Looks until the server is gone.
+/// Checks the certificate until the server is gone.
 #[derive(Debug)]
 pub struct CertificateReloader {
     certificate_source: CertificateSource,
@@ -144,7 +144,7 @@ pub struct CertificateReloader {
 }
 
 impl CertificateReloader {
-    /// A keeper of what `sender` says.
+    /// A reloader of the certificate that `sender` publishes.
     pub fn new(
         certificate_source: CertificateSource,
         sender: watch::Sender<Arc<ServerConfig>>,
@@ -167,7 +167,7 @@ impl CertificateReloader {
                 return;
             }
             match called {
-                // Nobody can call any more, so the server is about to go.
+                // All senders are gone, so the server is about to end.
                 Ok(None) => return,
                 Ok(Some(ReloadRequest::Replace(config, certificate_source))) => {
                     self.certificate_source = certificate_source;

@@ -175,8 +175,8 @@ impl Files {
     }
 
     /// Gives up a segment in which nothing is needed, with at most `keep` bytes of it for another.
-    /// A file with a second name is in a backup and must not be written to. One with a staged body is
-    /// removed.
+    /// A file with a second name is in a backup and must not be written to. One with a staged body
+    /// is removed.
     pub fn release(&self, id: u64, keep: u64) -> io::Result<()> {
         lock(&self.open).remove(&id);
         let path = self.path(id);

@@ -33,8 +33,8 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Opens the file at `path`. If its file system knows no direct access, or none in pages of this
-    /// size, the system's cache is used.
+    /// Opens the file at `path`. If its file system knows no direct access, or none in pages of
+    /// this size, the system's cache is used.
     pub fn open(path: &Path, options: &mut OpenOptions, access: Access) -> io::Result<Self> {
         let open_store = match access {
             Access::Direct => Self::open_direct(path, options),
@@ -82,8 +82,8 @@ impl Handle {
         self.file.write_all_at(&zeros, from)
     }
 
-    /// Reads `len` bytes at `from` into `pages`, which grow if they have to, and returns where in them the
-    /// bytes are. What else is in them means nothing.
+    /// Reads `len` bytes at `from` into `pages`, which grow if they have to, and returns where in
+    /// them the bytes are. What else is in them means nothing.
     ///
     /// # Errors
     /// `UnexpectedEof` if the file ends before.

@@ -32,8 +32,8 @@ pub(crate) struct Recovered {
     pub staged: BTreeMap<u64, Sealed>,
     /// The files of staged bodies that no record names and the index does not know.
     pub unnamed: Vec<u64>,
-    /// Segments that could have had more in them than was found, by where that would begin: they end
-    /// before what the index has for good, and no other goes on there.
+    /// Segments that could have had more in them than was found, by where that would begin: they
+    /// end before what the index has for good, and no other goes on there.
     pub doubtful: BTreeMap<u64, u64>,
     /// The least id for a new segment.
     pub next_id: u64,

@@ -25,8 +25,9 @@ use crate::chunk;
 
 /// By how much a new file grows at least.
 const GROW_BY: u64 = 1 << 20;
-/// For records up to this size a file grows by zeros. Blocks that were written before take half the time
-/// to sync, which is all that such a record takes; for larger ones writing twice would cost more.
+/// For records up to this size a file grows by zeros. Blocks that were written before take half the
+/// time to sync, which is all that such a record takes; for larger ones writing twice would cost
+/// more.
 const SMALL: u64 = 16 << 10;
 /// What the buffer keeps between records.
 const KEEP: usize = 4 << 20;
@@ -85,8 +86,8 @@ impl Writer {
         }
     }
 
-    /// Writes `sets` and `moves` as the record `position`, without waiting for the disk, and puts in
-    /// the place of each of their bodies where that is now.
+    /// Writes `sets` and `moves` as the record `position`, without waiting for the disk, and puts
+    /// in the place of each of their bodies where that is now.
     pub fn append(
         &mut self,
         position: u64,

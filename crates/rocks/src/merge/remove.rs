@@ -81,7 +81,8 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// What an entity has in the families that keep their order. Its rows, bodies and entries go at the end.
+    /// What an entity has in the families that keep their order. Its rows, bodies and entries go at
+    /// the end.
     pub fn remove_entity(&mut self, entity: EntityId) {
         let state = self.families.state;
         self.heads.remove(&entity);

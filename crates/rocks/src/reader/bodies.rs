@@ -24,8 +24,8 @@ enum Found {
 }
 
 impl View<'_> {
-    /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place that a row
-    /// comes with, which may be of an earlier moment, the body is looked for then.
+    /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place
+    /// that a row comes with, which may be of an earlier moment, the body is looked for then.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
         // Only a damaged location has another length, perhaps one that no memory is large enough
         // for.
@@ -115,8 +115,8 @@ impl View<'_> {
         })
     }
 
-    /// Hands over what a family has for `keys`, by their index. Neighbours are walked over, which costs a
-    /// fraction of looking for each.
+    /// Hands over what a family has for `keys`, by their index. Neighbours are walked over, which
+    /// costs a fraction of looking for each.
     fn look_up<const N: usize>(
         &self,
         family: &ColumnFamily,
@@ -222,7 +222,8 @@ fn missing(rows: &[Row], found: &[Option<Found>], wanted: impl Fn(&Row) -> bool)
     missing.collect()
 }
 
-/// Whether the bodies of some of `rows` are of one home, ascend, and leave few others out between them.
+/// Whether the bodies of some of `rows` are of one home, ascend, and leave few others out between
+/// them.
 fn are_neighbours(rows: &[Row], some: &[usize]) -> bool {
     let body = |at: &usize| rows[*at].row.body;
     let (Some(first), Some(last)) = (some.first().map(body), some.last().map(body)) else {

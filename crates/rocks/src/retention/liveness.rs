@@ -53,8 +53,8 @@ impl LivenessCheck<'_> {
         )
     }
 
-    /// The same of one family: of the keys that `keys` makes of a span, from `from` on, which goes on to the
-    /// first one that is.
+    /// The same of one family: of the keys that `keys` makes of a span, from `from` on, which goes
+    /// on to the first one that is.
     fn is_alive_in<const N: usize>(
         &self,
         family: &ColumnFamily,

@@ -43,7 +43,8 @@ pub fn of_subscription(settings: &SubscriptionSettings) -> Properties {
     shown
 }
 
-/// A rule's. A value that has no form in JSON (a list, a decimal) is left out: no filter can equal it.
+/// A rule's. A value that has no form in JSON (a list, a decimal) is left out: no filter can equal
+/// it.
 #[must_use]
 pub fn of_rule(rule: &RuleDescription) -> Properties {
     let mut shown = Properties::new();

@@ -1,4 +1,5 @@
-//! Topics and their subscriptions, as files and our own interface write them. (docs/spec/entities.md#2.2, #2.3)
+//! Topics and their subscriptions, as files and our own interface write them.
+//! (docs/spec/entities.md#2.2, #2.3)
 
 #![allow(
     missing_docs,
@@ -38,7 +39,8 @@ pub struct TopicConfig {
     pub subscriptions: Vec<SubscriptionConfig>,
 }
 
-/// One of `[[topics.subscriptions]]`. Every key but the name is optional; an unknown key is an error.
+/// One of `[[topics.subscriptions]]`. Every key but the name is optional; an unknown key is an
+/// error.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SubscriptionConfig {

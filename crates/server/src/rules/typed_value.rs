@@ -1,7 +1,7 @@
-//! Typed values: what an application property holds, in JSON and TOML.
+//! Typed values: the values of application properties, in JSON and TOML.
 //!
 //! A text is a string, a whole number a long (a ulong beyond its range), a fraction a double; true
-//! and false are booleans. Any other type is told beside the value: `{"type": "int", "value": 5}`,
+//! and false are booleans. Any other type stands beside the value: `{"type": "int", "value": 5}`,
 //! by AMQP's names and those of the types that Service Bus describes. (docs/spec/amqp.md#4.2)
 
 use std::fmt;

@@ -77,7 +77,8 @@ impl Decoder {
         self.pong.take()
     }
 
-    /// Replaces the frames in `buffer` behind the first `start` bytes by the payload of data frames.
+    /// Replaces the frames in `buffer` behind the first `start` bytes by the payload of data
+    /// frames.
     pub fn decode(&mut self, buffer: &mut BytesMut, start: usize) {
         let (mut from, mut to) = (start, start);
         while self.over.is_none() {

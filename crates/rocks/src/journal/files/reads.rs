@@ -15,8 +15,8 @@ use crate::journal::body_location::{self, BodyLocation};
 use crate::journal::pages::{PAGE, Pages};
 use crate::value::damaged;
 
-/// Bodies in one file with no more than this between them are read at once: to read it too takes less
-/// than to ask the disk once more.
+/// Bodies in one file with no more than this between them are read at once: to read it too takes
+/// less than to ask the disk once more.
 const GAP: u64 = 32 << 10;
 /// A body that is read alone and is smaller is copied out of the pages it came in.
 const COPY_BELOW: usize = 64 << 10;
@@ -126,7 +126,8 @@ impl Files {
         })
     }
 
-    /// Reads what lies from the begin of `first` up to `until` into `pages`, and says where in them it is.
+    /// Reads what lies from the begin of `first` up to `until` into `pages`, and says where in them
+    /// it is.
     fn fill(
         &self,
         first: BodyLocation,
@@ -137,8 +138,8 @@ impl Files {
         let Some(file) = self.get(first.segment).map_err(reading)? else {
             return Ok(None);
         };
-        // A place has a checksum of its own, or is as long as its row says, and bodies that are longer than may be are
-        // never accepted.
+        // A place has a checksum of its own, or is as long as its row says, and bodies that are
+        // longer than may be are never accepted.
         let len = usize::try_from(until.saturating_sub(first.offset)).unwrap_or(usize::MAX);
         match file.read(first.offset, len, pages) {
             Ok(range) => Ok(Some(range)),

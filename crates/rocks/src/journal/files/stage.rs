@@ -21,13 +21,14 @@ use crate::journal::handle::{Access, Handle};
 use crate::journal::pages::{PAGE, Pages};
 use crate::journal::staged::PIECE;
 
-/// Between one piece and the next, if a record was written meanwhile: more will come, and each that finds the
-/// disk busy has to wait for it. A piece takes a sixth of this.
+/// Between one piece and the next, if a record was written meanwhile: more will come, and each that
+/// finds the disk busy has to wait for it. A piece takes a sixth of this.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Files {
-    /// Makes `body` durable in a file of its own, and returns the same bytes as those that are there.
-    /// Blocks. What it returns has to be put as it is; see [`staged`](crate::journal::staged).
+    /// Makes `body` durable in a file of its own, and returns the same bytes as those that are
+    /// there. Blocks. What it returns has to be put as it is; see
+    /// [`staged`](crate::journal::staged).
     pub fn stage(&self, body: &Bytes) -> io::Result<Bytes> {
         if self.staged.knows(body) {
             return Ok(body.clone());
