@@ -32,7 +32,7 @@ impl Connection {
             }
             (Phase::SaslMechanisms, Ok(SaslFrame::Mechanisms(offered))) => self.choose(&offered),
             (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => {
-                self.handle_sasl_outcome(code)
+                self.handle_sasl_outcome(code);
             }
             _ => self.fail_without_close(Error::new(
                 condition::NOT_IMPLEMENTED,

@@ -148,7 +148,7 @@ impl<W: Workload> Client<W> {
         }
         match &mut self.authorization {
             Some(authorization) if !authorization.is_granted() => {
-                authorization.act(&mut self.engine)
+                authorization.act(&mut self.engine);
             }
             _ if self.closing => {}
             _ => self.workload.act(now, &mut self.engine),

@@ -195,8 +195,7 @@ impl ShardTask {
         }
     }
 
-    /// If all tasks share one thread, no other connection could send since the first message, and
-    /// none can while this task waits for the disk.
+    /// If all tasks share one thread, other connections can send only while this task yields.
     async fn collect_after_yield(&mut self, arrived: &mut Vec<Message>) {
         tokio::task::yield_now().await;
         while arrived.len() < BATCHES_PER_TURN

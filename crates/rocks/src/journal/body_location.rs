@@ -37,7 +37,7 @@ impl BodyLocation {
     }
 
     /// As the broker keeps it meanwhile.
-    pub fn to_whereabouts(&self) -> Whereabouts {
+    pub fn to_whereabouts(self) -> Whereabouts {
         let checked = u64::from(self.len) << 32 | u64::from(self.checksum);
         Whereabouts([self.segment, self.offset, checked])
     }

@@ -116,7 +116,7 @@ async fn receive_and_respond(
         // The client may have gone.
         ReceiveOutcome::Nothing => drop(answer.send(Ok(empty(StatusCode::NO_CONTENT)))),
         ReceiveOutcome::Evicted(reason) => {
-            drop(answer.send(Err(data::evicted(reason, &entity.path))))
+            drop(answer.send(Err(data::evicted(reason, &entity.path))));
         }
         ReceiveOutcome::Stopped => drop(answer.send(Err(Error::unavailable()))),
     }
