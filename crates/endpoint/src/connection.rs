@@ -157,7 +157,7 @@ impl Connection {
         self.outbox.output.len()
     }
 
-    /// Memory for what will be written, see [`Output::lend`].
+    /// Memory for what will be written, see [`Output::lend_buffer`].
     pub fn lend_buffer(&mut self, memory: &mut BytesMut) {
         self.outbox.output.lend_buffer(memory);
     }

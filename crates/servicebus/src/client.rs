@@ -236,7 +236,7 @@ impl Client {
         self.connection.output(now.mono)
     }
 
-    /// Memory for what will be written, see [`endpoint::Output::lend`].
+    /// Memory for what will be written, see [`endpoint::Output::lend_buffer`].
     pub fn lend(&mut self, memory: &mut BytesMut) {
         self.connection.lend_buffer(memory);
     }

@@ -30,7 +30,7 @@ pub(in crate::journal) struct Decoded {
     pub staged: Vec<RecordedBody>,
 }
 
-/// Reads what an [`Encoder`] wrote. `bodies_at` is where the record's bodies begin. Returns nothing
+/// Reads what an `Encoder` wrote. `bodies_at` is where the record's bodies begin. Returns nothing
 /// if these are no writes of ours.
 pub(in crate::journal) fn decode(writes: &[u8], segment: u64, bodies_at: u64) -> Option<Decoded> {
     let mut decoder = Decoder {
