@@ -11,7 +11,7 @@ use crate::id::LinkId;
 use crate::link::{End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::payload::Payload;
-use crate::session::{Delivery, Progress, Session};
+use crate::session::{Delivery, SendProgress, Session};
 use crate::slab::Slab;
 
 /// Where a delivery goes and how.
@@ -51,7 +51,7 @@ impl Connection {
             cookie: outgoing.cookie,
         };
         let mut payload = Payload::new(payload, outgoing.owner);
-        let mut progress = Some(Progress::Unsent {
+        let mut progress = Some(SendProgress::Unsent {
             tag,
             message_format: outgoing.message_format,
             state: outgoing.state.clone(),
@@ -171,21 +171,21 @@ fn write(
     outbox: &mut Outbox,
     session: &mut Session,
     route: &Route,
-    mut progress: Option<Progress>,
+    mut progress: Option<SendProgress>,
     payload: &mut Payload<'_>,
-) -> Option<Progress> {
+) -> Option<SendProgress> {
     while session.window.remote_incoming > 0 {
         let transfer = match progress? {
-            Progress::Unsent {
+            SendProgress::Unsent {
                 tag,
                 message_format,
                 state,
             } => first(session, route, tag, message_format, state),
-            Progress::Begun => continuation(route),
+            SendProgress::Begun => continuation(route),
         };
         outbox.transfer(session.local_channel, transfer, payload);
         session.window.take_outgoing();
-        progress = (payload.remaining() > 0).then_some(Progress::Begun);
+        progress = (payload.remaining() > 0).then_some(SendProgress::Begun);
     }
     progress
 }
@@ -225,7 +225,7 @@ fn continuation(route: &Route) -> Transfer {
 }
 
 impl Delivery {
-    fn new(route: &Route, progress: Progress, payload: Bytes) -> Self {
+    fn new(route: &Route, progress: SendProgress, payload: Bytes) -> Self {
         Self {
             link: route.link,
             cookie: route.cookie,

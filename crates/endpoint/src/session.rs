@@ -75,12 +75,12 @@ pub(crate) struct Delivery {
     pub(crate) link: u32,
     pub(crate) cookie: u128,
     pub(crate) settled: bool,
-    pub(crate) progress: Progress,
+    pub(crate) progress: SendProgress,
     pub(crate) payload: Bytes,
 }
 
 /// How much of a delivery is on the wire.
-pub(crate) enum Progress {
+pub(crate) enum SendProgress {
     /// Nothing; this is what its first frame will say.
     Unsent {
         tag: Bytes,
@@ -240,7 +240,7 @@ impl Session {
 
 impl Delivery {
     pub(crate) fn is_unsent(&self) -> bool {
-        matches!(self.progress, Progress::Unsent { .. })
+        matches!(self.progress, SendProgress::Unsent { .. })
     }
 
     /// One if it will be unsettled and is not yet known as such.

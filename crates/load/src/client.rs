@@ -11,7 +11,7 @@ use bytes::{Buf, BytesMut};
 use endpoint::{Connection, Event, Mono, SessionId, Side};
 
 use crate::cbs_authorization::CbsAuthorization;
-use crate::receiver::Settling;
+use crate::receiver::SettleMode;
 use crate::wire::Wire;
 use crate::{Error, Peer, Workload};
 
@@ -23,7 +23,7 @@ pub struct Client<W> {
     stream: Wire,
     engine: Connection,
     session: SessionId,
-    settling: Settling,
+    settle_mode: SettleMode,
     authorization: Option<CbsAuthorization>,
     workload: W,
     input: BytesMut,
@@ -50,13 +50,13 @@ impl<W: Workload> Client<W> {
             .token
             .map(|token| CbsAuthorization::new(token, &mut engine, session));
         if authorization.is_none() {
-            workload.attach(&mut engine, session, peer.settling);
+            workload.attach(&mut engine, session, peer.settle_mode);
         }
         Ok(Self {
             stream,
             engine,
             session,
-            settling: peer.settling,
+            settle_mode: peer.settle_mode,
             authorization,
             workload,
             input: BytesMut::new(),
@@ -158,12 +158,12 @@ impl<W: Workload> Client<W> {
 
     /// Reads what is there and handles it.
     pub fn read(&mut self, now: Instant) -> Result<(), W::Error> {
-        while self.take(now)? && self.stream.holds_back() {}
+        while self.read_once(now)? && self.stream.has_unsent() {}
         Ok(())
     }
 
     /// Reads once; returns whether there was something.
-    fn take(&mut self, now: Instant) -> Result<bool, W::Error> {
+    fn read_once(&mut self, now: Instant) -> Result<bool, W::Error> {
         self.scratch.resize(READ, 0);
         match self.stream.read(&mut self.scratch) {
             Ok(0) if self.closing => {
@@ -216,7 +216,7 @@ impl<W: Workload> Client<W> {
         authorization.handle(&event, &mut self.engine)?;
         if authorization.is_granted() {
             self.workload
-                .attach(&mut self.engine, self.session, self.settling);
+                .attach(&mut self.engine, self.session, self.settle_mode);
         }
         Ok(())
     }

@@ -17,13 +17,13 @@ pub enum Error {
     #[error("the broker closed the connection")]
     Gone,
     /// The broker closed the connection and may have said why.
-    #[error("the connection was closed: {}", said(.0.as_ref()))]
+    #[error("the connection was closed: {}", describe(.0.as_ref()))]
     Closed(Option<amqp::Error>),
     /// The broker ended the session.
-    #[error("the session was ended: {}", said(.0.as_ref()))]
+    #[error("the session was ended: {}", describe(.0.as_ref()))]
     Ended(Option<amqp::Error>),
     /// The broker refused a link, or took it away.
-    #[error("the link was detached: {}", said(.0.as_ref()))]
+    #[error("the link was detached: {}", describe(.0.as_ref()))]
     Detached(Option<amqp::Error>),
     /// A token was refused.
     #[error("the token was refused with {code}: {reason}")]
@@ -48,7 +48,7 @@ pub enum Error {
 }
 
 /// The text of a peer's error.
-fn said(error: Option<&amqp::Error>) -> String {
+fn describe(error: Option<&amqp::Error>) -> String {
     let Some(error) = error else {
         return "without a reason".to_owned();
     };

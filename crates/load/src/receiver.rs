@@ -16,7 +16,7 @@ pub const CREDIT: u32 = 1_000;
 
 /// How a broker wants a message to be completed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Settling {
+pub enum SettleMode {
     /// The receiver sends the outcome, the broker settles, and then the receiver.
     Second,
     /// The same, though the link says that the receiver settles first.
@@ -30,7 +30,7 @@ pub struct Receiver {
     queue: String,
     session: Option<&'static str>,
     link: Option<LinkId>,
-    settling: Settling,
+    settle_mode: SettleMode,
     credit: u32,
     /// How many are received, at most.
     limit: u64,
@@ -50,7 +50,7 @@ impl Receiver {
             queue: queue.to_owned(),
             session: None,
             link: None,
-            settling: Settling::Second,
+            settle_mode: SettleMode::Second,
             credit: CREDIT,
             limit: u64::MAX,
             granted: 0,
@@ -83,8 +83,8 @@ impl Receiver {
     }
 
     /// Asks for the link, to settle as the broker wants it.
-    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
-        self.settling = settling;
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
+        self.settle_mode = settle_mode;
         let source = Source {
             address: Some(Value::from(self.queue.as_str())),
             filter: self.session.map(|session| {
@@ -100,9 +100,9 @@ impl Receiver {
                 handle: 0,
                 role: Role::Receiver,
                 snd_settle_mode: Some(SenderSettleMode::Unsettled),
-                rcv_settle_mode: Some(match settling {
-                    Settling::Second => ReceiverSettleMode::Second,
-                    Settling::Answered | Settling::First => ReceiverSettleMode::First,
+                rcv_settle_mode: Some(match settle_mode {
+                    SettleMode::Second => ReceiverSettleMode::Second,
+                    SettleMode::Answered | SettleMode::First => ReceiverSettleMode::First,
                 }),
                 source: Some(Box::new(source)),
                 target: Some(Box::new(TargetTerminus::Node(amqp::Target::default()))),
@@ -137,7 +137,7 @@ impl Receiver {
         engine: &mut Connection,
     ) {
         self.dispose(session, delivery_id, DeliveryState::Accepted, engine);
-        if self.settling == Settling::First {
+        if self.settle_mode == SettleMode::First {
             self.settled(now);
         }
     }
@@ -151,7 +151,7 @@ impl Receiver {
         engine: &mut Connection,
     ) {
         self.received += 1;
-        let settled = self.settling == Settling::First;
+        let settled = self.settle_mode == SettleMode::First;
         engine.dispose_received(session, delivery_id, state, settled);
         self.top_up_credit(engine);
     }
@@ -210,7 +210,7 @@ impl Receiver {
     /// The broker has nothing more.
     pub fn drained(&mut self, now: Instant) {
         self.drained = true;
-        if self.settling == Settling::First {
+        if self.settle_mode == SettleMode::First {
             self.last = Some(now);
         }
     }
@@ -267,9 +267,9 @@ mod tests {
     fn without_answers_the_time_runs_until_the_drain_is_answered() {
         let start = Instant::now();
         let end = start + std::time::Duration::from_millis(5);
-        for (settling, last) in [(Settling::Second, start), (Settling::First, end)] {
+        for (settle_mode, last) in [(SettleMode::Second, start), (SettleMode::First, end)] {
             let mut receiver = Receiver::new("q");
-            receiver.settling = settling;
+            receiver.settle_mode = settle_mode;
             receiver.settled(start);
             receiver.drained(end);
             assert!(receiver.is_drained());

@@ -19,12 +19,12 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// The certificates that TLS connections trust.
 #[derive(Clone, Debug)]
-pub struct Trust {
+pub struct TrustStore {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Trust {
+impl TrustStore {
     /// Trusts the certificates of `pem` and what they have signed, on this machine.
     pub fn new(pem: &[u8]) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
@@ -57,7 +57,7 @@ pub enum Wire {
 impl Wire {
     /// Connects to the first of `addresses` that answers, within TLS if `trust` is given; the
     /// handshake goes on with the first reads and writes.
-    pub fn connect(addresses: &[SocketAddr], trust: Option<&Trust>) -> Result<Self, Error> {
+    pub fn connect(addresses: &[SocketAddr], trust: Option<&TrustStore>) -> Result<Self, Error> {
         let stream = dial(addresses).map_err(Error::Connect)?;
         let Some(trust) = trust else {
             return Ok(Self::Bare(stream));
@@ -75,7 +75,7 @@ impl Wire {
     }
 
     /// Whether there may be more to read although the socket has nothing.
-    pub fn holds_back(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         matches!(self, Self::Secured(_))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use endpoint::{Connection, Event, LinkId, SessionId};
 
 use crate::Error;
-use crate::receiver::Settling;
+use crate::receiver::SettleMode;
 
 /// The task of a connection.
 pub trait Workload {
@@ -15,7 +15,7 @@ pub trait Workload {
     type Error: From<Error>;
 
     /// Attaches its links; messages are settled as the broker needs it.
-    fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling);
+    fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode);
 
     /// Its links, once requested.
     fn links(&self) -> Vec<LinkId>;

@@ -18,7 +18,7 @@ pub use entity::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
 };
 pub use message::{
-    BulkArguments, Part, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
+    BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
     SendArguments, SourceArguments,
 };
 

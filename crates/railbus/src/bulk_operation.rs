@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 
 use crate::administration::request::{Request, path_of};
-use crate::arguments::{BulkArguments, Part, PurgeArguments, RedriveArguments};
+use crate::arguments::{BulkArguments, MessagePart, PurgeArguments, RedriveArguments};
 use crate::command_error::CommandError;
 
 /// Deletes messages and prints their number.
@@ -16,8 +16,8 @@ pub fn purge(arguments: &PurgeArguments) -> Result<ExitCode, CommandError> {
 /// Redrives dead letters and prints their number.
 pub fn redrive(arguments: &RedriveArguments) -> Result<ExitCode, CommandError> {
     let part = match arguments.transfer {
-        true => Part::TransferDeadLetter,
-        false => Part::DeadLetter,
+        true => MessagePart::TransferDeadLetter,
+        false => MessagePart::DeadLetter,
     };
     operate(&arguments.bulk, "redrive", part)
 }
@@ -25,7 +25,7 @@ pub fn redrive(arguments: &RedriveArguments) -> Result<ExitCode, CommandError> {
 fn operate(
     arguments: &BulkArguments,
     operation: &str,
-    part: Part,
+    part: MessagePart,
 ) -> Result<ExitCode, CommandError> {
     let mut body = Map::new();
     let part = serde_json::to_value(part).expect("a part is a word");

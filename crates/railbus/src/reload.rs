@@ -126,7 +126,7 @@ impl Reloader {
         }
         let certificate = self.certificate(&new).await?;
         let plan = self.apply(&new).await?;
-        self.take_over(new, &plan, certificate).await
+        self.apply_settings(new, &plan, certificate).await
     }
 
     /// A file in use that is empty or missing now.
@@ -168,7 +168,7 @@ impl Reloader {
     }
 
     /// Nothing of this can be refused; what could be, entities and rules, is taken over by now.
-    async fn take_over(
+    async fn apply_settings(
         &mut self,
         new: Settings,
         plan: &Plan,

@@ -32,7 +32,7 @@ pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, CommandError> {
     if json {
         print_json(&report);
     } else {
-        print!("{}", shown(&report));
+        print!("{}", format_report(&report));
     }
     Ok(match report.verdict {
         Verdict::Match => ExitCode::SUCCESS,
@@ -80,7 +80,7 @@ fn print_json(answer: &impl Serialize) {
 }
 
 /// The verdict in one line, and a line for each change.
-fn shown(report: &Report) -> String {
+fn format_report(report: &Report) -> String {
     let verdict = match report.verdict {
         Verdict::Match => "match",
         Verdict::NoMatch => "no match",
@@ -104,15 +104,15 @@ fn shown(report: &Report) -> String {
 }
 
 fn columns(changes: &[Change]) -> String {
-    let shown = |value: &Option<TypedValue>| match value {
+    let format_report = |value: &Option<TypedValue>| match value {
         Some(value) => value.to_string(),
         None => "-".to_owned(),
     };
     let rows = changes.iter().map(|change| {
         [
             change.property.clone(),
-            shown(&change.before),
-            shown(&change.after),
+            format_report(&change.before),
+            format_report(&change.after),
         ]
     });
     table(["property", "before", "after"], rows.collect())
@@ -138,7 +138,7 @@ mod tests {
         };
         change(&mut arguments);
         let report = test(arguments).unwrap().run(0).unwrap();
-        assert_eq!(shown(&report), expected);
+        assert_eq!(format_report(&report), expected);
     }
 
     #[test]

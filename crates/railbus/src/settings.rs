@@ -62,20 +62,20 @@ impl Settings {
             Some(file) => read_railbus_toml(file)?,
             None => Default::default(),
         };
-        let beside = |path: &PathBuf| beside(file.as_deref(), path);
+        let resolve = |path: &PathBuf| resolve_relative(file.as_deref(), path);
         let listen = listen(arguments, &config)?;
         let allow_development_key = arguments.allow_development_key || config.allow_development_key;
         let keys = Keys::new(&config.auth, &listen, allow_development_key)?;
         let entities_file = arguments
             .entities
             .clone()
-            .or_else(|| config.entities.as_ref().map(beside));
+            .or_else(|| config.entities.as_ref().map(resolve));
         let entities_file = entities_file.or_else(emulator_config_path);
         stamps.extend(entities_file.iter().map(|file| stamp::of(file)));
         files.extend(entities_file.clone());
         let entities = entities(entities_file, of_settings)?;
         let memory = check_memory(arguments, &config)?;
-        let data = data(arguments, &config, beside);
+        let data = data(arguments, &config, resolve);
         let connections = connections(arguments, &config)?;
         Ok(Self {
             store: rocks::Options {
@@ -84,7 +84,7 @@ impl Settings {
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 accept_data_loss: arguments.accept_data_loss,
             },
-            tls: tls_source(arguments, &config, beside, &listen)?,
+            tls: tls_source(arguments, &config, resolve, &listen)?,
             data,
             log_format: arguments
                 .log_format
@@ -98,7 +98,7 @@ impl Settings {
                 rules: keys.rules,
                 certificate: None,
                 plain: arguments.plain.or(config.plain).unwrap_or_default().into(),
-                backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, beside),
+                backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
@@ -121,7 +121,7 @@ fn config_file(arguments: &ServeArguments) -> Option<PathBuf> {
 }
 
 /// Paths in a file are relative to it.
-fn beside(file: Option<&Path>, path: &Path) -> PathBuf {
+fn resolve_relative(file: Option<&Path>, path: &Path) -> PathBuf {
     file.and_then(Path::parent)
         .map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
@@ -154,10 +154,10 @@ fn with_port(mut listen: Vec<SocketAddr>, port: Option<u16>) -> Vec<SocketAddr> 
     else {
         return listen;
     };
-    let beside = listen
+    let second = listen
         .first()
         .map(|first| SocketAddr::new(first.ip(), port));
-    listen.extend(beside);
+    listen.extend(second);
     listen
 }
 
@@ -196,7 +196,7 @@ fn entities(
 fn data(
     arguments: &ServeArguments,
     config: &RailbusToml,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
 ) -> Location {
     if arguments.ephemeral {
         return Location::Ephemeral;
@@ -208,7 +208,7 @@ fn data(
             config
                 .data_dir
                 .as_ref()
-                .map_or_else(|| PathBuf::from("railbus-data"), beside),
+                .map_or_else(|| PathBuf::from("railbus-data"), resolve),
         ),
     }
 }
@@ -216,19 +216,19 @@ fn data(
 fn choose_path(
     flag: &Option<PathBuf>,
     key: &Option<PathBuf>,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
 ) -> Option<PathBuf> {
-    flag.clone().or_else(|| key.as_ref().map(beside))
+    flag.clone().or_else(|| key.as_ref().map(resolve))
 }
 
 /// Files of its owner's, or a local authority.
 fn tls_source(
     arguments: &ServeArguments,
     config: &RailbusToml,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
     listen: &[SocketAddr],
 ) -> Result<tls::Source, tls::Error> {
-    let choose = |flag: &_, key: &_| choose_path(flag, key, &beside);
+    let choose = |flag: &_, key: &_| choose_path(flag, key, &resolve);
     let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
     match (certificate, choose(&arguments.tls_key, &config.tls_key)) {
         (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),

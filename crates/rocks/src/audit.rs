@@ -12,7 +12,7 @@ use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
 use crate::scan::Scan;
 use crate::shares::Page;
@@ -39,7 +39,7 @@ pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image,
     let families = database.families();
     each(database, families.message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
-        let mut take = || {
+        let mut visit = || {
             let row = value::decode_row(entity, number, value)?;
             image.messages.insert((entity, part, number), row);
             if let Some(location) = chunk::location_in_row(row.body, value)? {
@@ -48,21 +48,21 @@ pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image,
             }
             Ok(())
         };
-        Some(take())
+        Some(visit())
     })?;
-    each_of(database, Kind::DeliveryCount, |key, value| {
+    each_of(database, KeyKind::DeliveryCount, |key, value| {
         let count = value::decode_u32("a delivery count", value);
-        let key = key::parse_of_number(Kind::DeliveryCount, key)?;
+        let key = key::parse_of_number(KeyKind::DeliveryCount, key)?;
         Some(count.map(|count| {
             image.delivery_counts.insert(key, count);
         }))
     })?;
-    each_of(database, Kind::Patch, |key, value| {
-        let key = key::parse_of_number(Kind::Patch, key)?;
+    each_of(database, KeyKind::Patch, |key, value| {
+        let key = key::parse_of_number(KeyKind::Patch, key)?;
         image.patches.insert(key, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    each_of(database, Kind::Share, |key, value| {
+    each_of(database, KeyKind::Share, |key, value| {
         let (home, number) = key::parse_share(key)?;
         Page::decode(value).map_or_else(
             |error| Some(Err(error)),
@@ -74,7 +74,7 @@ pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image,
             },
         )
     })?;
-    each_of(database, Kind::Entry, |key, value| {
+    each_of(database, KeyKind::Entry, |key, value| {
         let location = key::parse_entry(key)?;
         image
             .entries
@@ -97,7 +97,7 @@ fn bodies(
     let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
     each(database, database.families().body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
-        let mut take = || {
+        let mut visit = || {
             match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(body) => {
                     whole.insert((pointer.home, pointer.number), Bytes::copy_from_slice(body));
@@ -113,11 +113,11 @@ fn bodies(
             }
             Ok(())
         };
-        Some(take())
+        Some(visit())
     })?;
     let mut indexed = BTreeMap::new();
-    each_of(database, Kind::LargeBody, |key, value| {
-        let (home, number) = key::parse_of_number(Kind::LargeBody, key)?;
+    each_of(database, KeyKind::LargeBody, |key, value| {
+        let (home, number) = key::parse_of_number(KeyKind::LargeBody, key)?;
         let chunks = value::decode_u32("the index of large bodies", value);
         let pointer = BodyPointer { home, number };
         Some(chunks.map(|chunks| {
@@ -163,36 +163,36 @@ impl Pieces {
 }
 
 /// What is done with a row. Nothing is returned for a key that is not understood.
-type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
+type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
 
 /// Every row of a family of its own.
 pub(crate) fn each(
     database: &Database,
     family: &ColumnFamily,
-    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
     walk(
         Scan::new(&database.db, family, [0], [u8::MAX; 21]),
-        &mut take,
+        &mut visit,
     )
 }
 
 /// Every row of a kind.
 pub(crate) fn each_of(
     database: &Database,
-    kind: Kind,
-    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+    kind: KeyKind,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
     let (from, until) = kind.bounds();
     walk(
         Scan::new(&database.db, database.families().state, from, until),
-        &mut take,
+        &mut visit,
     )
 }
 
-fn walk(mut scan: Scan<'_>, take: Take<'_>) -> Result<(), StoreError> {
+fn walk(mut scan: Scan<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
     while let Some((key, value)) = scan.next()? {
-        let taken = take(key, value);
+        let taken = visit(key, value);
         taken.ok_or_else(|| damaged("a key", format!("{key:02x?}")))??;
     }
     Ok(())

@@ -39,7 +39,7 @@ pub(crate) struct RocksBackup {
 }
 
 /// What the committer is asked for.
-pub(crate) struct Order {
+pub(crate) struct BackupOrder {
     /// Where the copy is put together; `format` is in it already.
     staging: Layout,
     /// Where it is moved to.
@@ -65,7 +65,7 @@ impl RocksBackup {
     /// Has the committer make the copy and waits for it.
     fn order(&self, staging: Layout, target: &Path) -> Result<u64, BackupError> {
         let (answer, made) = mpsc::sync_channel(1);
-        let order = Order {
+        let order = BackupOrder {
             staging,
             target: target.to_path_buf(),
             answer,
@@ -112,9 +112,9 @@ impl Backup for RocksBackup {
     }
 }
 
-impl Order {
+impl BackupOrder {
     /// Makes the copy of a store of which everything up to `position` is durable, and says so.
-    pub fn carry_out(self, position: u64, database: &Database, files: &Files) {
+    pub fn execute(self, position: u64, database: &Database, files: &Files) {
         let made = self.make(position, database, files);
         // The caller may have gone.
         drop(self.answer.send(made.map(|()| position)));

@@ -22,7 +22,7 @@ use crate::journal::Files;
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::statistics::{Counts, Statistics};
-use crate::unapplied::{Durable, Unapplied};
+use crate::unapplied::{DurableGroup, Unapplied};
 use crate::witness::Witness;
 
 /// The longest sync that a shard waits for itself.
@@ -62,11 +62,11 @@ impl Commits {
     /// Makes a group durable for the caller, which is not woken.
     pub fn commit_own(&mut self, group: Group) -> Result<(), StoreError> {
         let durable = self.make_durable(group)?;
-        self.unapplied.add_at_once(durable);
+        self.unapplied.add_without_waiting(durable);
         Ok(())
     }
 
-    fn make_durable(&mut self, mut group: Group) -> Result<Durable, StoreError> {
+    fn make_durable(&mut self, mut group: Group) -> Result<DurableGroup, StoreError> {
         self.check()?;
         // A group of moves alone has no id.
         group.last = group.last.max(self.progress.durable());
@@ -102,7 +102,7 @@ impl Commits {
             (self.wake)();
         }
         incremental_free::free_in_background(appended.large);
-        Ok(Durable {
+        Ok(DurableGroup {
             sets: group.sets,
             moves: group.moves,
             writes: group.writes,
@@ -141,31 +141,31 @@ impl Commits {
     pub fn finish(&mut self) -> Result<(), StoreError> {
         self.check()?;
         self.run_maintenance()?;
-        self.unapplied.add(Durable {
+        self.unapplied.add(DurableGroup {
             last: self.progress.durable(),
             position: self.position,
             sealed: self.log.seal().into_iter().collect(),
-            ..Durable::default()
+            ..DurableGroup::default()
         });
         Ok(())
     }
 
     /// Makes a copy. A copy that fails is reported to its caller; the store itself only has to be
     /// durable as far as it is acknowledged.
-    pub fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
+    pub fn back_up(&mut self, order: backup::BackupOrder) -> Result<(), StoreError> {
         self.check()?;
         let started = Instant::now();
         self.sync_all()?;
         let last = self.progress.durable();
-        self.unapplied.add(Durable {
+        self.unapplied.add(DurableGroup {
             last,
             position: self.position,
             sealed: self.log.seal().into_iter().collect(),
-            ..Durable::default()
+            ..DurableGroup::default()
         });
-        self.unapplied.want(last);
+        self.unapplied.request_apply(last);
         self.progress.wait_until_applied(last)?;
-        order.carry_out(self.position, &self.database, &self.files);
+        order.execute(self.position, &self.database, &self.files);
         tracing::info!(waited = ?started.elapsed(), position = self.position, "commits waited for a backup");
         Ok(())
     }

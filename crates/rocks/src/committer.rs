@@ -30,7 +30,7 @@ pub(crate) enum Submission {
     /// To write bodies again, so that the segment they are in can go.
     Moves(Moves),
     /// To make a copy of all that was submitted before.
-    Backup(backup::Order),
+    Backup(backup::BackupOrder),
     /// To run maintenance as often as when the committer commits itself, since a shard commits.
     WakeUp,
 }

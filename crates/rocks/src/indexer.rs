@@ -15,12 +15,12 @@ use store::{StoreError, WriteSet};
 use crate::commit_progress::CommitProgress;
 use crate::committer::{Submission, Wake};
 use crate::database::Database;
-use crate::journal::{Handle, Moves, Sealed};
+use crate::journal::{Handle, Moves, SealedSegment};
 use crate::key;
 use crate::merge::Merger;
 use crate::range_reclaim::RangeReclaim;
 use crate::retention::Retention;
-use crate::unapplied::{Durable, Unapplied};
+use crate::unapplied::{DurableGroup, Unapplied};
 use crate::writer_lock::WriterLock;
 
 /// How long readers go first before tables are dropped.
@@ -39,7 +39,7 @@ impl Index {
         sets: &[WriteSet],
         moves: &Moves,
         position: u64,
-        sealed: &[Sealed],
+        sealed: &[SealedSegment],
     ) -> Result<Vec<RangeReclaim>, StoreError> {
         let mut merged = self.merger.merge(sets, moves, position, &self.database)?;
         self.note(sealed, &mut merged.batch);
@@ -47,7 +47,7 @@ impl Index {
         Ok(merged.reclaims)
     }
 
-    fn note(&self, sealed: &[Sealed], batch: &mut WriteBatch) {
+    fn note(&self, sealed: &[SealedSegment], batch: &mut WriteBatch) {
         let state = self.database.families().state;
         for segment in sealed {
             batch.put_cf(state, key::segment(segment.id), segment.encode());
@@ -112,7 +112,7 @@ impl Indexer {
         self.index.database.flush()
     }
 
-    fn apply(&mut self, groups: Vec<Durable>) -> Result<(), StoreError> {
+    fn apply(&mut self, groups: Vec<DurableGroup>) -> Result<(), StoreError> {
         let Some(newest) = groups.last() else {
             return Ok(());
         };

@@ -27,10 +27,10 @@ use store::BodyPointer;
 pub(crate) use body_location::BodyLocation;
 pub(crate) use files::Files;
 pub(crate) use handle::{Access, Handle};
-pub(crate) use replay::{From, Recovered, replay};
-pub(crate) use segment::Sealed;
+pub(crate) use replay::{ReplayStart, ReplayedJournal, replay};
+pub(crate) use segment::SealedSegment;
 pub(crate) use staged::{STAGED_FROM, is_staged};
-pub(crate) use writer::{Appended, Writer};
+pub(crate) use writer::{AppendedRecord, Writer};
 
 /// Bodies that get a new place: first the body itself, then the place as a value of the index.
 pub(crate) type Moves = Vec<(BodyPointer, Bytes)>;

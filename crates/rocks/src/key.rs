@@ -21,7 +21,7 @@ pub(crate) mod single {
 /// What a row of the `state` family is about: its key's first byte.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     /// Properties changed since arrival, by entity and number.
     Patch = b'a',
     /// How many chunks a body has, for those that have more than one, by home and number.
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     Expiry = b'x',
 }
 
-impl Kind {
+impl KeyKind {
     /// Both ends of all rows of this kind.
     pub const fn bounds(self) -> ([u8; 1], [u8; 1]) {
         ([self as u8], [self as u8 + 1])
@@ -55,29 +55,29 @@ impl Kind {
 
 /// The key of a segment of the journal.
 pub(crate) fn segment(id: u64) -> [u8; 9] {
-    of_entity(Kind::Segment, EntityId(id))
+    of_entity(KeyKind::Segment, EntityId(id))
 }
 
 /// The segment in such a key.
 pub(crate) fn parse_segment(key: &[u8]) -> Option<u64> {
-    parse_of_entity(Kind::Segment, key).map(|id| id.0)
+    parse_of_entity(KeyKind::Segment, key).map(|id| id.0)
 }
 
 /// The key of what an entity has one of: a definition, a head.
-pub(crate) fn of_entity(kind: Kind, entity: EntityId) -> [u8; 9] {
+pub(crate) fn of_entity(kind: KeyKind, entity: EntityId) -> [u8; 9] {
     let mut key = [kind as u8; 9];
     key[1..].copy_from_slice(&entity.0.to_be_bytes());
     key
 }
 
 /// The entity in such a key.
-pub(crate) fn parse_of_entity(kind: Kind, key: &[u8]) -> Option<EntityId> {
+pub(crate) fn parse_of_entity(kind: KeyKind, key: &[u8]) -> Option<EntityId> {
     let entity = key.strip_prefix(&[kind as u8])?.try_into().ok()?;
     Some(EntityId(u64::from_be_bytes(entity)))
 }
 
 /// The key of what belongs to a number: a patch, a delivery count, what is known of a body.
-pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
+pub(crate) fn of_number(kind: KeyKind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
     let mut key = [kind as u8; 17];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9..].copy_from_slice(&number.0.to_be_bytes());
@@ -85,7 +85,7 @@ pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) ->
 }
 
 /// Both ends of what belongs to any number of an entity.
-pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
+pub(crate) fn of_numbers(kind: KeyKind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
     let first = SequenceNumber(0);
     (
         of_number(kind, entity, first),
@@ -94,7 +94,7 @@ pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
 }
 
 /// Parses such a key.
-pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
+pub(crate) fn parse_of_number(kind: KeyKind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
     let (entity, rest) = split_u64(key.strip_prefix(&[kind as u8])?)?;
     let (number, rest) = split_u64(rest)?;
     rest.is_empty()
@@ -103,12 +103,12 @@ pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, Seque
 
 /// The key of the counts of shared bodies that are neighbours.
 pub(crate) fn share(home: EntityId, page: u64) -> [u8; 17] {
-    of_number(Kind::Share, home, SequenceNumber(page))
+    of_number(KeyKind::Share, home, SequenceNumber(page))
 }
 
 /// The home and the page in such a key.
 pub(crate) fn parse_share(key: &[u8]) -> Option<(EntityId, u64)> {
-    let (home, SequenceNumber(page)) = parse_of_number(Kind::Share, key)?;
+    let (home, SequenceNumber(page)) = parse_of_number(KeyKind::Share, key)?;
     Some((home, page))
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn parse_body(key: &[u8]) -> Option<(BodyPointer, u32)> {
 
 /// The key of a block's least deadline.
 pub(crate) fn expiry(entity: EntityId, part: Part, block: u64) -> [u8; 18] {
-    let mut key = [Kind::Expiry as u8; 18];
+    let mut key = [KeyKind::Expiry as u8; 18];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9] = part as u8;
     key[10..].copy_from_slice(&block.to_be_bytes());
@@ -174,7 +174,7 @@ pub(crate) fn expiries_of(entity: EntityId) -> ([u8; 18], [u8; 18]) {
 
 /// Parses an expiry's key.
 pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
-    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Expiry as u8])?)?;
+    let (entity, rest) = split_u64(key.strip_prefix(&[KeyKind::Expiry as u8])?)?;
     let (part, rest) = rest.split_first()?;
     let (block, rest) = split_u64(rest)?;
     rest.is_empty()
@@ -207,7 +207,7 @@ pub(crate) fn append_entry(
 
 /// What the keys of all entries of an index begin with.
 pub(crate) fn index_of(entity: EntityId, index: Index) -> [u8; 10] {
-    let mut key = [Kind::Entry as u8; 10];
+    let mut key = [KeyKind::Entry as u8; 10];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9] = index as u8;
     key
@@ -228,7 +228,7 @@ pub(crate) fn entries_of(entity: EntityId) -> ([u8; 10], [u8; 10]) {
 
 /// Parses an entry's key.
 pub(crate) fn parse_entry(key: &[u8]) -> Option<(EntityId, Index, EntryKey)> {
-    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Entry as u8])?)?;
+    let (entity, rest) = split_u64(key.strip_prefix(&[KeyKind::Entry as u8])?)?;
     let (index, rest) = rest.split_first()?;
     let (len, rest) = rest.split_first_chunk()?;
     let (group, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
@@ -284,13 +284,13 @@ mod tests {
         fn other_keys_say_what_they_were_made_of(home: u64, n: u64, chunk: u32, part in part()) {
             let pointer = BodyPointer { home: EntityId(home), number: SequenceNumber(n) };
             prop_assert_eq!(parse_body(&body(pointer, chunk)), Some((pointer, chunk)));
-            let key = of_number(Kind::Patch, pointer.home, pointer.number);
-            prop_assert_eq!(parse_of_number(Kind::Patch, &key), Some((pointer.home, pointer.number)));
-            prop_assert_eq!(parse_of_number(Kind::DeliveryCount, &key), None);
+            let key = of_number(KeyKind::Patch, pointer.home, pointer.number);
+            prop_assert_eq!(parse_of_number(KeyKind::Patch, &key), Some((pointer.home, pointer.number)));
+            prop_assert_eq!(parse_of_number(KeyKind::DeliveryCount, &key), None);
             prop_assert_eq!(parse_share(&share(pointer.home, n)), Some((pointer.home, n)));
-            let key = of_entity(Kind::Head, pointer.home);
-            prop_assert_eq!(parse_of_entity(Kind::Head, &key), Some(pointer.home));
-            prop_assert_eq!(parse_of_entity(Kind::Entity, &key), None);
+            let key = of_entity(KeyKind::Head, pointer.home);
+            prop_assert_eq!(parse_of_entity(KeyKind::Head, &key), Some(pointer.home));
+            prop_assert_eq!(parse_of_entity(KeyKind::Entity, &key), None);
             prop_assert_eq!(parse_expiry(&expiry(pointer.home, part, n)), Some((pointer.home, part, n)));
         }
 

@@ -24,7 +24,7 @@ use crate::journal::Moves;
 use crate::key::single;
 use crate::range_reclaim::RangeReclaim;
 use crate::removal::Removals;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 use crate::shares::Shares;
 use entries::Entries;
 use inline_location::LocatedBody;
@@ -42,13 +42,13 @@ pub(crate) struct Merger {
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
-    settled_rows: Settled<(EntityId, Part)>,
-    settled_bodies: Settled<EntityId>,
+    settled_rows: SettledRanges<(EntityId, Part)>,
+    settled_bodies: SettledRanges<EntityId>,
     scratch: Vec<u8>,
 }
 
 /// A group, ready to be written.
-pub(crate) struct Merged {
+pub(crate) struct MergedGroup {
     pub batch: WriteBatch,
     /// Ranges whose tables may be dropped as soon as the batch is permanent.
     pub reclaims: Vec<RangeReclaim>,
@@ -64,14 +64,14 @@ impl Merger {
             rows: Removals::new(),
             bodies: Removals::new(),
             shares: Shares::new(),
-            settled_rows: Settled::new(),
-            settled_bodies: Settled::new(),
+            settled_rows: SettledRanges::new(),
+            settled_bodies: SettledRanges::new(),
             scratch: Vec::new(),
         }
     }
 
     /// The bodies that are known to be removed.
-    pub fn settled(&self) -> &Settled<EntityId> {
+    pub fn settled(&self) -> &SettledRanges<EntityId> {
         &self.settled_bodies
     }
 
@@ -82,7 +82,7 @@ impl Merger {
         moves: &Moves,
         position: u64,
         database: &Database,
-    ) -> Result<Merged, StoreError> {
+    ) -> Result<MergedGroup, StoreError> {
         let bytes = self.survey(sets, database)?;
         let mut merge = Merge {
             merger: self,
@@ -118,7 +118,7 @@ impl Merger {
         merge.remove_rows();
         merge.remove_bodies(&database.db)?;
         merge.remove_entities();
-        Ok(Merged {
+        Ok(MergedGroup {
             batch: merge.batch,
             reclaims: merge.reclaims,
         })

@@ -17,8 +17,8 @@ use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
 use crate::disk_space::{self, Reserve};
 use crate::indexer::Index;
-use crate::journal::{self, BodyLocation, Files, Moves, Sealed};
-use crate::key::{self, Kind, single};
+use crate::journal::{self, BodyLocation, Files, Moves, SealedSegment};
+use crate::key::{self, KeyKind, single};
 use crate::merge::Merger;
 use crate::options::Options;
 use crate::range_reclaim;
@@ -49,7 +49,7 @@ pub(crate) struct Recovered {
     pub position: u64,
     pub index: Index,
     /// Segments that have something in them.
-    pub sealed: Vec<Sealed>,
+    pub sealed: Vec<SealedSegment>,
     /// The least id for a new segment.
     pub next_segment: u64,
     /// Whether there were segments that the index did not know.
@@ -130,7 +130,7 @@ fn replay(
             is_inline_only(database)?,
         ),
     };
-    let from = journal::From {
+    let from = journal::ReplayStart {
         position: database.position()?,
         known: &known.keys().copied().collect(),
         witnessed: match witness_state {
@@ -178,7 +178,7 @@ fn replay(
 }
 
 /// Adds the files of staged bodies that records name, whose bodies may be gone by now.
-fn know_staged(known: &mut BTreeMap<u64, Sealed>, named: &BTreeMap<u64, Sealed>) {
+fn know_staged(known: &mut BTreeMap<u64, SealedSegment>, named: &BTreeMap<u64, SealedSegment>) {
     for (id, file) in named {
         let known = known.entry(*id).or_insert_with(|| file.clone());
         known.body_ranges.extend(&file.body_ranges);
@@ -186,12 +186,14 @@ fn know_staged(known: &mut BTreeMap<u64, Sealed>, named: &BTreeMap<u64, Sealed>)
 }
 
 /// The segments that had ended, as the index knows them.
-pub(crate) fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed>, StoreError> {
-    let (from, until) = Kind::Segment.bounds();
+pub(crate) fn known_segments(
+    database: &Database,
+) -> Result<BTreeMap<u64, SealedSegment>, StoreError> {
+    let (from, until) = KeyKind::Segment.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut known = BTreeMap::new();
     while let Some((key, value)) = scan.next()? {
-        let sealed = key::parse_segment(key).and_then(|id| Sealed::decode(id, value));
+        let sealed = key::parse_segment(key).and_then(|id| SealedSegment::decode(id, value));
         let damaged = || value::damaged("what is known of a segment", format!("{key:02x?}"));
         let sealed = sealed.ok_or_else(damaged)?;
         known.insert(sealed.id, sealed);
@@ -202,7 +204,7 @@ pub(crate) fn known_segments(database: &Database) -> Result<BTreeMap<u64, Sealed
 /// Looks for bodies in the parts of segments that could not be read, and in those without a record
 /// that counts, which are about to go: a damaged record must not take along what is behind it.
 fn check_doubtful(
-    found: &mut journal::Recovered,
+    found: &mut journal::ReplayedJournal,
     database: &Database,
     files: &Files,
     options: &Options,
@@ -245,7 +247,7 @@ fn check_doubtful(
 
 /// Forgets the segments whose files are gone, as they may be once nothing in them is needed.
 fn forget_missing(
-    known: &mut BTreeMap<u64, Sealed>,
+    known: &mut BTreeMap<u64, SealedSegment>,
     files: &Files,
     database: &Database,
     options: &Options,
@@ -308,7 +310,7 @@ fn examine(
 fn keep_segments(
     layout: &Layout,
     files: &Files,
-    found: &journal::Recovered,
+    found: &journal::ReplayedJournal,
 ) -> Result<(), StoreError> {
     let folder = layout.rescued(found.position);
     let ids = found.sealed.iter().map(|sealed| sealed.id);
@@ -350,11 +352,11 @@ fn note_format(database: &Database) -> Result<(), StoreError> {
 /// their set. Returns whether there were any.
 fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
     let families = database.families();
-    let (from, until) = Kind::PendingBody.bounds();
+    let (from, until) = KeyKind::PendingBody.bounds();
     let mut scan = Scan::new(&database.db, families.state, from, until);
     let mut batch = WriteBatch::default();
     while let Some((found, _)) = scan.next()? {
-        let (home, number) = key::parse_of_number(Kind::PendingBody, found)
+        let (home, number) = key::parse_of_number(KeyKind::PendingBody, found)
             .ok_or_else(|| value::damaged("a pending body's key", format!("{found:02x?}")))?;
         let pointer = BodyPointer { home, number };
         let next = BodyPointer {
@@ -407,7 +409,7 @@ fn has_no_paired_rows(database: &Database) -> bool {
 }
 
 fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {
-    let (from, until) = Kind::LargeBody.bounds();
+    let (from, until) = KeyKind::LargeBody.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     Ok(scan.next()?.is_some())
 }

@@ -12,7 +12,7 @@ use rocksdb::{ColumnFamily, WriteBatch};
 use store::StoreError;
 
 use crate::database::{Database, Families, refused};
-use crate::key::Kind;
+use crate::key::KeyKind;
 use crate::scan::Scan;
 use crate::value::damaged;
 
@@ -65,12 +65,12 @@ impl RangeReclaim {
             Self::Rows(from, to) => (ROWS, from, to),
             Self::Bodies(from, to) => (BODIES, from, to),
         };
-        [&[Kind::RangeReclaim as u8, table], from, to].concat()
+        [&[KeyKind::RangeReclaim as u8, table], from, to].concat()
     }
 
     fn parse(note: &[u8]) -> Option<Self> {
         let (table, ends) = note
-            .strip_prefix(&[Kind::RangeReclaim as u8])?
+            .strip_prefix(&[KeyKind::RangeReclaim as u8])?
             .split_first()?;
         let (from, to) = ends.split_at_checked(ends.len() / 2)?;
         match *table {
@@ -88,7 +88,7 @@ const BODIES: u8 = b'b';
 /// Deletes again what a crash has left noted. Returns whether there was any.
 pub(crate) fn recover(database: &Database) -> Result<bool, StoreError> {
     let families = database.families();
-    let (from, until) = Kind::RangeReclaim.bounds();
+    let (from, until) = KeyKind::RangeReclaim.bounds();
     let mut scan = Scan::new(&database.db, families.state, from, until);
     let mut batch = WriteBatch::default();
     while let Some((note, _)) = scan.next()? {
@@ -163,9 +163,9 @@ mod tests {
         for reclaim in reclaims() {
             assert_eq!(RangeReclaim::parse(&reclaim.marker()), Some(reclaim));
         }
-        assert_eq!(RangeReclaim::parse(&[Kind::RangeReclaim as u8]), None);
+        assert_eq!(RangeReclaim::parse(&[KeyKind::RangeReclaim as u8]), None);
         assert_eq!(
-            RangeReclaim::parse(&[Kind::RangeReclaim as u8, ROWS, 1, 2]),
+            RangeReclaim::parse(&[KeyKind::RangeReclaim as u8, ROWS, 1, 2]),
             None
         );
     }

@@ -27,7 +27,7 @@ pub(crate) struct RocksReader {
 impl Reader for RocksReader {
     fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
         if self.progress.applied() < after {
-            self.unapplied.want(after);
+            self.unapplied.request_apply(after);
         }
         self.progress.wait_until_applied(after)?;
         let database = &self.open_store.database;

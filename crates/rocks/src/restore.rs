@@ -46,9 +46,9 @@ pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Conten
     let backup = Layout::new(source);
     check_source(&backup)?;
     check_target(target)?;
-    let copy = Layout::new(&beside(target));
+    let copy = Layout::new(&sibling_path(target));
     if copy.root().exists() {
-        let path = shown(copy.root());
+        let path = display(copy.root());
         return Err(RestoreError::Interrupted { path });
     }
     check_place(&copy, target)?;
@@ -70,7 +70,7 @@ fn check_source(backup: &Layout) -> Result<(), RestoreError> {
     ];
     match parts.into_iter().find(|(path, _)| !path.exists()) {
         Some((_, missing)) => Err(RestoreError::NoBackup {
-            path: shown(backup.root()),
+            path: display(backup.root()),
             missing,
         }),
         None => Ok(()),
@@ -81,7 +81,7 @@ fn check_target(target: &Path) -> Result<(), RestoreError> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(RestoreError::NotEmpty {
-            path: shown(target),
+            path: display(target),
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error(target, &error)),
@@ -99,14 +99,14 @@ fn check_place(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
         // An empty directory; if it stays, the next restore reports it.
         drop(fs::remove_dir(copy.root()));
         RestoreError::InPlace {
-            path: shown(target),
+            path: display(target),
             error: error.to_string(),
         }
     })
 }
 
 /// Where the copy is until it is known to be good.
-fn beside(target: &Path) -> PathBuf {
+fn sibling_path(target: &Path) -> PathBuf {
     let mut name = target
         .file_name()
         .map_or_else(OsString::new, OsString::from);
@@ -159,7 +159,7 @@ fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Conte
         })
     };
     read().map_err(|error| RestoreError::Unusable {
-        path: shown(source),
+        path: display(source),
         error,
     })
 }
@@ -174,11 +174,11 @@ fn move_to(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
 
 fn io_error(path: &Path, error: &io::Error) -> RestoreError {
     RestoreError::Io {
-        path: shown(path),
+        path: display(path),
         error: error.to_string(),
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }

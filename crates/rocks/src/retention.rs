@@ -16,9 +16,9 @@ use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::journal::{BodyLocation, Files, Moves, Sealed, is_staged};
+use crate::journal::{BodyLocation, Files, Moves, SealedSegment, is_staged};
 use crate::key;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 use crate::writer_lock::WriterLock;
 use liveness::{LivenessCheck, ScanStart};
 pub(crate) use liveness::{is_needed, location_of};
@@ -81,7 +81,7 @@ pub(crate) struct Retention {
 }
 
 struct RetainedFile {
-    sealed: Sealed,
+    sealed: SealedSegment,
     /// From where on the index may know a body in it.
     from: ScanStart,
     /// When nothing in it was needed any more.
@@ -93,7 +93,7 @@ struct RetainedFile {
 }
 
 impl RetainedFile {
-    fn new(sealed: Sealed) -> Self {
+    fn new(sealed: SealedSegment) -> Self {
         Self {
             from: ScanStart::default(),
             dead_at: None,
@@ -123,7 +123,7 @@ impl Retention {
         database: Arc<Database>,
         files: Arc<Files>,
         segment_bytes: u64,
-        sealed: Vec<Sealed>,
+        sealed: Vec<SealedSegment>,
         applied: u64,
     ) -> Self {
         let mut retention = Self {
@@ -144,7 +144,7 @@ impl Retention {
     }
 
     /// Adds segments that ended, all of whose records were applied by `applied`.
-    pub fn add(&mut self, sealed: Vec<Sealed>, applied: u64) {
+    pub fn add(&mut self, sealed: Vec<SealedSegment>, applied: u64) {
         self.applied = applied;
         for sealed in sealed {
             self.segments.insert(sealed.id, RetainedFile::new(sealed));
@@ -171,7 +171,7 @@ impl Retention {
     pub fn collect(
         &mut self,
         is_idle: bool,
-        settled: &Settled<EntityId>,
+        settled: &SettledRanges<EntityId>,
     ) -> Result<bool, StoreError> {
         let is_time = is_idle || self.looked_at.elapsed() >= self.timing.check_interval;
         if self.segments.is_empty() || !is_time {
@@ -223,7 +223,10 @@ impl Retention {
     }
 
     /// Counts what is left in one more segment, and returns it if it is little and stays so.
-    pub fn remaining_bodies(&mut self, settled: &Settled<EntityId>) -> Result<Moves, StoreError> {
+    pub fn remaining_bodies(
+        &mut self,
+        settled: &SettledRanges<EntityId>,
+    ) -> Result<Moves, StoreError> {
         let (last, when) = self.counted;
         if when.elapsed() < self.timing.count_interval {
             return Ok(Moves::new());

@@ -21,7 +21,7 @@ use crate::disk_space::DiskSpace;
 use crate::entries;
 use crate::indexer::{self, Indexer};
 use crate::journal::Writer;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
 use crate::open_store::{self, OpenStore};
 use crate::options::Options;
@@ -184,7 +184,7 @@ impl RocksStore {
     /// Waits until everything that was submitted can be read.
     fn wait_until_applied(&self) -> Result<(), StoreError> {
         let last = self.last();
-        self.unapplied.want(last);
+        self.unapplied.request_apply(last);
         self.progress.wait_until_applied(last)
     }
 
@@ -277,7 +277,7 @@ pub(crate) fn load_recovery(database: &Database) -> Result<Recovery, StoreError>
 }
 
 fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
-    let (from, until) = Kind::Entity.bounds();
+    let (from, until) = KeyKind::Entity.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut entities = Vec::new();
     while let Some((key, value)) = scan.next()? {
@@ -287,11 +287,11 @@ fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
 }
 
 fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> {
-    let (from, until) = Kind::Head.bounds();
+    let (from, until) = KeyKind::Head.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut heads = Vec::new();
     while let Some((key, value)) = scan.next()? {
-        let entity = key::parse_of_entity(Kind::Head, key);
+        let entity = key::parse_of_entity(KeyKind::Head, key);
         let entity = entity.ok_or_else(|| value::damaged("a head's key", format!("{key:02x?}")))?;
         heads.push((entity, value::decode_head(entity, value)?));
     }
@@ -299,7 +299,7 @@ fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> 
 }
 
 fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
-    let (from, until) = Kind::Expiry.bounds();
+    let (from, until) = KeyKind::Expiry.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut expiries = Vec::new();
     while let Some((key, value)) = scan.next()? {

@@ -19,7 +19,7 @@ const MAX_RANGES: usize = 16;
 
 /// The settled ranges of every scope. Forgotten when the process ends.
 #[derive(Debug)]
-pub(crate) struct Settled<S> {
+pub(crate) struct SettledRanges<S> {
     scopes: BTreeMap<S, Vec<SettledRange>>,
 }
 
@@ -33,7 +33,7 @@ struct SettledRange {
     fresh_bytes: u64,
 }
 
-impl<S: Copy + Ord> Settled<S> {
+impl<S: Copy + Ord> SettledRanges<S> {
     pub fn new() -> Self {
         Self {
             scopes: BTreeMap::new(),
@@ -114,7 +114,7 @@ fn forget_shortest(ranges: &mut Vec<SettledRange>, grown: usize) {
 mod tests {
     use super::*;
 
-    fn ranges(settled: &Settled<u8>) -> Vec<(u64, u64)> {
+    fn ranges(settled: &SettledRanges<u8>) -> Vec<(u64, u64)> {
         settled.scopes[&1]
             .iter()
             .map(|range| (range.first, range.last))
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn runs_grow_together_and_never_over_a_gap() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for (first, last) in [(10, 19), (30, 39), (1, 5), (20, 25), (27, 29), (6, 9)] {
             assert_eq!(settled.add(1, first, last, last - first + 1, 0), None);
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_stretch_is_given_back_each_time_it_has_grown_enough() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         assert_eq!(settled.add(1, 1, 65_535, 65_535, 0), None);
         assert_eq!(settled.add(1, 65_536, 65_536, 1, 0), Some((1, 65_536)));
         assert_eq!(settled.add(1, 65_537, 65_540, 4, 0), None);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_was_never_on_the_disk_does_not_ripen_and_is_known_to_be_settled() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for first in (1..1_000_001).step_by(1_000) {
             assert_eq!(settled.add(1, first, first + 999, 0, 0), None);
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn only_so_many_stretches_are_followed() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         settled.add(1, 1_000_000, 1_000_100, 101, 0);
         for number in 0..100 {
             settled.add(1, number * 2, number * 2, 1, 0);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_that_begins_to_grow_stays_though_there_are_many_longer_ones() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for number in 0..20 {
             settled.add(1, number * 100, number * 100 + 50, 0, 0);
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_last_numbers_do_not_overflow() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         settled.add(1, u64::MAX, u64::MAX, 1, 0);
         settled.add(1, 0, 0, 1, u64::MAX);
         assert_eq!(

@@ -10,7 +10,7 @@ use store::{
 };
 
 use crate::chunk::LOCATION;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
 /// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids.
@@ -40,12 +40,12 @@ mod field {
 }
 
 /// A short value on the stack.
-pub(crate) struct Short {
+pub(crate) struct ShortValue {
     bytes: [u8; 96],
     len: usize,
 }
 
-impl Short {
+impl ShortValue {
     fn new() -> Self {
         Self {
             bytes: [0; 96],
@@ -59,19 +59,19 @@ impl Short {
     }
 }
 
-impl AsRef<[u8]> for Short {
+impl AsRef<[u8]> for ShortValue {
     fn as_ref(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
 /// Encodes the row of a message at its place: a pointer to its own number is left out.
-pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &MessageRow) -> Short {
+pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &MessageRow) -> ShortValue {
     let own = BodyPointer {
         home: entity,
         number,
     };
-    let mut value = Short::new();
+    let mut value = ShortValue::new();
     value.add([0]);
     value.add(row.enqueued_ms.to_be_bytes());
     value.add(row.size.to_be_bytes());
@@ -106,7 +106,7 @@ pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &Message
 }
 
 /// Adds the place of the message's own body to its row.
-pub(crate) fn add_location(row: &mut Short, location: [u8; LOCATION]) {
+pub(crate) fn add_location(row: &mut ShortValue, location: [u8; LOCATION]) {
     row.bytes[0] |= tag::LOCATION;
     row.add(location);
 }
@@ -289,7 +289,7 @@ pub(crate) fn decode_entity(key: &[u8], value: &[u8]) -> Result<EntityRow, Store
 
 fn parse_entity(key: &[u8], value: &[u8]) -> Option<EntityRow> {
     let mut fields = Fields(value);
-    let id = key::parse_of_entity(Kind::Entity, key)?;
+    let id = key::parse_of_entity(KeyKind::Entity, key)?;
     let namespace = NamespaceId(fields.u32()?);
     let path = usize::try_from(fields.u32()?).ok()?;
     let (path, definition) = fields.0.split_at_checked(path)?;

@@ -12,7 +12,7 @@ use crate::audit::{each, each_of};
 use crate::chunk::{self, Chunk};
 use crate::database::{Database, refused};
 use crate::entries;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
 use crate::shares::Page;
 use crate::value::{self, damaged};
@@ -118,7 +118,7 @@ fn check_head(entity: EntityId, head: &Head, counted: &mut Counted) -> Result<()
 }
 
 /// A large body whose chunks are being read.
-struct Reading {
+struct PartialBody {
     pointer: BodyPointer,
     chunks: u32,
     total: u64,
@@ -130,7 +130,7 @@ struct Reading {
 /// Every body has its checksums right, and large ones all of their chunks.
 fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
     let database = &open_store.database;
-    let mut reading: Option<Reading> = None;
+    let mut reading: Option<PartialBody> = None;
     let mut large = 0_u64;
     each(database, database.families().body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
@@ -148,7 +148,7 @@ fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
                 } => {
                     large += 1;
                     check_index(database, pointer, chunks)?;
-                    reading = Some(Reading {
+                    reading = Some(PartialBody {
                         pointer,
                         chunks,
                         total,
@@ -170,7 +170,7 @@ fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
         Some(check())
     })?;
     finish(reading)?;
-    each_of(database, Kind::LargeBody, |_, _| {
+    each_of(database, KeyKind::LargeBody, |_, _| {
         large = large.wrapping_sub(1);
         Some(Ok(()))
     })?;
@@ -183,7 +183,7 @@ fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
     }
 }
 
-fn finish(reading: Option<Reading>) -> Result<(), StoreError> {
+fn finish(reading: Option<PartialBody>) -> Result<(), StoreError> {
     match reading {
         Some(body) if (body.seen, body.bytes) != (body.chunks, body.total) => {
             Err(incomplete(body.pointer))
@@ -193,7 +193,7 @@ fn finish(reading: Option<Reading>) -> Result<(), StoreError> {
 }
 
 fn check_index(database: &Database, pointer: BodyPointer, chunks: u32) -> Result<(), StoreError> {
-    let key = key::of_number(Kind::LargeBody, pointer.home, pointer.number);
+    let key = key::of_number(KeyKind::LargeBody, pointer.home, pointer.number);
     let indexed = database.single(&key)?;
     let indexed = indexed.map(|value| value::decode_u32("the index of large bodies", &value));
     if indexed.transpose()? == Some(chunks) {
@@ -211,19 +211,19 @@ fn incomplete(pointer: BodyPointer) -> StoreError {
 
 /// What belongs to messages and entities besides rows, bodies and what a recovery reads.
 fn check_small_rows(database: &Database) -> Result<(), StoreError> {
-    each_of(database, Kind::DeliveryCount, |key, value| {
-        key::parse_of_number(Kind::DeliveryCount, key)?;
+    each_of(database, KeyKind::DeliveryCount, |key, value| {
+        key::parse_of_number(KeyKind::DeliveryCount, key)?;
         Some(value::decode_u32("a delivery count", value).map(drop))
     })?;
-    each_of(database, Kind::Patch, |key, _| {
-        let _: (EntityId, SequenceNumber) = key::parse_of_number(Kind::Patch, key)?;
+    each_of(database, KeyKind::Patch, |key, _| {
+        let _: (EntityId, SequenceNumber) = key::parse_of_number(KeyKind::Patch, key)?;
         Some(Ok(()))
     })?;
-    each_of(database, Kind::Share, |key, value| {
+    each_of(database, KeyKind::Share, |key, value| {
         key::parse_share(key)?;
         Some(Page::decode(value).map(drop))
     })?;
-    each_of(database, Kind::Entry, |key, value| {
+    each_of(database, KeyKind::Entry, |key, value| {
         Some(entries::entry_of(key, value).map(drop))
     })
 }

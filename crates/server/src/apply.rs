@@ -7,12 +7,12 @@
 
 use broker::{Batch, EntityError, Order};
 
-use crate::namespace::Survey;
+use crate::namespace::NamespaceSnapshot;
 use crate::plan::{DesiredNamespace, Plan, RefusedChange};
 use crate::shard_client::{Closed, ShardClient};
 
 /// Plans that are made while other clients change the namespace.
-const TRIES: usize = 10;
+const MAX_ATTEMPTS: usize = 10;
 
 /// Whether the plan is only shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,9 +29,9 @@ pub async fn apply(
     mode: ApplyMode,
 ) -> Result<Plan, Closed> {
     let mut plan = Plan::default();
-    for _ in 0..TRIES {
-        let survey = Survey::make(shard_client).await?;
-        plan = Plan::new(&survey.into(), wanted);
+    for _ in 0..MAX_ATTEMPTS {
+        let snapshot = NamespaceSnapshot::make(shard_client).await?;
+        plan = Plan::new(&snapshot.into(), wanted);
         if !plan.refused.is_empty() || plan.changes.is_empty() {
             return Ok(plan);
         }

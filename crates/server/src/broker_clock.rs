@@ -83,9 +83,9 @@ impl BrokerClock {
     }
 
     /// The shard has made a turn.
-    pub fn proceed(&mut self, progress: ShardProgress) {
+    pub fn advance_to_deadline(&mut self, progress: ShardProgress) {
         if let Some(moved) = &mut self.moved {
-            moved.proceed(self.real.now(), progress);
+            moved.advance_to_deadline(self.real.now(), progress);
         }
     }
 }
@@ -151,7 +151,7 @@ mod tests {
         clock.ask(ClockRequest::Advance(Duration::from_millis(DAY)), answer);
         // As the shard does after its turns, until there is nothing left to do.
         for _ in 0..3 {
-            clock.proceed(ShardProgress {
+            clock.advance_to_deadline(ShardProgress {
                 deadline: None,
                 reads: 0,
                 submitted: CommitId(0),

@@ -54,9 +54,9 @@ impl Budget {
         self.partial.load(Ordering::Relaxed)
     }
 
-    fn partial_limit(&self, is_stranger: bool) -> usize {
+    fn partial_limit(&self, is_unauthenticated: bool) -> usize {
         let half = (self.limit() / 2).max(LEAST_PARTIAL);
-        if is_stranger { half / 4 } else { half }
+        if is_unauthenticated { half / 4 } else { half }
     }
 }
 
@@ -81,8 +81,8 @@ impl BudgetShare {
     /// Says what the share is now.
     pub fn set(&mut self, unanswered: usize, partial: usize) {
         let before = self.unanswered + self.partial;
-        shift(&self.budget.total, before, unanswered + partial);
-        shift(&self.budget.partial, self.partial, partial);
+        adjust(&self.budget.total, before, unanswered + partial);
+        adjust(&self.budget.partial, self.partial, partial);
         self.unanswered = unanswered;
         self.partial = partial;
     }
@@ -105,8 +105,8 @@ impl BudgetShare {
     }
 
     /// Partial bytes of this share beyond its limit, given those of all other shares.
-    pub fn excess(&self, is_stranger: bool) -> usize {
-        let limit = self.budget.partial_limit(is_stranger);
+    pub fn excess(&self, is_unauthenticated: bool) -> usize {
+        let limit = self.budget.partial_limit(is_unauthenticated);
         let partial = self.budget.partial.load(Ordering::Relaxed);
         partial.saturating_sub(limit).min(self.partial)
     }
@@ -119,7 +119,7 @@ impl Drop for BudgetShare {
 }
 
 /// Replaces one share in a total.
-fn shift(total: &AtomicUsize, before: usize, after: usize) {
+fn adjust(total: &AtomicUsize, before: usize, after: usize) {
     // Statistics, not synchronisation: the limit may be passed by what one read brings.
     match after.cmp(&before) {
         Greater => _ = total.fetch_add(after - before, Ordering::Relaxed),

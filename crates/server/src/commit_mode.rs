@@ -10,7 +10,7 @@ use store::Caller;
 /// A client that sends more commands in one batch does not wait for each, and may send more.
 const FEW_COMMANDS: usize = 4;
 /// Turns to wait before the shard commits alone again after another client appeared.
-const TURNS: u32 = 32;
+const WAIT_TURNS: u32 = 32;
 
 /// Chooses how a turn is committed, by the turns before it.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl CommitMode {
     /// whether no more messages wait.
     pub fn choose(&mut self, batches: usize, commands: usize, inbox_is_empty: bool) -> Caller {
         if batches > 1 || !inbox_is_empty {
-            self.left = TURNS;
+            self.left = WAIT_TURNS;
         }
         if self.left == 0 && commands <= FEW_COMMANDS {
             return Caller::Alone;
@@ -36,7 +36,7 @@ impl CommitMode {
     /// Notes whether the inbox is empty after a turn by `caller`.
     pub fn observe(&mut self, caller: Caller, inbox_is_empty: bool) {
         if caller == Caller::Alone && !inbox_is_empty {
-            self.left = TURNS;
+            self.left = WAIT_TURNS;
         }
     }
 }

@@ -323,7 +323,7 @@ impl<S: Stream> Connection<S> {
             self.drop_partials(partial_before);
         }
         self.has_more = reads == READS_PER_ROUND;
-        self.input.rest();
+        self.input.release_buffer();
     }
 
     /// Counts newly refused credentials.
@@ -364,7 +364,7 @@ impl<S: Stream> Connection<S> {
         if commands.len() >= MANY_COMMANDS {
             self.expected = commands.len().min(MOST_EXPECTED);
         }
-        let commands = self.staging.pass(commands);
+        let commands = self.staging.enqueue(commands);
         self.send_to_shard(commands).await;
     }
 

@@ -64,7 +64,7 @@ const DOCUMENT: &str = include_str!("http/openapi.json");
 
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
-pub struct Upgraded<S> {
+pub struct UpgradedStream<S> {
     pub stream: S,
     /// What was read behind the request.
     pub early: Bytes,
@@ -88,7 +88,7 @@ pub async fn serve<S>(
     stream: S,
     server: Arc<ServerState>,
     transport: Transport,
-) -> Option<Upgraded<S>>
+) -> Option<UpgradedStream<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -138,7 +138,7 @@ where
     let mut stream = parts.io.into_inner();
     if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
         let early = parts.read_buf;
-        return Some(Upgraded { stream, early });
+        return Some(UpgradedStream { stream, early });
     }
     // A peer that takes no end is left alone.
     drop(tokio::time::timeout(handshake, stream.shutdown()).await);
@@ -217,12 +217,12 @@ async fn respond(
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
-    let is_management = !is_own && admin::is_meant(&request);
+    let is_management = !is_own && admin::is_management_request(&request);
     if path == HEALTH && !is_management {
         return health(request.method(), !*server.stopping.borrow());
     }
     if path == "/" {
-        return answer::nothing_here();
+        return answer::not_found();
     }
     let is_metrics = path == METRICS && !is_management;
     let operation = match (is_own, is_metrics) {
@@ -244,13 +244,13 @@ async fn respond(
         return metrics::respond(request.method(), server).await;
     }
     match Route::of(&path, request.method()) {
-        Some(route) => own(request, route, &path, server).await,
-        None => answer::nothing_here(),
+        Some(route) => respond_own(request, route, &path, server).await,
+        None => answer::not_found(),
     }
 }
 
 /// Answers a request of our own interface. The caller has the right to manage.
-async fn own(
+async fn respond_own(
     request: Request<Incoming>,
     route: Route,
     path: &str,

@@ -72,7 +72,7 @@ impl Input {
     }
 
     /// Gives the buffer back to the thread if it holds little or nothing.
-    pub fn rest(&mut self) {
+    pub fn release_buffer(&mut self) {
         if self.buffer.capacity() <= SMALL_REMAINDER || self.buffer.len() > SMALL_REMAINDER {
             return;
         }
@@ -122,14 +122,14 @@ mod tests {
     fn an_input_without_bytes_holds_no_buffer() {
         let mut input = input(0);
         assert!(input.buffer.capacity() >= LEAST_ROOM);
-        input.rest();
+        input.release_buffer();
         assert_eq!(input.buffer.capacity(), 0);
     }
 
     #[test]
     fn a_small_remainder_is_kept_in_a_small_buffer() {
         let mut input = input(100);
-        input.rest();
+        input.release_buffer();
         assert_eq!(&input.buffer[..], &[7; 100]);
         assert!(input.buffer.capacity() <= SMALL_REMAINDER);
         input.make_room();
@@ -141,7 +141,7 @@ mod tests {
     fn a_large_remainder_stays_where_it_is() {
         let mut input = input(SMALL_REMAINDER + 1);
         let before = input.buffer.as_ptr();
-        input.rest();
+        input.release_buffer();
         assert_eq!(input.buffer.as_ptr(), before);
         assert_eq!(input.buffer.len(), SMALL_REMAINDER + 1);
     }

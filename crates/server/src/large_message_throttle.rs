@@ -10,9 +10,9 @@ use std::time::Duration;
 /// The length of a pause: a round of reads takes a tenth of it.
 const PAUSE: Duration = Duration::from_millis(2);
 /// The size from which an unfinished message is very large.
-const LARGE: usize = 4 << 20;
+const LARGE_MESSAGE_BYTES: usize = 4 << 20;
 /// Rounds without bytes of other connections until this connection counts as alone.
-const LATELY: u32 = 16;
+const ACTIVE_ROUNDS: u32 = 16;
 
 /// The throttle of one connection, with what it knows of the other connections.
 #[derive(Debug, Default)]
@@ -34,14 +34,14 @@ impl LargeMessageThrottle {
     /// The pause after a round, if any. `partial` is the bytes of this connection's unfinished
     /// messages, `received` the bytes of all connections so far.
     pub fn pause_after_round(&mut self, partial: usize, received: u64) -> Option<Duration> {
-        if partial < LARGE {
+        if partial < LARGE_MESSAGE_BYTES {
             return None;
         }
         let others = received.saturating_sub(self.own);
         if others == std::mem::replace(&mut self.others, others) {
             self.rounds = self.rounds.saturating_sub(1);
         } else {
-            self.rounds = LATELY;
+            self.rounds = ACTIVE_ROUNDS;
         }
         (self.rounds > 0).then_some(PAUSE)
     }
@@ -57,8 +57,10 @@ mod tests {
         for round in 1..=99 {
             throttle.count_received(100);
             // Earlier bytes of other connections count once.
-            let pauses = throttle.pause_after_round(LARGE, 7 + 100 * round).is_some();
-            assert_eq!(pauses, round <= u64::from(LATELY), "{round}");
+            let pauses = throttle
+                .pause_after_round(LARGE_MESSAGE_BYTES, 7 + 100 * round)
+                .is_some();
+            assert_eq!(pauses, round <= u64::from(ACTIVE_ROUNDS), "{round}");
         }
     }
 
@@ -67,8 +69,14 @@ mod tests {
         let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
             throttle.count_received(100);
-            assert_eq!(throttle.pause_after_round(LARGE - 1, 101 * round), None);
-            assert_eq!(throttle.pause_after_round(LARGE, 101 * round), Some(PAUSE));
+            assert_eq!(
+                throttle.pause_after_round(LARGE_MESSAGE_BYTES - 1, 101 * round),
+                None
+            );
+            assert_eq!(
+                throttle.pause_after_round(LARGE_MESSAGE_BYTES, 101 * round),
+                Some(PAUSE)
+            );
         }
     }
 }

@@ -28,7 +28,7 @@ use tokio_rustls::server::TlsStream;
 use crate::connection::Connection;
 use crate::connection_limiter::{self, ConnectionPermit};
 use crate::counts::{RefusalReason, ServedProtocol};
-use crate::http::{self, Transport, Upgraded};
+use crate::http::{self, Transport, UpgradedStream};
 use crate::random::random;
 use crate::server_state::ServerState;
 use crate::shard::Message;
@@ -139,7 +139,7 @@ impl AcceptedConnection {
     /// them.
     async fn serve(&self, mut stream: TcpStream) {
         let mut first = [0];
-        let Some(Ok(1)) = self.in_time(stream.peek(&mut first)).await else {
+        let Some(Ok(1)) = self.with_deadline(stream.peek(&mut first)).await else {
             return;
         };
         match Protocol::of(first[0]) {
@@ -149,15 +149,15 @@ impl AcceptedConnection {
                 };
                 if *header == AMQP_TLS && self.server.certificate.is_some() {
                     Box::pin(self.serve_tls_after_header(stream)).await;
-                } else if !self.may_be_plain() {
-                    self.demand_tls(stream).await;
+                } else if !self.may_use_plaintext() {
+                    self.require_tls(stream).await;
                 } else {
                     self.serve_amqp(stream, header, self.since).await;
                 }
             }
             Protocol::Http => {
                 let upgraded = Box::pin(self.serve_http(stream, false)).await;
-                if let Some(Upgraded { stream, early }) = upgraded {
+                if let Some(UpgradedStream { stream, early }) = upgraded {
                     Box::pin(self.serve_websocket(stream, early)).await;
                 }
             }
@@ -171,32 +171,32 @@ impl AcceptedConnection {
         while header.len() < AMQP_TLS.len() {
             let missing = AMQP_TLS.len() - header.len();
             let mut rest = (&mut *stream).take(missing as u64);
-            if self.in_time(rest.read_buf(&mut header)).await?.ok()? == 0 {
+            if self.with_deadline(rest.read_buf(&mut header)).await?.ok()? == 0 {
                 break;
             }
         }
         Some(header)
     }
 
-    fn may_be_plain(&self) -> bool {
+    fn may_use_plaintext(&self) -> bool {
         self.server.plain.allows(self.peer.ip())
     }
 
     /// Answers with the protocol header that would have been right. [AMQP 2.2]
-    async fn demand_tls(&self, mut stream: TcpStream) {
+    async fn require_tls(&self, mut stream: TcpStream) {
         self.server
             .counts
             .refused
             .of(RefusalReason::Plain)
             .increment();
         self.log_refusal("it is not within TLS");
-        if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
-            drop(self.in_time(stream.shutdown()).await);
+        if let Some(Ok(())) = self.with_deadline(stream.write_all(&AMQP_TLS)).await {
+            drop(self.with_deadline(stream.shutdown()).await);
         }
     }
 
     async fn serve_tls_after_header(&self, mut stream: TcpStream) {
-        if let Some(Ok(())) = self.in_time(stream.write_all(&AMQP_TLS)).await {
+        if let Some(Ok(())) = self.with_deadline(stream.write_all(&AMQP_TLS)).await {
             self.serve_tls(stream).await;
         }
     }
@@ -205,7 +205,7 @@ impl AcceptedConnection {
         let Some(mut stream) = self.accept_tls(stream).await else {
             return;
         };
-        let first = match self.in_time(stream.fill_buf()).await {
+        let first = match self.with_deadline(stream.fill_buf()).await {
             Some(Ok(&[first, ..])) => first,
             _ => return,
         };
@@ -235,7 +235,7 @@ impl AcceptedConnection {
         };
         let config = Arc::clone(&certificate.borrow());
         match self
-            .in_time(TlsAcceptor::from(config).accept(stream))
+            .with_deadline(TlsAcceptor::from(config).accept(stream))
             .await?
         {
             Ok(stream) => {
@@ -255,7 +255,7 @@ impl AcceptedConnection {
     }
 
     /// The result of `work`, unless the deadline passes or the server stops first.
-    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    async fn with_deadline<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut stopping = self.server.stopping.clone();
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => None,
@@ -269,7 +269,7 @@ impl AcceptedConnection {
         }
     }
 
-    async fn serve_http<S>(&self, stream: S, is_tls: bool) -> Option<Upgraded<S>>
+    async fn serve_http<S>(&self, stream: S, is_tls: bool) -> Option<UpgradedStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -281,7 +281,7 @@ impl AcceptedConnection {
         let transport = Transport {
             is_loopback: self.is_loopback,
             is_tls,
-            is_private: is_tls || self.may_be_plain(),
+            is_private: is_tls || self.may_use_plaintext(),
             peer: self.peer,
         };
         http::serve(stream, Arc::clone(&self.server), transport).await

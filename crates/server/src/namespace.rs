@@ -23,26 +23,26 @@ pub struct Namespace {
 
 /// All there is, with what the broker says of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct NamespaceSnapshot {
     pub queues: Vec<EntityInfo>,
-    pub topics: Vec<SurveyedTopic>,
+    pub topics: Vec<TopicSnapshot>,
     /// What the broker called its state before the first of it was asked for.
     pub version: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct SurveyedTopic {
+pub(crate) struct TopicSnapshot {
     pub info: EntityInfo,
-    pub subscriptions: Vec<SurveyedSubscription>,
+    pub subscriptions: Vec<SubscriptionSnapshot>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct SurveyedSubscription {
+pub(crate) struct SubscriptionSnapshot {
     pub info: EntityInfo,
     pub rules: Vec<RuleDescription>,
 }
 
-impl Survey {
+impl NamespaceSnapshot {
     /// Reads the namespace. Other clients may change it meanwhile.
     pub(crate) async fn make(shard_client: &mut ShardClient) -> Result<Self, Closed> {
         let version = match shard_client.order(Order::DescribeNamespace).await? {
@@ -53,7 +53,7 @@ impl Survey {
         let mut topics = Vec::new();
         for info in list(shard_client, &Listing::Topics).await? {
             let subscriptions = subscriptions(shard_client, &info.queue.path).await?;
-            topics.push(SurveyedTopic {
+            topics.push(TopicSnapshot {
                 info,
                 subscriptions,
             });
@@ -66,12 +66,12 @@ impl Survey {
     }
 }
 
-impl From<Survey> for Namespace {
-    fn from(survey: Survey) -> Self {
-        let queues = survey.queues.into_iter();
-        let topics = survey.topics.into_iter();
+impl From<NamespaceSnapshot> for Namespace {
+    fn from(snapshot: NamespaceSnapshot) -> Self {
+        let queues = snapshot.queues.into_iter();
+        let topics = snapshot.topics.into_iter();
         Self {
-            version: survey.version,
+            version: snapshot.version,
             queues: queues
                 .map(|info| QueueDefinition {
                     path: info.queue.path,
@@ -89,9 +89,9 @@ impl From<Survey> for Namespace {
     }
 }
 
-impl From<SurveyedSubscription> for SubscriptionDefinition {
-    fn from(subscription: SurveyedSubscription) -> Self {
-        let SurveyedSubscription { info, rules } = subscription;
+impl From<SubscriptionSnapshot> for SubscriptionDefinition {
+    fn from(subscription: SubscriptionSnapshot) -> Self {
+        let SubscriptionSnapshot { info, rules } = subscription;
         Self {
             name: last_segment(&info.queue.path).to_owned(),
             settings: settings_of(&info),
@@ -118,11 +118,11 @@ pub(crate) fn last_segment(path: &str) -> &str {
 pub(crate) async fn subscriptions(
     shard_client: &mut ShardClient,
     topic: &str,
-) -> Result<Vec<SurveyedSubscription>, Closed> {
+) -> Result<Vec<SubscriptionSnapshot>, Closed> {
     let mut all = Vec::new();
     for info in list(shard_client, &Listing::Subscriptions(topic.to_owned())).await? {
         let rules = rules(shard_client, &info.queue.path).await?;
-        all.push(SurveyedSubscription { info, rules });
+        all.push(SubscriptionSnapshot { info, rules });
     }
     Ok(all)
 }

@@ -66,7 +66,7 @@ pub struct Change {
     /// What happens to it.
     pub action: Action,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Where it is; a rule is below its subscription.
     pub path: String,
     /// What is different then.
@@ -95,7 +95,7 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ResourceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Queue => "queue",
@@ -129,7 +129,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
-pub enum Kind {
+pub enum ResourceKind {
     Queue,
     Topic,
     Subscription,
@@ -220,7 +220,12 @@ impl Planner<'_> {
         let before = known.map(|known| of_queue(&settled(&known.settings)));
         let default = of_queue(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        if self.note(Kind::Queue, &wanted.path, before.is_none(), differences) {
+        if self.note(
+            ResourceKind::Queue,
+            &wanted.path,
+            before.is_none(),
+            differences,
+        ) {
             self.plan.queues.push(wanted.clone());
         }
     }
@@ -235,7 +240,12 @@ impl Planner<'_> {
         let before = known.map(|known| of_topic(&known.settings));
         let default = of_topic(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        let mut changes = self.note(Kind::Topic, &wanted.path, before.is_none(), differences);
+        let mut changes = self.note(
+            ResourceKind::Topic,
+            &wanted.path,
+            before.is_none(),
+            differences,
+        );
         let known = known.map_or(&[][..], |known| &known.subscriptions);
         let known = by_path(known, |subscription| &subscription.name);
         let mut subscriptions = Vec::new();
@@ -269,7 +279,12 @@ impl Planner<'_> {
         let before = known.map(shown);
         let default = of_subscription(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        let changes = self.note(Kind::Subscription, &path, known.is_none(), differences);
+        let changes = self.note(
+            ResourceKind::Subscription,
+            &path,
+            known.is_none(),
+            differences,
+        );
         let known_rules = known.map_or(&[][..], |known| known.rules.as_deref().unwrap_or_default());
         let changed_rules = self.rules(&path, wanted, known_rules);
         let rules = match known {
@@ -304,7 +319,7 @@ impl Planner<'_> {
             let nothing = Default::default();
             let differences = between(before.as_ref().unwrap_or(&nothing), &of_rule(rule));
             let path = format!("{subscription}/Rules/{}", rule.name);
-            if self.note(Kind::Rule, &path, before.is_none(), differences) {
+            if self.note(ResourceKind::Rule, &path, before.is_none(), differences) {
                 changed.push(rule.clone());
             }
         }
@@ -317,7 +332,7 @@ impl Planner<'_> {
             });
             others.sort_by(|one, other| one.name.cmp(&other.name));
             for RuleDescription { name, .. } in others {
-                self.note_removal(Kind::Rule, format!("{subscription}/Rules/{name}"));
+                self.note_removal(ResourceKind::Rule, format!("{subscription}/Rules/{name}"));
                 let rule = (subscription.to_owned(), name.clone());
                 self.plan.removed_rules.push(rule);
             }
@@ -331,30 +346,30 @@ impl Planner<'_> {
         let queues = by_path(&wanted.queues, |queue| &queue.path);
         for topic in &namespace.topics {
             match topics.get(&topic.path.to_lowercase()) {
-                None => self.remove_entity(Kind::Topic, topic.path.clone()),
+                None => self.remove_entity(ResourceKind::Topic, topic.path.clone()),
                 Some(wanted) => {
                     let kept = by_path(&wanted.subscriptions, |subscription| &subscription.name);
                     let others = topic.subscriptions.iter();
                     for other in others.filter(|it| !kept.contains_key(&it.name.to_lowercase())) {
                         let path = format!("{}/Subscriptions/{}", topic.path, other.name);
-                        self.remove_entity(Kind::Subscription, path);
+                        self.remove_entity(ResourceKind::Subscription, path);
                     }
                 }
             }
         }
         for queue in &namespace.queues {
             if !queues.contains_key(&queue.path.to_lowercase()) {
-                self.remove_entity(Kind::Queue, queue.path.clone());
+                self.remove_entity(ResourceKind::Queue, queue.path.clone());
             }
         }
     }
 
-    fn remove_entity(&mut self, kind: Kind, path: String) {
+    fn remove_entity(&mut self, kind: ResourceKind, path: String) {
         self.note_removal(kind, path.clone());
         self.plan.removed.push(path);
     }
 
-    fn note_removal(&mut self, kind: Kind, path: String) {
+    fn note_removal(&mut self, kind: ResourceKind, path: String) {
         self.plan.changes.push(Change {
             action: Action::Delete,
             kind,
@@ -364,7 +379,13 @@ impl Planner<'_> {
     }
 
     /// Notes what happens to an entity or a rule. Returns whether anything does.
-    fn note(&mut self, kind: Kind, path: &str, is_new: bool, properties: Vec<Difference>) -> bool {
+    fn note(
+        &mut self,
+        kind: ResourceKind,
+        path: &str,
+        is_new: bool,
+        properties: Vec<Difference>,
+    ) -> bool {
         if !is_new && properties.is_empty() {
             return false;
         }

@@ -16,7 +16,7 @@ use servicebus::{Refusals, Refused, Subject, Weight};
 use tracing::Level;
 
 use crate::log_text::{NAME, SENTENCE, printable};
-use crate::throttle::{Peer, Throttle, Verdict, WINDOW};
+use crate::throttle::{Decision, Peer, Throttle, WINDOW};
 
 /// Most characters of a method, which may be any word.
 const METHOD: usize = 32;
@@ -76,9 +76,9 @@ impl RefusalLog {
         }
         if refusals.left_out > 0 {
             let mut throttle = self.lock();
-            let verdict = throttle.leave_out(Instant::now(), peer.ip(), refusals.left_out);
+            let decision = throttle.leave_out(Instant::now(), peer.ip(), refusals.left_out);
             drop(throttle);
-            self.follow(verdict);
+            self.schedule_report(decision);
         }
     }
 
@@ -127,20 +127,20 @@ impl RefusalLog {
         if !is_seen {
             return false;
         }
-        let (ended, verdict) = {
+        let (ended, decision) = {
             let mut throttle = self.lock();
             let now = Instant::now();
             (throttle.end(now), throttle.decide(now, peer))
         };
         log_suppressed(&ended);
-        self.follow(verdict);
-        verdict == Verdict::Written
+        self.schedule_report(decision);
+        decision == Decision::Written
     }
 
     /// Schedules the line at the end of the window with the number of suppressed lines, also if
     /// nothing else is refused by then.
-    fn follow(self: &Arc<Self>, verdict: Verdict) {
-        if verdict != Verdict::FirstLeftOut {
+    fn schedule_report(self: &Arc<Self>, decision: Decision) {
+        if decision != Decision::FirstLeftOut {
             return;
         }
         let log = Arc::clone(self);

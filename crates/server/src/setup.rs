@@ -32,7 +32,7 @@ pub async fn prepare(
         return Ok(());
     }
     let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
-    let stored = Stored::read(&mut shard_client).await?;
+    let stored = StoredEntities::read(&mut shard_client).await?;
     for queue in &mut queues {
         stored.reconcile(&queue.path, &mut queue.settings);
     }
@@ -82,9 +82,9 @@ fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
 }
 
 /// What was there before, by path in lower case.
-struct Stored(HashMap<String, QueueInfo>);
+struct StoredEntities(HashMap<String, QueueInfo>);
 
-impl Stored {
+impl StoredEntities {
     async fn read(shard_client: &mut ShardClient) -> Result<Self, Closed> {
         let entities = shard_client.entities().await?.into_iter();
         let by_path = entities.map(|entity| (entity.path.to_lowercase(), entity));

@@ -277,7 +277,7 @@ impl ShardTask {
         }
         self.start_reads();
         self.send_outputs();
-        self.clock.proceed(ShardProgress {
+        self.clock.advance_to_deadline(ShardProgress {
             deadline: self.shard.deadline(),
             reads: self.under_way(),
             submitted: self.shard.submitted(),

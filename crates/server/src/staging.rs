@@ -36,7 +36,7 @@ impl CommandStager {
         is_large(command, self.stager.least())
     }
 
-    async fn pass(self, command: Command) -> Result<Command, JoinError> {
+    async fn enqueue(self, command: Command) -> Result<Command, JoinError> {
         // It is never closed.
         let _turn = self.turn.acquire().await.ok();
         let stager = self.stager;
@@ -64,7 +64,7 @@ impl Staging {
     }
 
     /// Takes commands, and returns the ones that need not wait.
-    pub fn pass(&mut self, mut commands: Vec<Command>) -> Vec<Command> {
+    pub fn enqueue(&mut self, mut commands: Vec<Command>) -> Vec<Command> {
         if self.under_way.is_some() {
             self.held.append(&mut commands);
             return Vec::new();
@@ -78,7 +78,7 @@ impl Staging {
         };
         self.held = commands.split_off(first + 1);
         if let Some(large) = commands.pop() {
-            self.under_way = Some(tokio::spawn(command_stager.clone().pass(large)));
+            self.under_way = Some(tokio::spawn(command_stager.clone().enqueue(large)));
         }
         commands
     }
@@ -93,7 +93,7 @@ impl Staging {
         self.under_way = None;
         let mut commands: Vec<_> = ended(staged.flatten()).into_iter().collect();
         let held = std::mem::take(&mut self.held);
-        commands.append(&mut self.pass(held));
+        commands.append(&mut self.enqueue(held));
         commands
     }
 
@@ -111,7 +111,7 @@ impl Staging {
 /// A command that came alone, once the store has its large messages.
 pub async fn staged(command: Command, command_stager: Option<&CommandStager>) -> Option<Command> {
     match command_stager.filter(|command_stager| command_stager.must_stage(&command)) {
-        Some(command_stager) => ended(command_stager.clone().pass(command).await),
+        Some(command_stager) => ended(command_stager.clone().enqueue(command).await),
         None => Some(command),
     }
 }

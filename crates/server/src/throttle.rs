@@ -22,7 +22,7 @@ pub type Peer = Option<IpAddr>;
 
 /// What becomes of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum Decision {
     Written,
     /// Left out, the first of its window.
     FirstLeftOut,
@@ -61,17 +61,17 @@ impl Throttle {
     }
 
     /// Decides on a line that `peer` causes. Times never go back.
-    pub fn decide(&mut self, now: Instant, peer: IpAddr) -> Verdict {
+    pub fn decide(&mut self, now: Instant, peer: IpAddr) -> Decision {
         let window = self.window(now, peer);
         if window.lines < LINES {
             window.lines += 1;
-            return Verdict::Written;
+            return Decision::Written;
         }
         window.leave_out(1)
     }
 
     /// Counts lines that are left out whatever the window has room for.
-    pub fn leave_out(&mut self, now: Instant, peer: IpAddr, lines: u64) -> Verdict {
+    pub fn leave_out(&mut self, now: Instant, peer: IpAddr, lines: u64) -> Decision {
         self.window(now, peer).leave_out(lines)
     }
 
@@ -119,12 +119,12 @@ fn network(peer: IpAddr) -> IpAddr {
 }
 
 impl Window {
-    fn leave_out(&mut self, lines: u64) -> Verdict {
+    fn leave_out(&mut self, lines: u64) -> Decision {
         let is_first = self.left_out == 0;
         self.left_out += lines;
         match is_first {
-            true => Verdict::FirstLeftOut,
-            false => Verdict::LeftOut,
+            true => Decision::FirstLeftOut,
+            false => Decision::LeftOut,
         }
     }
 }
@@ -141,8 +141,8 @@ mod tests {
 
     /// How many of so many lines are written.
     fn written(throttle: &mut Throttle, now: Instant, peer: IpAddr, lines: u32) -> usize {
-        let verdicts = (0..lines).map(|_| throttle.decide(now, peer));
-        let written = verdicts.filter(|verdict| *verdict == Verdict::Written);
+        let decisions = (0..lines).map(|_| throttle.decide(now, peer));
+        let written = decisions.filter(|decision| *decision == Decision::Written);
         written.count()
     }
 
@@ -150,8 +150,8 @@ mod tests {
     fn a_peer_has_so_many_lines_and_the_first_that_is_left_out_is_known() {
         let (mut throttle, now) = (Throttle::new(WINDOW), Instant::now());
         assert_eq!(written(&mut throttle, now, address(1), LINES), 20);
-        assert_eq!(throttle.decide(now, address(1)), Verdict::FirstLeftOut);
-        assert_eq!(throttle.decide(now, address(1)), Verdict::LeftOut);
+        assert_eq!(throttle.decide(now, address(1)), Decision::FirstLeftOut);
+        assert_eq!(throttle.decide(now, address(1)), Decision::LeftOut);
     }
 
     #[test]
@@ -175,8 +175,8 @@ mod tests {
     fn what_was_left_out_is_told_once_when_the_window_has_ended() {
         let (mut throttle, now) = (Throttle::new(WINDOW), Instant::now());
         written(&mut throttle, now, address(1), LINES + 5);
-        let verdict = throttle.leave_out(now, address(1), 2);
-        assert_eq!(verdict, Verdict::LeftOut);
+        let decision = throttle.leave_out(now, address(1), 2);
+        assert_eq!(decision, Decision::LeftOut);
         assert_eq!(throttle.end(now + WINDOW - Duration::from_millis(1)), []);
         assert_eq!(throttle.end(now + WINDOW), [(Some(address(1)), 7)]);
         assert_eq!(throttle.end(now + WINDOW), []);

@@ -119,7 +119,7 @@ impl Stream for Tls {
 
     fn try_flush(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
-            if self.session.write_tls(&mut Unwaiting(&self.socket))? == 0 {
+            if self.session.write_tls(&mut NonBlocking(&self.socket))? == 0 {
                 return Err(ErrorKind::WriteZero.into());
             }
         }
@@ -140,9 +140,9 @@ impl Stream for Tls {
 }
 
 /// A socket as rustls writes to it.
-struct Unwaiting<'a>(&'a TcpStream);
+struct NonBlocking<'a>(&'a TcpStream);
 
-impl Write for Unwaiting<'_> {
+impl Write for NonBlocking<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(bytes)
     }

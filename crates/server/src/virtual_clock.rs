@@ -28,7 +28,7 @@ pub enum ClockRequest {
 
 /// What a clock shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Reading {
+pub struct ClockReading {
     pub wall: Wall,
     /// Virtual less real time, in milliseconds. A clock that was frozen may be behind.
     pub offset: i64,
@@ -47,7 +47,7 @@ pub enum ClockError {
 }
 
 /// Takes an answer. The client may be gone by then; its request is carried out all the same.
-pub type ReplySender = oneshot::Sender<Result<Reading, ClockError>>;
+pub type ReplySender = oneshot::Sender<Result<ClockReading, ClockError>>;
 
 /// What the shard has to do and has done, after a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -124,7 +124,7 @@ impl VirtualClock {
 
     /// The shard has made a turn. Moves an advance on, by one deadline at most: what has become
     /// due comes first.
-    pub fn proceed(&mut self, real: Now, progress: ShardProgress) {
+    pub fn advance_to_deadline(&mut self, real: Now, progress: ShardProgress) {
         let (Some(now), Some(advance)) = (self.held, &mut self.advance) else {
             return;
         };
@@ -158,7 +158,7 @@ impl VirtualClock {
         {
             match request {
                 ClockRequest::Show => self.reply(answer, real),
-                ClockRequest::Advance(amount) => self.set_out(amount, answer, real),
+                ClockRequest::Advance(amount) => self.start_advance(amount, answer, real),
                 ClockRequest::Freeze(frozen) => {
                     self.freeze(frozen, real);
                     self.reply(answer, real);
@@ -167,7 +167,7 @@ impl VirtualClock {
         }
     }
 
-    fn set_out(&mut self, amount: Duration, answer: ReplySender, real: Now) {
+    fn start_advance(&mut self, amount: Duration, answer: ReplySender, real: Now) {
         let amount = u64::try_from(amount.as_millis()).unwrap_or(u64::MAX);
         let ahead = u64::try_from(self.reading(real).offset).unwrap_or(0);
         if ahead.saturating_add(amount) > MOST {
@@ -221,13 +221,13 @@ impl VirtualClock {
     }
 
     /// What it shows.
-    pub fn reading(&self, real: Now) -> Reading {
+    pub fn reading(&self, real: Now) -> ClockReading {
         let wall = self.now(real).wall;
         let frozen = match &self.advance {
             Some(advance) => advance.was_frozen,
             None => self.is_held(),
         };
-        Reading {
+        ClockReading {
             wall,
             offset: difference(wall.0, real.wall.0),
             frozen,

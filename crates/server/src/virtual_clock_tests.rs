@@ -49,13 +49,16 @@ impl Fixture {
         }
     }
 
-    fn ask(&mut self, request: ClockRequest) -> oneshot::Receiver<Result<Reading, ClockError>> {
+    fn ask(
+        &mut self,
+        request: ClockRequest,
+    ) -> oneshot::Receiver<Result<ClockReading, ClockError>> {
         let (answer, receiver) = oneshot::channel();
         self.clock.ask(request, answer, self.real);
         receiver
     }
 
-    fn advance(&mut self, millis: u64) -> oneshot::Receiver<Result<Reading, ClockError>> {
+    fn advance(&mut self, millis: u64) -> oneshot::Receiver<Result<ClockReading, ClockError>> {
         self.ask(ClockRequest::Advance(Duration::from_millis(millis)))
     }
 
@@ -98,7 +101,7 @@ impl Fixture {
             submitted: CommitId(self.commits),
             released: CommitId(self.durable),
         };
-        self.clock.proceed(self.real, progress);
+        self.clock.advance_to_deadline(self.real, progress);
     }
 
     fn happen(&mut self, event: &Event) {
@@ -139,7 +142,7 @@ impl Fixture {
     }
 }
 
-fn offset_of(receiver: &mut oneshot::Receiver<Result<Reading, ClockError>>) -> i64 {
+fn offset_of(receiver: &mut oneshot::Receiver<Result<ClockReading, ClockError>>) -> i64 {
     let reading = receiver.try_recv().expect("an answer is there");
     reading.expect("the clock could be moved").offset
 }

@@ -9,7 +9,7 @@ use endpoint::{Connection, Event, LinkId, SessionId};
 
 use super::deferrer::Deferrer;
 use super::deleter::Deleter;
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
 use super::sender::Sender;
 use super::task::Task;
 use super::transactor::Transactor;
@@ -38,11 +38,11 @@ pub enum Workload {
 impl load::Workload for Workload {
     type Error = anyhow::Error;
 
-    fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
+    fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
         match self {
             Self::Idle(None) => {}
             Self::Idle(Some(receiver)) | Self::Receive(receiver) => {
-                receiver.attach(engine, session, settling);
+                receiver.attach(engine, session, settle_mode);
             }
             Self::Send(sender) => sender.attach(engine, session),
             Self::Transact(transactor) => transactor.attach(engine, session),

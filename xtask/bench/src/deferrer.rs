@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
 use super::request_client::RequestClient;
 
 const FETCH: &str = "com.microsoft:receive-by-sequence-number";
@@ -48,7 +48,7 @@ impl Deferrer {
 
     /// Asks for its links.
     pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.receiver.attach(engine, session, Settling::Second);
+        self.receiver.attach(engine, session, SettleMode::Second);
         self.request_client.attach(engine, session);
     }
 

@@ -50,10 +50,10 @@ impl ApiResponse {
                     "bytes",
                 ];
                 let rows = self.each(|entity| {
-                    let state = |name: &str| shown(&entity["state"][name]);
+                    let state = |name: &str| format_value(&entity["state"][name]);
                     [
-                        shown(&entity["name"]),
-                        shown(&entity["status"]),
+                        format_value(&entity["name"]),
+                        format_value(&entity["status"]),
                         state("active"),
                         state("dead-letter"),
                         state("scheduled"),
@@ -64,8 +64,8 @@ impl ApiResponse {
             }
             OutputShape::Rules => {
                 let rows = self.each(|rule| {
-                    let action = shown(&rule["action"]);
-                    [shown(&rule["name"]), filter(&rule["filter"]), action]
+                    let action = format_value(&rule["action"]);
+                    [format_value(&rule["name"]), filter(&rule["filter"]), action]
                 });
                 table(["name", "filter", "action"], rows)
             }
@@ -85,21 +85,28 @@ fn properties(entity: &Value) -> String {
         match (&**name, value) {
             ("state", Value::Object(state)) => {
                 let state = state.iter().filter(|(_, value)| !value.is_null());
-                rows.extend(state.map(|(name, value)| [format!("state.{name}"), shown(value)]));
+                rows.extend(
+                    state.map(|(name, value)| [format!("state.{name}"), format_value(value)]),
+                );
             }
             ("subscriptions", Value::Array(list)) => {
                 rows.extend(
                     list.iter()
-                        .map(|it| ["subscription".to_owned(), shown(&it["name"])]),
+                        .map(|it| ["subscription".to_owned(), format_value(&it["name"])]),
                 );
             }
             ("rules", Value::Array(list)) => {
-                let rule =
-                    |rule: &Value| format!("{}: {}", shown(&rule["name"]), filter(&rule["filter"]));
+                let rule = |rule: &Value| {
+                    format!(
+                        "{}: {}",
+                        format_value(&rule["name"]),
+                        filter(&rule["filter"])
+                    )
+                };
                 rows.extend(list.iter().map(|it| ["rule".to_owned(), rule(it)]));
             }
             ("filter", value) => rows.push([name.clone(), filter(value)]),
-            (_, value) => rows.push([name.clone(), shown(value)]),
+            (_, value) => rows.push([name.clone(), format_value(value)]),
         }
     }
     table(["property", "value"], rows)
@@ -109,12 +116,12 @@ fn properties(entity: &Value) -> String {
 fn filter(filter: &Value) -> String {
     match &filter["sql"] {
         Value::String(sql) => sql.clone(),
-        _ => shown(filter),
+        _ => format_value(filter),
     }
 }
 
 /// Texts as they are, what is missing as a dash, anything else as JSON.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) if text == NEVER_TEXT => "never".to_owned(),

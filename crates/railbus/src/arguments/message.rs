@@ -139,8 +139,8 @@ pub struct PeekArguments {
 #[derive(Args, Clone, Debug)]
 pub struct PurgeArguments {
     /// Which of its messages
-    #[arg(long, value_enum, default_value_t = Part::Active)]
-    pub part: Part,
+    #[arg(long, value_enum, default_value_t = MessagePart::Active)]
+    pub part: MessagePart,
 
     #[command(flatten)]
     pub bulk: BulkArguments,
@@ -191,7 +191,7 @@ pub struct BulkArguments {
 /// Where messages are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum MessagePart {
     /// Those that can be received
     Active,
     /// Those that wait for their time

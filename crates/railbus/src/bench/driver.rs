@@ -25,7 +25,7 @@ const CLOSE_TIME_OUT: Duration = Duration::from_secs(5);
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// How a run went.
-pub struct Run {
+pub struct BenchRun {
     pub began: Instant,
     /// How long new messages were sent.
     pub sending: Duration,
@@ -52,7 +52,7 @@ pub fn open(
 }
 
 /// Works until the end of the plan.
-pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSignal) -> Run {
+pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSignal) -> BenchRun {
     let continue_probe = probe(clients, plan, stop_signal);
     let began = Instant::now();
     let before = processor::used();
@@ -71,7 +71,7 @@ pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSign
         }
         Err(error) => Some(BenchError::running(error, plan)),
     };
-    Run {
+    BenchRun {
         began,
         sending,
         processor,

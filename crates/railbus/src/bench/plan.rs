@@ -4,8 +4,8 @@ use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use amqp::Symbol;
-use load::receiver::Settling;
-use load::wire::Trust;
+use load::receiver::SettleMode;
+use load::wire::TrustStore;
 use load::{Peer, STAMP, Token};
 
 use super::BenchError;
@@ -104,8 +104,8 @@ impl Plan {
             host: broker.host().to_owned(),
             sasl: (Symbol::new("ANONYMOUS"), Vec::new()),
             token: token.map(|text| Token { audience, text }),
-            settling: Settling::Second,
-            trust: tls.map(|(config, name)| Trust::of(config, name)),
+            settle_mode: SettleMode::Second,
+            trust: tls.map(|(config, name)| TrustStore::of(config, name)),
         })
     }
 

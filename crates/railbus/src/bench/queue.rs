@@ -14,7 +14,7 @@ const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 /// Bytes for what a message has besides its body.
 const ROOM: usize = 4 << 10;
 /// The default maximum message size of a queue.
-const USUAL: usize = 256 << 10;
+const DEFAULT_MESSAGE_SIZE: usize = 256 << 10;
 
 /// A queue that is there.
 pub struct Created {
@@ -30,7 +30,7 @@ impl Created {
             "max-size-in-megabytes": 81_920,
             "lock-duration": "PT5M",
             "auto-delete-on-idle": "PT5M",
-            "max-message-size": (size + ROOM).max(USUAL).to_string(),
+            "max-message-size": (size + ROOM).max(DEFAULT_MESSAGE_SIZE).to_string(),
         });
         let body = match properties {
             Value::Object(body) => Some(body),

@@ -9,7 +9,7 @@ use std::time::Instant;
 use amqp::DeliveryState;
 use endpoint::{Connection, Event, LinkId, SessionId};
 use hdrhistogram::Histogram;
-use load::receiver::{Receiver, Settling};
+use load::receiver::{Receiver, SettleMode};
 use load::{Stamp, latency};
 
 /// The most messages of other senders that are held; with more the queue cannot be used.
@@ -59,8 +59,8 @@ impl BenchReceiver {
     }
 
     /// Asks for the link.
-    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
-        self.receiver.attach(engine, session, settling);
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
+        self.receiver.attach(engine, session, settle_mode);
     }
 
     /// Its link, once asked for.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use load::{Client, latency};
 
-use super::driver::Run;
+use super::driver::BenchRun;
 use super::plan::Plan;
 use super::workload::Workload;
 use crate::arguments::BenchMode;
@@ -40,7 +40,7 @@ pub struct Flow {
 
 impl Results {
     /// Adds up the counts of `clients` in `run`.
-    pub fn gather(clients: &[Client<Workload>], plan: &Plan, run: &Run) -> Self {
+    pub fn gather(clients: &[Client<Workload>], plan: &Plan, run: &BenchRun) -> Self {
         let (mut sent, mut received, mut refused, mut foreign) = (None, None, 0, 0);
         for client in clients {
             match client.workload() {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use endpoint::{Connection, Event, LinkId, SessionId};
 use load::message_sections::MessageSections;
-use load::receiver::Settling;
+use load::receiver::SettleMode;
 use load::sender::{self, Sender};
 use load::{Error, Stamp};
 
@@ -71,10 +71,10 @@ impl Workload {
 impl load::Workload for Workload {
     type Error = Error;
 
-    fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
+    fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
         match self {
             Self::Send(sender) => sender.attach(engine, session),
-            Self::Receive(receiver) => receiver.attach(engine, session, settling),
+            Self::Receive(receiver) => receiver.attach(engine, session, settle_mode),
         }
     }
 

@@ -43,14 +43,14 @@ struct Writer {
 impl Writer {
     fn queue(&mut self, queue: &QueueDefinition) -> Value {
         let settings = &queue.settings;
-        self.warn_unsaid(&queue.path, settings);
+        self.warn_unsupported(&queue.path, settings);
         let mut properties = received(settings);
         properties.extend(duplicates(settings));
         json!({"Name": queue.path, "Properties": properties})
     }
 
     fn topic(&mut self, topic: &TopicDefinition) -> Value {
-        self.warn_unsaid(&topic.path, &topic.settings);
+        self.warn_unsupported(&topic.path, &topic.settings);
         let mut properties = common(&topic.settings);
         properties.extend(duplicates(&topic.settings));
         let below = topic.subscriptions.iter();
@@ -60,7 +60,7 @@ impl Writer {
 
     fn subscription(&mut self, topic: &str, subscription: &SubscriptionDefinition) -> Value {
         let path = format!("{topic}/{}", subscription.name);
-        self.warn_unsaid(&path, &subscription.settings.queue);
+        self.warn_unsupported(&path, &subscription.settings.queue);
         let mut properties = received(&subscription.settings.queue);
         let default = SubscriptionSettings::default();
         let flag = subscription
@@ -131,7 +131,7 @@ impl Writer {
         filter
     }
 
-    fn warn_unsaid(&mut self, path: &str, settings: &QueueSettings) {
+    fn warn_unsupported(&mut self, path: &str, settings: &QueueSettings) {
         let default = QueueSettings::default();
         for (what, differs) in [
             ("its size", settings.max_size != default.max_size),

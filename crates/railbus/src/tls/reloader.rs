@@ -30,7 +30,7 @@ pub enum CheckResult {
 /// The source of the certificate.
 #[derive(Debug)]
 pub struct CertificateSource {
-    source: Kind,
+    source: SourceKind,
     /// The version of the files in use.
     stamp: Stamp,
     /// Why the present version is not in use.
@@ -38,7 +38,7 @@ pub struct CertificateSource {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SourceKind {
     Files(Pair),
     Local(Authority, Vec<String>),
 }
@@ -49,16 +49,16 @@ type Stamp = [Option<stamp::Stamp>; 2];
 impl CertificateSource {
     /// The certificate of configured files.
     pub fn files(pair: Pair) -> Result<(ServerConfig, Self), Error> {
-        Self::new(Kind::Files(pair))
+        Self::new(SourceKind::Files(pair))
     }
 
     /// A certificate by `authority` for this machine and `names`.
     pub fn local(authority: Authority, names: Vec<String>) -> Result<(ServerConfig, Self), Error> {
         authority.issue(&names, SystemTime::now())?;
-        Self::new(Kind::Local(authority, names))
+        Self::new(SourceKind::Local(authority, names))
     }
 
-    fn new(source: Kind) -> Result<(ServerConfig, Self), Error> {
+    fn new(source: SourceKind) -> Result<(ServerConfig, Self), Error> {
         let pair = source.pair();
         let stamp = stamp(&pair);
         let config = pair.load()?;
@@ -72,14 +72,14 @@ impl CertificateSource {
 
     fn interval(&self) -> Duration {
         match self.source {
-            Kind::Files(_) => FILES_CHECK_INTERVAL,
-            Kind::Local(..) => LOCAL_CHECK_INTERVAL,
+            SourceKind::Files(_) => FILES_CHECK_INTERVAL,
+            SourceKind::Local(..) => LOCAL_CHECK_INTERVAL,
         }
     }
 
     /// Checks once, at `now`.
     pub fn check(&mut self, now: SystemTime) -> CheckResult {
-        if let Kind::Local(authority, names) = &self.source
+        if let SourceKind::Local(authority, names) = &self.source
             && let Err(error) = authority.issue(names, now)
         {
             return self.report_once(error);
@@ -110,7 +110,7 @@ impl CertificateSource {
     }
 }
 
-impl Kind {
+impl SourceKind {
     fn pair(&self) -> Pair {
         match self {
             Self::Files(pair) => pair.clone(),

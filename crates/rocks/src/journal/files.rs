@@ -152,7 +152,7 @@ impl Files {
         }
         let path = self.path(id);
         let open_store = Handle::open(&path, File::options().read(true), self.access);
-        let file = unless_gone(open_store)?.map(Arc::new);
+        let file = unless_not_found(open_store)?.map(Arc::new);
         // There is one body in a staged one.
         if let Some(file) = file.as_ref().filter(|_| !is_staged(id)) {
             self.remember(id, file);
@@ -162,7 +162,7 @@ impl Files {
 
     /// The file of a segment to be read from its begin to its end, unless it is gone.
     pub fn whole(&self, id: u64) -> io::Result<Option<File>> {
-        unless_gone(File::open(self.path(id)))
+        unless_not_found(File::open(self.path(id)))
     }
 
     fn remember(&self, id: u64, file: &Arc<Handle>) {
@@ -213,7 +213,7 @@ impl Files {
                 Ok(())
             }
             // A full disk may have no room for another name.
-            Err(_) => unless_gone(fs::remove_file(&path)).map(drop),
+            Err(_) => unless_not_found(fs::remove_file(&path)).map(drop),
         }
     }
 
@@ -253,7 +253,7 @@ fn begin(path: &Path, id: u64, access: Access) -> io::Result<Handle> {
     Ok(file)
 }
 
-fn unless_gone<T>(open_store: io::Result<T>) -> io::Result<Option<T>> {
+fn unless_not_found<T>(open_store: io::Result<T>) -> io::Result<Option<T>> {
     match open_store {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         open_store => open_store.map(Some),

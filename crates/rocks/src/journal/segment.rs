@@ -41,7 +41,7 @@ impl BodyRanges {
 
 /// A segment that gets no more records, or the file of a staged body.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedSegment {
     pub id: u64,
     /// Of its last record, or of the one that names it.
     pub position: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Sealed {
     pub body_ranges: BodyRanges,
 }
 
-impl Sealed {
+impl SealedSegment {
     /// Nothing is known of it yet.
     pub fn empty(id: u64) -> Self {
         Self {
@@ -104,15 +104,15 @@ mod tests {
                 number: SequenceNumber(number),
             });
         }
-        let sealed = Sealed {
+        let sealed = SealedSegment {
             id: 7,
             position: 8,
             bytes: 9,
             body_ranges,
         };
         let value = sealed.encode();
-        assert_eq!(Sealed::decode(7, &value), Some(sealed.clone()));
-        assert_eq!(Sealed::decode(7, &value[..value.len() - 1]), None);
+        assert_eq!(SealedSegment::decode(7, &value), Some(sealed.clone()));
+        assert_eq!(SealedSegment::decode(7, &value[..value.len() - 1]), None);
         let spans: Vec<_> = sealed.body_ranges.spans().collect();
         let numbers: Vec<_> = spans
             .iter()

@@ -19,7 +19,7 @@ use super::handle::{Access, Handle};
 use super::output::Output;
 use super::pages::PAGE;
 use super::record::{FIRST, HEADER, Header, segment_header};
-use super::segment::{BodyRanges, Sealed};
+use super::segment::{BodyRanges, SealedSegment};
 use super::staged::{STAGED_FROM, StagedFile, StagedFiles};
 use crate::chunk;
 
@@ -38,7 +38,7 @@ pub(crate) struct Writer {
     /// A segment ends when its next record would go beyond this.
     segment_bytes: u64,
     next_id: u64,
-    active: Option<Active>,
+    active: Option<ActiveSegment>,
     /// Segments that were sealed and not synced since they were written to.
     unsynced: Vec<Arc<Handle>>,
     buffer: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Writer {
 }
 
 /// The segment that is written to.
-struct Active {
+struct ActiveSegment {
     id: u64,
     file: Arc<Handle>,
     end: u64,
@@ -58,12 +58,12 @@ struct Active {
 }
 
 /// What became of a record.
-pub(crate) struct Appended {
+pub(crate) struct AppendedRecord {
     pub bytes: u64,
     /// Of them, those of bodies.
     pub bodies: u64,
     /// The segment that ended before it, and the files of the staged bodies that it names.
-    pub sealed: Vec<Sealed>,
+    pub sealed: Vec<SealedSegment>,
     /// Where it is.
     pub file: Arc<Handle>,
     /// How long its sync took, if there was one.
@@ -93,7 +93,7 @@ impl Writer {
         position: u64,
         sets: &mut [WriteSet],
         moves: &mut Moves,
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendedRecord> {
         self.files.staged.count_record();
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
@@ -123,7 +123,7 @@ impl Writer {
         if self.buffer.capacity() > KEEP {
             self.buffer = Vec::new();
         }
-        Ok(Appended {
+        Ok(AppendedRecord {
             bytes: length,
             bodies,
             sealed,
@@ -146,7 +146,7 @@ impl Writer {
     }
 
     /// Ends the segment that is being written, if there is one.
-    pub fn seal(&mut self) -> Option<Sealed> {
+    pub fn seal(&mut self) -> Option<SealedSegment> {
         let active = self.active.take()?;
         if active.end < self.segment_bytes / 2 {
             // Ended early, so it gives back what it took for more. That it keeps it does no harm.
@@ -156,7 +156,7 @@ impl Writer {
         if !active.synced {
             self.unsynced.push(active.file);
         }
-        Some(Sealed {
+        Some(SealedSegment {
             id: active.id,
             position: active.position,
             bytes: active.end,
@@ -164,7 +164,7 @@ impl Writer {
         })
     }
 
-    fn seal_if_full(&mut self, length: u64) -> Option<Sealed> {
+    fn seal_if_full(&mut self, length: u64) -> Option<SealedSegment> {
         let end = self.active.as_ref().map_or(FIRST, |active| active.end);
         if end == FIRST || end.saturating_add(length) <= self.segment_bytes {
             return None;
@@ -172,12 +172,12 @@ impl Writer {
         self.seal()
     }
 
-    fn begin(&mut self) -> io::Result<Active> {
+    fn begin(&mut self) -> io::Result<ActiveSegment> {
         let id = self.next_id;
         self.next_id += 1;
         let (file, room) = self.files.create(id)?;
         self.output.begin(&file, &segment_header(id));
-        Ok(Active {
+        Ok(ActiveSegment {
             id,
             file,
             end: FIRST,
@@ -209,7 +209,7 @@ impl Writer {
     }
 }
 
-impl Active {
+impl ActiveSegment {
     /// Takes the place for `length` more bytes on the disk, so that a sync need not.
     fn make_room(&mut self, length: u64) -> io::Result<()> {
         let end = (self.end + length).next_multiple_of(PAGE as u64);
@@ -274,17 +274,17 @@ fn put_bodies(sets: &[WriteSet]) -> impl Iterator<Item = &Bytes> {
 
 /// Where the bodies of a record are.
 struct LocationAssigner<'a> {
-    active: &'a mut Active,
+    active: &'a mut ActiveSegment,
     /// Where the next body of the record begins.
     next: u64,
     /// Of the bodies in the record that come.
     checksums: std::vec::IntoIter<u32>,
     /// Whose bodies are in files of their own.
-    staged: BTreeMap<u64, Sealed>,
+    staged: BTreeMap<u64, SealedSegment>,
 }
 
 impl<'a> LocationAssigner<'a> {
-    fn new(active: &'a mut Active, first: u64, checksums: Vec<u32>) -> Self {
+    fn new(active: &'a mut ActiveSegment, first: u64, checksums: Vec<u32>) -> Self {
         Self {
             active,
             next: first,
@@ -336,16 +336,16 @@ impl<'a> LocationAssigner<'a> {
     fn of_staged(&mut self, pointer: BodyPointer, claim: StagedFile) -> BodyLocation {
         let location = claim.location(pointer);
         let file = self.staged.entry(location.segment);
-        let file = file.or_insert_with(|| Sealed::empty(location.segment));
+        let file = file.or_insert_with(|| SealedSegment::empty(location.segment));
         file.bytes = location.end();
         file.body_ranges.add(pointer);
         location
     }
 
     /// The files with staged bodies that the record `position` names.
-    fn staged(self, position: u64) -> impl Iterator<Item = Sealed> {
+    fn staged(self, position: u64) -> impl Iterator<Item = SealedSegment> {
         let files = self.staged.into_values();
-        files.map(move |file| Sealed { position, ..file })
+        files.map(move |file| SealedSegment { position, ..file })
     }
 }
 

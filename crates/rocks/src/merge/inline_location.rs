@@ -81,7 +81,7 @@ impl Merge<'_> {
     fn keep_inline_location(
         &mut self,
         own: BodyPointer,
-        value: &mut value::Short,
+        value: &mut value::ShortValue,
         database: &Database,
     ) -> Result<(), StoreError> {
         match inline_location(own, database)? {

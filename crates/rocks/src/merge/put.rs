@@ -3,7 +3,7 @@
 use store::{EntityRow, Write};
 
 use super::Merge;
-use crate::key::{self, Kind, single};
+use crate::key::{self, KeyKind, single};
 use crate::value;
 
 impl<'a> Merge<'a> {
@@ -36,24 +36,29 @@ impl<'a> Merge<'a> {
                 number,
                 count,
             } => {
-                let key = key::of_number(Kind::DeliveryCount, *entity, *number);
+                let key = key::of_number(KeyKind::DeliveryCount, *entity, *number);
                 self.batch.put_cf(state, key, count.to_be_bytes());
             }
             Write::RemoveDeliveryCount { entity, number } => {
-                self.batch
-                    .delete_cf(state, key::of_number(Kind::DeliveryCount, *entity, *number));
+                self.batch.delete_cf(
+                    state,
+                    key::of_number(KeyKind::DeliveryCount, *entity, *number),
+                );
             }
             Write::PutPatch {
                 entity,
                 number,
                 patch,
             } => {
-                self.batch
-                    .put_cf(state, key::of_number(Kind::Patch, *entity, *number), patch);
+                self.batch.put_cf(
+                    state,
+                    key::of_number(KeyKind::Patch, *entity, *number),
+                    patch,
+                );
             }
             Write::RemovePatch { entity, number } => {
                 self.batch
-                    .delete_cf(state, key::of_number(Kind::Patch, *entity, *number));
+                    .delete_cf(state, key::of_number(KeyKind::Patch, *entity, *number));
             }
             Write::PutExpiry {
                 entity,
@@ -96,7 +101,7 @@ impl<'a> Merge<'a> {
 
     fn put_entity(&mut self, row: &EntityRow) {
         let state = self.families.state;
-        let key = key::of_entity(Kind::Entity, row.id);
+        let key = key::of_entity(KeyKind::Entity, row.id);
         self.batch.put_cf(state, key, value::encode_entity(row));
         if self.merger.last_entity < Some(row.id) {
             self.merger.last_entity = Some(row.id);
@@ -117,7 +122,7 @@ impl<'a> Merge<'a> {
     pub fn put_heads(&mut self) {
         for (entity, head) in std::mem::take(&mut self.heads) {
             value::encode_head(head, &mut self.merger.scratch);
-            let key = key::of_entity(Kind::Head, entity);
+            let key = key::of_entity(KeyKind::Head, entity);
             self.batch
                 .put_cf(self.families.state, key, &self.merger.scratch);
         }

@@ -5,7 +5,7 @@ use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
 use crate::database::Families;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::range_reclaim::RangeReclaim;
 use crate::removal::Run;
 use crate::scan::Scan;
@@ -87,12 +87,12 @@ impl Merge<'_> {
         let state = self.families.state;
         self.heads.remove(&entity);
         self.batch
-            .delete_cf(state, key::of_entity(Kind::Entity, entity));
+            .delete_cf(state, key::of_entity(KeyKind::Entity, entity));
         self.batch
-            .delete_cf(state, key::of_entity(Kind::Head, entity));
+            .delete_cf(state, key::of_entity(KeyKind::Head, entity));
         let (from, until) = key::expiries_of(entity);
         self.batch.delete_range_cf(state, from, until);
-        for kind in [Kind::DeliveryCount, Kind::Patch] {
+        for kind in [KeyKind::DeliveryCount, KeyKind::Patch] {
             let (from, until) = key::of_numbers(kind, entity);
             self.batch.delete_range_cf(state, from, until);
         }
@@ -119,7 +119,7 @@ impl Merge<'_> {
                 .delete_range_cf(self.families.body, body(entity), body(next));
             let (from, until) = key::entries_of(entity);
             self.batch.delete_range_cf(self.families.state, from, until);
-            for kind in [Kind::LargeBody, Kind::Share] {
+            for kind in [KeyKind::LargeBody, KeyKind::Share] {
                 let (from, until) = key::of_numbers(kind, entity);
                 self.batch.delete_range_cf(self.families.state, from, until);
             }
@@ -138,12 +138,12 @@ fn remove_large(
     batch: &mut WriteBatch,
 ) -> Result<(), StoreError> {
     let home = run.scope();
-    let key = |number| key::of_number(Kind::LargeBody, home, number);
+    let key = |number| key::of_number(KeyKind::LargeBody, home, number);
     let (from, until) = (key(SequenceNumber(run.first())), key(after(run.last())));
     let mut scan = Scan::new(db, families.state, from, until);
     while let Some((found, _)) = scan.next()? {
         batch.delete_cf(families.state, found);
-        let (_, number) = key::parse_of_number(Kind::LargeBody, found)
+        let (_, number) = key::parse_of_number(KeyKind::LargeBody, found)
             .ok_or_else(|| value::damaged("the index of large bodies", format!("{found:02x?}")))?;
         let from = key::body(BodyPointer { home, number }, 1);
         let until = key::body(

@@ -17,7 +17,7 @@ use crate::scan::Scan;
 use crate::value;
 
 /// What the index has for a body.
-enum Found {
+enum FoundBody {
     /// The body itself, as in format 1; nothing if a part of it is gone.
     Here(Option<Bytes>),
     Elsewhere(BodyLocation),
@@ -56,29 +56,29 @@ impl View<'_> {
             let (home, number) = (self.entity, row.number);
             self.part == Part::Active && row.row.body == BodyPointer { home, number }
         };
-        self.look_in_rows(rows, &mut found, is_own)?;
-        self.look_for_bodies(rows, &mut found)?;
-        self.look_in_rows(rows, &mut found, |row| !is_own(row))?;
-        let location = |(row, found): (&Row, &Option<Found>)| match found {
-            Some(Found::Elsewhere(location)) => Some((row.row.body, *location)),
-            Some(Found::Here(_)) | None => None,
+        self.find_in_rows(rows, &mut found, is_own)?;
+        self.find_in_family(rows, &mut found)?;
+        self.find_in_rows(rows, &mut found, |row| !is_own(row))?;
+        let location = |(row, found): (&Row, &Option<FoundBody>)| match found {
+            Some(FoundBody::Elsewhere(location)) => Some((row.row.body, *location)),
+            Some(FoundBody::Here(_)) | None => None,
         };
         let locations: Vec<_> = rows.iter().zip(&found).map(location).collect();
         let read = self.files.read(&locations)?.into_iter();
         Ok(read
             .zip(found)
             .map(|(read, found)| match found {
-                Some(Found::Here(body)) => body,
-                Some(Found::Elsewhere(_)) | None => read,
+                Some(FoundBody::Here(body)) => body,
+                Some(FoundBody::Elsewhere(_)) | None => read,
             })
             .collect())
     }
 
     /// Looks in the rows that missing bodies came with, for those of the `wanted` rows.
-    fn look_in_rows(
+    fn find_in_rows(
         &self,
         rows: &[Row],
-        found: &mut [Option<Found>],
+        found: &mut [Option<FoundBody>],
         wanted: impl Fn(&Row) -> bool,
     ) -> Result<(), StoreError> {
         let missing = missing(rows, found, wanted);
@@ -93,14 +93,18 @@ impl View<'_> {
             |at, value| {
                 let at = missing[at];
                 let location = chunk::location_in_row(rows[at].row.body, value)?;
-                found[at] = location.map(Found::Elsewhere);
+                found[at] = location.map(FoundBody::Elsewhere);
                 Ok(())
             },
         )
     }
 
     /// Looks for missing bodies by themselves.
-    fn look_for_bodies(&self, rows: &[Row], found: &mut [Option<Found>]) -> Result<(), StoreError> {
+    fn find_in_family(
+        &self,
+        rows: &[Row],
+        found: &mut [Option<FoundBody>],
+    ) -> Result<(), StoreError> {
         let missing = missing(rows, found, |_| true);
         let keys: Vec<_> = missing
             .iter()
@@ -110,7 +114,7 @@ impl View<'_> {
             && (missing.iter()).all(|at| rows[*at].row.size as usize <= CHUNK);
         self.look_up(self.families.body, &keys, neighbours, |at, value| {
             let at = missing[at];
-            found[at] = Some(self.understand(rows[at].row.body, value)?);
+            found[at] = Some(self.parse_value(rows[at].row.body, value)?);
             Ok(())
         })
     }
@@ -155,10 +159,10 @@ impl View<'_> {
         Ok(())
     }
 
-    fn understand(&self, pointer: BodyPointer, value: &[u8]) -> Result<Found, StoreError> {
+    fn parse_value(&self, pointer: BodyPointer, value: &[u8]) -> Result<FoundBody, StoreError> {
         match chunk::decode(pointer, 0, value)? {
-            Chunk::Elsewhere(location) => Ok(Found::Elsewhere(location)),
-            first => self.join_chunks(pointer, &first).map(Found::Here),
+            Chunk::Elsewhere(location) => Ok(FoundBody::Elsewhere(location)),
+            first => self.join_chunks(pointer, &first).map(FoundBody::Here),
         }
     }
 
@@ -217,7 +221,7 @@ impl View<'_> {
 }
 
 /// The `wanted` rows whose bodies are not found yet.
-fn missing(rows: &[Row], found: &[Option<Found>], wanted: impl Fn(&Row) -> bool) -> Vec<usize> {
+fn missing(rows: &[Row], found: &[Option<FoundBody>], wanted: impl Fn(&Row) -> bool) -> Vec<usize> {
     let missing = (0..rows.len()).filter(|at| found[*at].is_none() && wanted(&rows[*at]));
     missing.collect()
 }

@@ -15,7 +15,7 @@ use store::{
 use crate::chunk;
 use crate::database::{Families, refused};
 use crate::journal::{BodyLocation, Files};
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::scan::Scan;
 use crate::value;
 
@@ -230,7 +230,7 @@ impl View<'_> {
     /// Adds to rows in ascending order what is kept elsewhere.
     fn complete(&self, rows: Vec<Row>, found: &mut Vec<StoredMessage>) -> Result<(), StoreError> {
         let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-        let counts = self.attached(Kind::DeliveryCount, &numbers)?;
+        let counts = self.attached(KeyKind::DeliveryCount, &numbers)?;
         let count_of = |number| {
             let count = counts.get(&number);
             let count = count.map(|count| value::decode_u32("a delivery count", count));
@@ -250,7 +250,7 @@ impl View<'_> {
         let mut bodies = Vec::new();
         if self.bodies {
             let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-            patches = self.attached(Kind::Patch, &numbers)?;
+            patches = self.attached(KeyKind::Patch, &numbers)?;
             bodies = self.load_bodies(&rows)?;
         }
         let mut bodies = bodies.into_iter();
@@ -291,7 +291,7 @@ impl View<'_> {
     /// What there is of a kind for some of `numbers`, which are ascending.
     fn attached(
         &self,
-        kind: Kind,
+        kind: KeyKind,
         numbers: &[SequenceNumber],
     ) -> Result<BTreeMap<SequenceNumber, Vec<u8>>, StoreError> {
         let mut attached = BTreeMap::new();

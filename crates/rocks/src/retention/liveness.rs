@@ -9,10 +9,10 @@ use store::{BodyPointer, EntityId, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::journal::{BodyLocation, Sealed};
+use crate::journal::{BodyLocation, SealedSegment};
 use crate::key;
 use crate::scan::Scan;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 use crate::value::damaged;
 
 /// The most bodies that are moved out of a segment, and the largest part of it.
@@ -20,7 +20,7 @@ const FEW_ROWS: usize = 4_096;
 const FEW_BYTES: u64 = 4;
 
 /// The first and the last body that one entity has in a segment.
-type Span = (BodyPointer, BodyPointer);
+type BodyRange = (BodyPointer, BodyPointer);
 
 /// No body of a segment is before these keys of the index: in rows, and on its own.
 #[derive(Default)]
@@ -33,14 +33,14 @@ pub(super) struct ScanStart {
 pub(super) struct LivenessCheck<'a> {
     pub database: &'a Database,
     /// Bodies that were removed.
-    pub settled: &'a Settled<EntityId>,
+    pub settled: &'a SettledRanges<EntityId>,
 }
 
 impl LivenessCheck<'_> {
     /// Whether the index knows a body in the segment. More rows than are looked at count as one.
     pub fn is_alive(
         &self,
-        sealed: &Sealed,
+        sealed: &SealedSegment,
         from: &mut ScanStart,
         most_rows: usize,
     ) -> Result<bool, StoreError> {
@@ -58,8 +58,8 @@ impl LivenessCheck<'_> {
     fn is_alive_in<const N: usize>(
         &self,
         family: &ColumnFamily,
-        sealed: &Sealed,
-        keys: impl Fn(Span) -> ([u8; N], [u8; N]),
+        sealed: &SealedSegment,
+        keys: impl Fn(BodyRange) -> ([u8; N], [u8; N]),
         from: &mut [u8; N],
         most_rows: usize,
     ) -> Result<bool, StoreError> {
@@ -88,13 +88,16 @@ impl LivenessCheck<'_> {
         Ok(false)
     }
 
-    fn is_settled(&self, (first, last): Span) -> bool {
+    fn is_settled(&self, (first, last): BodyRange) -> bool {
         self.settled
             .covers(first.home, first.number.0, last.number.0)
     }
 
     /// The bodies that are left in a segment; none if they are too many to be moved.
-    pub fn left_in(&self, sealed: &Sealed) -> Result<Vec<(BodyPointer, BodyLocation)>, StoreError> {
+    pub fn left_in(
+        &self,
+        sealed: &SealedSegment,
+    ) -> Result<Vec<(BodyPointer, BodyLocation)>, StoreError> {
         let families = self.database.families();
         let db: &DB = &self.database.db;
         let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
@@ -122,8 +125,8 @@ impl LivenessCheck<'_> {
 }
 
 /// Whether the index knows a body in a segment.
-pub(crate) fn is_needed(sealed: &Sealed, database: &Database) -> Result<bool, StoreError> {
-    let settled = &Settled::new();
+pub(crate) fn is_needed(sealed: &SealedSegment, database: &Database) -> Result<bool, StoreError> {
+    let settled = &SettledRanges::new();
     let check = LivenessCheck { database, settled };
     check.is_alive(sealed, &mut ScanStart::default(), usize::MAX)
 }

@@ -97,7 +97,7 @@ fn open(path: &Path) -> RocksStore {
 /// Copies the files of an open store that cannot write at the moment.
 fn copy_at_rest(store: &RocksStore, from: &Path, to: &Path) {
     let durable = store.progress.durable();
-    store.unapplied.want(durable);
+    store.unapplied.request_apply(durable);
     let applied = store.progress.wait_until_applied(durable);
     applied.expect("the index is well");
     // No segment goes meanwhile.

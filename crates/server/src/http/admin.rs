@@ -23,7 +23,7 @@ use crate::shard_client::ShardClient;
 const VERSION: &str = "api-version=";
 
 /// Whether a path that means something else could be an entity's all the same.
-pub fn is_meant<T>(request: &Request<T>) -> bool {
+pub fn is_management_request<T>(request: &Request<T>) -> bool {
     request
         .uri()
         .query()

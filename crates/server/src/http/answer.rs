@@ -63,7 +63,7 @@ pub fn reason(response: &Response) -> Option<Reason> {
     extensions.get().cloned().or_else(of_management)
 }
 
-pub fn nothing_here() -> Response {
+pub fn not_found() -> Response {
     let body = "There is nothing here.\n".to_owned();
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }

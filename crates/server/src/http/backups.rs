@@ -41,7 +41,7 @@ struct BackupRequest {
 
 /// An answer's body.
 #[derive(Debug, Serialize)]
-struct Made {
+struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
     position: u64,
@@ -102,7 +102,7 @@ pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Respon
         }
     };
     let made = match server.backups.clone() {
-        Some(backups) => make_apart(backups, wanted).await,
+        Some(backups) => make_on_own_thread(backups, wanted).await,
         None => Err(Error::None),
     };
     match made {
@@ -116,7 +116,10 @@ pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Respon
 
 /// Runs on a thread of its own, since it may take long and reads need the shared ones. It goes on
 /// if its client has gone.
-async fn make_apart(backups: Backups, wanted: BackupRequest) -> Result<Made, Error> {
+async fn make_on_own_thread(
+    backups: Backups,
+    wanted: BackupRequest,
+) -> Result<BackupResponse, Error> {
     let (answer, made) = oneshot::channel();
     let thread = thread::Builder::new().name("backup".to_owned());
     let started = thread.spawn(move || {
@@ -133,16 +136,16 @@ async fn make_apart(backups: Backups, wanted: BackupRequest) -> Result<Made, Err
     made.await.unwrap_or(Err(Error::Fault))
 }
 
-fn make(backups: &Backups, wanted: &Path) -> Result<Made, Error> {
+fn make(backups: &Backups, wanted: &Path) -> Result<BackupResponse, Error> {
     let started = Instant::now();
     let unusable = |error| Error::Directory(backups.directory.clone(), error);
     fs::create_dir_all(&backups.directory).map_err(unusable)?;
     let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
-    let directory =
-        place(&home, &backups.directory, wanted).ok_or_else(|| Error::Place(home.clone()))?;
+    let directory = resolve_target(&home, &backups.directory, wanted)
+        .ok_or_else(|| Error::Place(home.clone()))?;
     let made = backups.backup.back_up(&directory)?;
     let took = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
-    Ok(Made {
+    Ok(BackupResponse {
         directory,
         bytes: made.bytes,
         position: made.position,
@@ -152,7 +155,7 @@ fn make(backups: &Backups, wanted: &Path) -> Result<Made, Error> {
 
 /// Where `wanted` is in `home`, which may also be called `alias`. Nothing is looked up for it, so
 /// no link leads elsewhere.
-fn place(home: &Path, alias: &Path, wanted: &Path) -> Option<PathBuf> {
+fn resolve_target(home: &Path, alias: &Path, wanted: &Path) -> Option<PathBuf> {
     let name = wanted.file_name()?.to_str()?;
     let parent = wanted.parent()?;
     let is_home = parent.as_os_str().is_empty() || parent == home || parent == alias;
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     fn check(wanted: &str, expected: Option<&str>) {
-        let found = place(
+        let found = resolve_target(
             Path::new("/srv/backups"),
             Path::new("backups"),
             wanted.as_ref(),

@@ -17,7 +17,7 @@ use super::body;
 use crate::duration;
 use crate::server_state::ServerState;
 use crate::shard::Message;
-use crate::virtual_clock::{ClockError, ClockRequest, Reading};
+use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 4 * 1024;
@@ -89,7 +89,7 @@ async fn ask(request: ClockRequest, server: &ServerState) -> Response {
     }
 }
 
-fn show(reading: &Reading) -> Response {
+fn show(reading: &ClockReading) -> Response {
     match response(reading) {
         Some(body) => answer::json(StatusCode::OK, body),
         // Only a machine whose own clock is thousands of years off gets here.
@@ -100,7 +100,7 @@ fn show(reading: &Reading) -> Response {
     }
 }
 
-fn response(reading: &Reading) -> Option<String> {
+fn response(reading: &ClockReading) -> Option<String> {
     let wall = i64::try_from(reading.wall.0).ok()?;
     let response = ClockResponse {
         now: jiff::Timestamp::from_millisecond(wall).ok()?.to_string(),
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn an_answer_shows_time_and_offset_as_text() {
         let body = |wall, offset, frozen| {
-            response(&Reading {
+            response(&ClockReading {
                 wall: Wall(wall),
                 offset,
                 frozen,

@@ -100,7 +100,7 @@ fn enter(
 }
 
 /// Runs `work` to its end, even if its client disconnects.
-async fn carry_through<T: Send + 'static>(
+async fn run_detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::spawn(work).await.unwrap_or_else(|error| {

@@ -98,7 +98,7 @@ pub async fn respond(
     // One slash at the end means nothing.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
-        Route::Messages | Route::Purge | Route::Redrive => above(path),
+        Route::Messages | Route::Purge | Route::Redrive => parent_path(path),
         _ => path,
     };
     let resource = match ResourcePath::parse(path) {
@@ -124,7 +124,7 @@ pub async fn respond(
 }
 
 /// The path of the entity whose messages are meant.
-fn above(path: &str) -> &str {
+fn parent_path(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(path, _)| path)
 }
 

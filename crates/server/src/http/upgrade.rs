@@ -45,7 +45,7 @@ pub fn respond(
 ) -> Option<Response> {
     let Some(offer) = offer(request.uri().path(), request.headers()) else {
         // There is none elsewhere.
-        return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::nothing_here);
+        return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::not_found);
     };
     let needs_no_key = {
         let directory = server.directory();
@@ -54,7 +54,7 @@ pub fn respond(
     };
     let answer = if *server.stopping.borrow() {
         Err(UpgradeError::Stopping)
-    } else if needs_no_key && !may_come(request.headers(), is_loopback) {
+    } else if needs_no_key && !is_allowed_origin(request.headers(), is_loopback) {
         Err(UpgradeError::Origin)
     } else if request.version() < Version::HTTP_11 {
         Err(UpgradeError::NoUpgrade)
@@ -77,7 +77,7 @@ fn offer(path: &str, headers: &HeaderMap) -> Option<&'static [&'static str]> {
 
 /// A page in a browser could do whatever needs no key: only pages of this machine or of this very
 /// server may. On loopback the latter proves nothing, since any name can be made to lead here.
-fn may_come(headers: &HeaderMap, is_loopback: bool) -> bool {
+fn is_allowed_origin(headers: &HeaderMap, is_loopback: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn pages_from_elsewhere_may_not_come() {
         let origin = |origin, host, is_loopback| {
-            may_come(&headers(&[("origin", origin), ("host", host)]), is_loopback)
+            is_allowed_origin(&headers(&[("origin", origin), ("host", host)]), is_loopback)
         };
-        assert!(may_come(&headers(&[]), true));
+        assert!(is_allowed_origin(&headers(&[]), true));
         assert!(origin("http://localhost:3000", "localhost:5672", true));
         assert!(!origin("https://evil.example", "localhost:5672", true));
         assert!(!origin("null", "localhost:5672", true));

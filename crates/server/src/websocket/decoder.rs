@@ -17,7 +17,7 @@ const MAX_CONTROL: u64 = 125;
 
 /// What a frame's payload is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum FrameKind {
     Data,
     Ping,
     Pong,
@@ -27,7 +27,7 @@ enum Kind {
 /// A frame whose payload is not all there yet.
 #[derive(Debug)]
 struct Frame {
-    kind: Kind,
+    kind: FrameKind,
     is_final: bool,
     remaining: u64,
     mask: [u8; 4],
@@ -94,7 +94,7 @@ impl Decoder {
                 usize::try_from(frame.remaining).map_or(available, |left| left.min(available));
             unmask(&mut buffer[from..from + count], &mut frame.mask);
             frame.remaining -= count as u64;
-            if frame.kind == Kind::Data {
+            if frame.kind == FrameKind::Data {
                 buffer.copy_within(from..from + count, to);
                 to += count;
             } else {
@@ -145,17 +145,17 @@ impl Decoder {
         }
         let mask = header.mask.ok_or(CloseCode::Protocol)?;
         let kind = match header.opcode {
-            OpCode::Data(Data::Binary) if !self.is_within_message => Kind::Data,
-            OpCode::Data(Data::Continue) if self.is_within_message => Kind::Data,
+            OpCode::Data(Data::Binary) if !self.is_within_message => FrameKind::Data,
+            OpCode::Data(Data::Continue) if self.is_within_message => FrameKind::Data,
             OpCode::Data(Data::Text) if !self.is_within_message => {
                 return Err(CloseCode::Unsupported);
             }
-            OpCode::Control(Control::Ping) => Kind::Ping,
-            OpCode::Control(Control::Pong) => Kind::Pong,
-            OpCode::Control(Control::Close) => Kind::Close,
+            OpCode::Control(Control::Ping) => FrameKind::Ping,
+            OpCode::Control(Control::Pong) => FrameKind::Pong,
+            OpCode::Control(Control::Close) => FrameKind::Close,
             _ => return Err(CloseCode::Protocol),
         };
-        if kind != Kind::Data && (size > MAX_CONTROL || !header.is_final) {
+        if kind != FrameKind::Data && (size > MAX_CONTROL || !header.is_final) {
             return Err(CloseCode::Protocol);
         }
         if size > self.max_frame_size {
@@ -171,10 +171,10 @@ impl Decoder {
 
     fn finish(&mut self, frame: &Frame) {
         match frame.kind {
-            Kind::Data => self.is_within_message = !frame.is_final,
-            Kind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
-            Kind::Pong => self.control.clear(),
-            Kind::Close => {
+            FrameKind::Data => self.is_within_message = !frame.is_final,
+            FrameKind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
+            FrameKind::Pong => self.control.clear(),
+            FrameKind::Close => {
                 // One byte cannot be a code. [RFC 6455 5.5.1]
                 let is_cut = self.control.len() == 1;
                 self.over = Some(if is_cut {

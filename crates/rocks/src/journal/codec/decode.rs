@@ -8,7 +8,7 @@ use crate::chunk;
 use crate::journal::Moves;
 use crate::journal::body_location::BodyLocation;
 use crate::journal::staged::is_staged;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::value::{self, Fields};
 
 /// A body of a record.
@@ -76,7 +76,7 @@ impl Decoder<'_> {
         Some(match tag {
             tag::PUT_ENTITY => {
                 let row = self.bytes()?;
-                let key = key::of_entity(Kind::Entity, entity);
+                let key = key::of_entity(KeyKind::Entity, entity);
                 Write::PutEntity(value::decode_entity(&key, row).ok()?)
             }
             tag::REMOVE_ENTITY => Write::RemoveEntity(entity),

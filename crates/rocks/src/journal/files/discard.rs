@@ -26,7 +26,7 @@ const PIECE: u64 = 1 << 20;
 /// No pause is shorter, for a file system that tells its disk a little later, or longer.
 const PAUSE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
 /// With this many files waiting there are no pauses.
-const MANY: usize = 64;
+const NO_PAUSE_FROM: usize = 64;
 
 /// What goes, and the thread that sees to it. When it is dropped the rest goes at once.
 #[derive(Default)]
@@ -37,12 +37,12 @@ pub(super) struct Discards {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingFiles>,
     closing: AtomicBool,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingFiles {
     paths: VecDeque<PathBuf>,
     is_attended: bool,
 }
@@ -121,7 +121,7 @@ impl Shared {
             len -= PIECE;
             let began = Instant::now();
             file.set_len(len)?;
-            if lock(&self.waiting).paths.len() < MANY {
+            if lock(&self.waiting).paths.len() < NO_PAUSE_FROM {
                 thread::sleep(began.elapsed().clamp(*PAUSE.start(), *PAUSE.end()));
             }
         }

@@ -75,7 +75,7 @@ impl Files {
             bodies[at] = self.read_one(pointer, first)?;
             return Ok(());
         };
-        self.look(first, last.end(), |bytes| {
+        self.with_handle(first, last.end(), |bytes| {
             for at in stretch {
                 if let Some((pointer, location)) = wanted[*at] {
                     let from =
@@ -83,7 +83,7 @@ impl Files {
                     let body = bytes
                         .get(from..)
                         .and_then(|rest| rest.get(..location.len as usize));
-                    let body = body.ok_or_else(|| mistaken(pointer))?;
+                    let body = body.ok_or_else(|| checksum_mismatch(pointer))?;
                     verify(pointer, location, body)?;
                     bodies[*at] = Some(Bytes::copy_from_slice(body));
                 }
@@ -100,7 +100,7 @@ impl Files {
         location: BodyLocation,
     ) -> Result<Option<Bytes>, StoreError> {
         if (location.len as usize) < COPY_BELOW {
-            return self.look(location, location.end(), |body| {
+            return self.with_handle(location, location.end(), |body| {
                 verify(pointer, location, body)?;
                 Ok(Bytes::copy_from_slice(body))
             });
@@ -114,7 +114,7 @@ impl Files {
     }
 
     /// Looks at what lies from the begin of `first` up to `until`, unless its segment is gone.
-    fn look<T>(
+    fn with_handle<T>(
         &self,
         first: BodyLocation,
         until: u64,
@@ -159,7 +159,7 @@ fn verify(pointer: BodyPointer, location: BodyLocation, body: &[u8]) -> Result<(
     Err(damaged("a body", format!("{pointer:?} fails its checksum")))
 }
 
-fn mistaken(pointer: BodyPointer) -> StoreError {
+fn checksum_mismatch(pointer: BodyPointer) -> StoreError {
     damaged(
         "a body",
         format!("{pointer:?} does not lie where it should"),

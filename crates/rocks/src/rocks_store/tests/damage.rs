@@ -199,7 +199,7 @@ fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
         let id = send(&mut store, [number], 500);
         store.progress.wait_for(id).expect("committed");
     }
-    store.unapplied.want(store.last());
+    store.unapplied.request_apply(store.last());
     store
         .progress
         .wait_until_applied(store.last())

@@ -3,7 +3,7 @@
 use super::*;
 use crate::committer::Submission;
 use crate::retention::RetentionTiming;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 
 #[test]
 fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
@@ -80,7 +80,7 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
     let mut moved = Vec::new();
     for _look in 0..20 {
         let moves = retention
-            .remaining_bodies(&Settled::new())
+            .remaining_bodies(&SettledRanges::new())
             .expect("counted");
         moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
         let submitter = store.submitter.as_ref().expect("open");
@@ -133,15 +133,15 @@ fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
         let mut retention = Retention::new(database, files, 0, sealed, applied);
         retention.timing.check_interval = Duration::ZERO;
         assert_eq!(
-            retention.collect(false, &Settled::new()),
+            retention.collect(false, &SettledRanges::new()),
             Ok(is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &Settled::new()),
+            retention.collect(true, &SettledRanges::new()),
             Ok(!is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &Settled::new()),
+            retention.collect(true, &SettledRanges::new()),
             Ok(false),
             "one at a time"
         );

@@ -8,7 +8,7 @@ use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
 use crate::journal::STAGED_FROM;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 
@@ -95,8 +95,12 @@ fn collected(directory: &Path) -> RocksStore {
         recovered.position,
     );
     retention.timing.check_interval = Duration::ZERO;
-    retention.collect(true, &Settled::new()).expect("looked at");
-    retention.collect(true, &Settled::new()).expect("given up");
+    retention
+        .collect(true, &SettledRanges::new())
+        .expect("looked at");
+    retention
+        .collect(true, &SettledRanges::new())
+        .expect("given up");
     drop((open_store, recovered.index, database, retention));
     open(directory)
 }
@@ -172,7 +176,7 @@ fn a_staged_body_goes_with_its_message_whatever_crashes_in_between() {
     let mut store = open(directory.path());
     let id = settle(&mut store, [1]);
     store.progress.wait_for(id).expect("committed");
-    store.unapplied.want(id);
+    store.unapplied.request_apply(id);
     store.progress.wait_until_applied(id).expect("applied");
     store.open_store.database.flush().expect("flushed");
     let directory = crash(store, &directory);

@@ -12,7 +12,7 @@ use hyper::{Request, StatusCode};
 use servicebus::{Entity, MessageIds};
 
 use super::super::body::{self, BodyError};
-use super::{Response, carry_through, closed, empty};
+use super::{Response, closed, empty, run_detached};
 use crate::budget::BudgetShare;
 use crate::random::random;
 use crate::server_state::ServerState;
@@ -52,7 +52,7 @@ pub async fn respond(
         return Ok(empty(StatusCode::CREATED));
     }
     let server = Arc::clone(server);
-    carry_through(async move {
+    run_detached(async move {
         let sent = send(&entity, messages, &server).await;
         drop(share);
         sent

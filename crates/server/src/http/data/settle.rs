@@ -8,7 +8,7 @@ use broker::{Command, LockToken, Outcome, Output};
 use hyper::StatusCode;
 use servicebus::Entity;
 
-use super::{Response, carry_through, closed, empty};
+use super::{Response, closed, empty, run_detached};
 use crate::server_state::ServerState;
 use crate::shard_client::ShardClient;
 
@@ -20,7 +20,7 @@ pub async fn respond(
     server: &Arc<ServerState>,
 ) -> Result<Response, Error> {
     let server = Arc::clone(server);
-    carry_through(async move {
+    run_detached(async move {
         let mut shard_client = ShardClient::connect_to(&server).await.map_err(closed)?;
         let command = command(&call, token, &entity, &shard_client);
         shard_client

@@ -39,7 +39,7 @@ pub enum BulkOperation {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct BulkRequest {
-    part: Option<Part>,
+    part: Option<MessagePart>,
     filter: Option<String>,
     limit: Option<u64>,
     /// A second.
@@ -50,7 +50,7 @@ struct BulkRequest {
 /// The part of the entity that the messages are in.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-enum Part {
+enum MessagePart {
     Active,
     Scheduled,
     Deferred,
@@ -70,7 +70,7 @@ struct Job {
     /// The most messages to handle.
     limit: u64,
     /// The time from one message to the next.
-    pace: Option<Duration>,
+    interval: Option<Duration>,
     dry_run: bool,
 }
 
@@ -114,22 +114,24 @@ impl Job {
     ) -> Result<Self, ApiError> {
         let queue = &info.queue;
         let part = request.part.unwrap_or(match operation {
-            BulkOperation::Purge => Part::Active,
-            BulkOperation::Redrive => Part::DeadLetter,
+            BulkOperation::Purge => MessagePart::Active,
+            BulkOperation::Redrive => MessagePart::DeadLetter,
         });
         let (subqueue, count) = match part {
-            Part::Active => (Subqueue::Main, queue.active),
-            Part::Scheduled => (Subqueue::Main, queue.scheduled),
-            Part::Deferred => (Subqueue::Main, queue.deferred),
-            Part::DeadLetter => (Subqueue::DeadLetter, queue.dead_letter),
-            Part::TransferDeadLetter => (Subqueue::TransferDeadLetter, queue.transfer_dead_letter),
+            MessagePart::Active => (Subqueue::Main, queue.active),
+            MessagePart::Scheduled => (Subqueue::Main, queue.scheduled),
+            MessagePart::Deferred => (Subqueue::Main, queue.deferred),
+            MessagePart::DeadLetter => (Subqueue::DeadLetter, queue.dead_letter),
+            MessagePart::TransferDeadLetter => {
+                (Subqueue::TransferDeadLetter, queue.transfer_dead_letter)
+            }
         };
         if operation == BulkOperation::Redrive && subqueue == Subqueue::Main {
             let text =
                 "only dead letters can be put back: part is dead-letter or transfer-dead-letter";
             return Err(ApiError::Bad(text.to_owned()));
         }
-        if queue.kind == broker::EntityKind::Topic && part != Part::Scheduled {
+        if queue.kind == broker::EntityKind::Topic && part != MessagePart::Scheduled {
             let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
             return Err(ApiError::Bad(text.to_owned()));
         }
@@ -147,13 +149,15 @@ impl Job {
             entity: queue.id,
             subqueue,
             browsed_state: match part {
-                Part::Scheduled => Some(MessageState::Scheduled),
-                Part::Deferred => Some(MessageState::Deferred),
-                Part::Active | Part::DeadLetter | Part::TransferDeadLetter => None,
+                MessagePart::Scheduled => Some(MessageState::Scheduled),
+                MessagePart::Deferred => Some(MessageState::Deferred),
+                MessagePart::Active | MessagePart::DeadLetter | MessagePart::TransferDeadLetter => {
+                    None
+                }
             },
             selector: selector.map(Arc::new),
             limit: request.limit.unwrap_or(u64::MAX).min(count),
-            pace: request.rate.map(|rate| Duration::from_secs(1) / rate),
+            interval: request.rate.map(|rate| Duration::from_secs(1) / rate),
             dry_run: request.dry_run,
         })
     }

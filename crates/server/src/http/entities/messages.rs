@@ -24,21 +24,21 @@ const MOST: u64 = 1_000;
 /// An answer with this many bytes of messages reads no more.
 const ANSWER_BYTES: usize = 4 << 20;
 /// The same of one look at the store.
-const LOOK_BYTES: usize = 1 << 20;
+const BROWSE_BYTES: usize = 1 << 20;
 /// A longer body is not shown.
 const BODY_BYTES: usize = 256 << 10;
 
 /// Which messages are shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Range {
-    part: Part,
+    part: MessagePart,
     from: u64,
     count: u64,
 }
 
 /// Where messages are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Part {
+enum MessagePart {
     Active,
     Scheduled,
     Deferred,
@@ -50,14 +50,14 @@ impl Range {
     /// Parses a query.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut range = Self {
-            part: Part::Active,
+            part: MessagePart::Active,
             from: 1,
             count: COUNT,
         };
         for (name, value) in query::parameters(query) {
             let value = value?;
             match name {
-                "part" => range.part = Part::parse(&value)?,
+                "part" => range.part = MessagePart::parse(&value)?,
                 "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
                 "count" => range.count = query::number(name, &value, 1..=MOST)?,
                 other => return Err(format!("`{other}` is none of part, from and count")),
@@ -67,7 +67,7 @@ impl Range {
     }
 }
 
-impl Part {
+impl MessagePart {
     fn parse(text: &str) -> Result<Self, String> {
         Ok(match text {
             "active" => Self::Active,
@@ -103,7 +103,7 @@ pub async fn show(
 ) -> Result<(StatusCode, Json), ApiError> {
     let path = resource.messages().map_err(ApiError::Bad)?;
     let info = show::describe(shard_client, &path).await?;
-    if info.queue.kind == EntityKind::Topic && range.part != Part::Scheduled {
+    if info.queue.kind == EntityKind::Topic && range.part != MessagePart::Scheduled {
         let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
         return Err(ApiError::Bad(text.to_owned()));
     }
@@ -125,7 +125,7 @@ pub async fn show(
 async fn browse(
     shard_client: &mut ShardClient,
     entity: EntityId,
-    part: Part,
+    part: MessagePart,
     from: u64,
     count: u64,
 ) -> Result<Vec<Browsed>, ApiError> {
@@ -137,7 +137,7 @@ async fn browse(
         state,
         from: SequenceNumber(from),
         count: usize::try_from(count).unwrap_or(usize::MAX),
-        max_bytes: LOOK_BYTES,
+        max_bytes: BROWSE_BYTES,
     };
     shard_client.send_commands(vec![command]).await?;
     loop {
@@ -166,7 +166,7 @@ fn one(message: &Browsed) -> Json {
 mod tests {
     use super::*;
 
-    fn check(query: &str, expected: Result<(Part, u64, u64), &str>) {
+    fn check(query: &str, expected: Result<(MessagePart, u64, u64), &str>) {
         let parsed = Range::parse(query);
         let parsed = parsed.map(|range| (range.part, range.from, range.count));
         match (parsed, expected) {
@@ -177,17 +177,17 @@ mod tests {
 
     #[test]
     fn a_query_says_which_messages() {
-        check("", Ok((Part::Active, 1, 100)));
+        check("", Ok((MessagePart::Active, 1, 100)));
         check(
             "part=deadletter&from=7&count=1000",
-            Ok((Part::DeadLetter, 7, 1_000)),
+            Ok((MessagePart::DeadLetter, 7, 1_000)),
         );
-        check("part=dead%2Dletter", Ok((Part::DeadLetter, 1, 100)));
-        check("part=scheduled&", Ok((Part::Scheduled, 1, 100)));
-        check("count=2&part=deferred", Ok((Part::Deferred, 1, 2)));
+        check("part=dead%2Dletter", Ok((MessagePart::DeadLetter, 1, 100)));
+        check("part=scheduled&", Ok((MessagePart::Scheduled, 1, 100)));
+        check("count=2&part=deferred", Ok((MessagePart::Deferred, 1, 2)));
         check(
             "from=18446744073709551615&part=transfer-dead-letter",
-            Ok((Part::TransferDeadLetter, u64::MAX, 100)),
+            Ok((MessagePart::TransferDeadLetter, u64::MAX, 100)),
         );
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{ApiError, ResourcePath};
 use crate::entities::{Properties, of_queue, of_rule, of_subscription, of_topic};
-use crate::namespace::{self, Survey, SurveyedSubscription};
+use crate::namespace::{self, NamespaceSnapshot, SubscriptionSnapshot};
 use crate::shard_client::ShardClient;
 
 /// What is at `resource`.
@@ -15,7 +15,7 @@ pub async fn resource(
     resource: &ResourcePath,
 ) -> Result<(StatusCode, Json), ApiError> {
     let json = match resource {
-        ResourcePath::Everything => everything(&Survey::make(shard_client).await?),
+        ResourcePath::Everything => everything(&NamespaceSnapshot::make(shard_client).await?),
         ResourcePath::Rules { subscription } => {
             describe(shard_client, subscription).await?;
             let rules = namespace::rules(shard_client, subscription).await?;
@@ -59,7 +59,7 @@ pub async fn entity(shard_client: &mut ShardClient, path: &str) -> Result<Json, 
         }
         EntityKind::Subscription => {
             let rules = namespace::rules(shard_client, path).await?;
-            subscription(&SurveyedSubscription {
+            subscription(&SubscriptionSnapshot {
                 info: info.clone(),
                 rules,
             })
@@ -76,9 +76,9 @@ pub fn rule(rule: &RuleDescription) -> Properties {
     shown
 }
 
-fn everything(survey: &Survey) -> Json {
-    let queues: Vec<_> = survey.queues.iter().map(queue).collect();
-    let topics = survey.topics.iter();
+fn everything(snapshot: &NamespaceSnapshot) -> Json {
+    let queues: Vec<_> = snapshot.queues.iter().map(queue).collect();
+    let topics = snapshot.topics.iter();
     let topics: Vec<_> = topics
         .map(|found| topic(&found.info, &found.subscriptions))
         .collect();
@@ -91,7 +91,7 @@ fn queue(info: &EntityInfo) -> Properties {
     shown
 }
 
-fn topic(info: &EntityInfo, below: &[SurveyedSubscription]) -> Properties {
+fn topic(info: &EntityInfo, below: &[SubscriptionSnapshot]) -> Properties {
     let mut shown = of_topic(&info.queue.settings);
     complete(&mut shown, info.queue.path.clone(), info);
     let below: Vec<_> = below.iter().map(subscription).map(Json::Object).collect();
@@ -99,8 +99,8 @@ fn topic(info: &EntityInfo, below: &[SurveyedSubscription]) -> Properties {
     shown
 }
 
-fn subscription(found: &SurveyedSubscription) -> Properties {
-    let SurveyedSubscription { info, rules } = found;
+fn subscription(found: &SubscriptionSnapshot) -> Properties {
+    let SubscriptionSnapshot { info, rules } = found;
     let mut shown = of_subscription(&namespace::settings_of(info));
     let name = namespace::last_segment(&info.queue.path);
     complete(&mut shown, name.to_owned(), info);

@@ -10,17 +10,17 @@ use crate::server_state::ServerState;
 use crate::shard::Report;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Version {
+struct VersionLabel {
     version: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Protocol {
+struct ProtocolLabel {
     protocol: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Reason {
+struct ReasonLabel {
     reason: &'static str,
 }
 
@@ -31,23 +31,28 @@ struct ErrorLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Status {
+struct StatusLabel {
     status: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Kind {
+struct KindLabel {
     kind: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Limit {
+struct LimitLabel {
     limit: &'static str,
 }
 
 pub fn add(page: &mut Page, report: &Report, server: &ServerState) {
     let version = env!("CARGO_PKG_VERSION");
-    page.gauges("build", "The program", None, [(Version { version }, 1_u64)]);
+    page.gauges(
+        "build",
+        "The program",
+        None,
+        [(VersionLabel { version }, 1_u64)],
+    );
     add_connections(page, report, server);
     add_refusals(page, server);
     add_memory(page, server);
@@ -56,7 +61,7 @@ pub fn add(page: &mut Page, report: &Report, server: &ServerState) {
         "limit",
         "What the limits of the configuration are, by their names there; times in seconds",
         None,
-        limits.map(|(limit, value)| (Limit { limit }, value)),
+        limits.map(|(limit, value)| (LimitLabel { limit }, value)),
     );
 }
 
@@ -82,7 +87,7 @@ fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
         counts
             .served
             .iter()
-            .map(|(protocol, count)| (Protocol { protocol }, count)),
+            .map(|(protocol, count)| (ProtocolLabel { protocol }, count)),
     );
     let bytes = || Some(Unit::Bytes);
     let (received, sent) = (counts.received_bytes.get(), counts.sent_bytes.get());
@@ -104,7 +109,7 @@ fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
         counts
             .responses
             .iter()
-            .map(|(status, count)| (Status { status }, count)),
+            .map(|(status, count)| (StatusLabel { status }, count)),
     );
 }
 
@@ -116,7 +121,7 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
         counts
             .refused
             .iter()
-            .map(|(reason, count)| (Reason { reason }, count)),
+            .map(|(reason, count)| (ReasonLabel { reason }, count)),
     );
     page.counters(
         "amqp_errors",
@@ -133,7 +138,7 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
     page.counters(
         "credentials_refused",
         "Keys and tokens that were not accepted, and HTTP requests without a right",
-        refused.map(|(protocol, count)| (Protocol { protocol }, count)),
+        refused.map(|(protocol, count)| (ProtocolLabel { protocol }, count)),
     );
     page.counter(
         "read_pauses",
@@ -159,7 +164,7 @@ fn add_memory(page: &mut Page, server: &ServerState) {
         "incoming_message",
         "Messages on their way in: with the core and not answered, or not whole yet",
         Some(Unit::Bytes),
-        kinds.map(|(kind, value)| (Kind { kind }, value)),
+        kinds.map(|(kind, value)| (KindLabel { kind }, value)),
     );
     if let Some(resident) = resident_bytes() {
         page.gauge(

@@ -18,7 +18,7 @@ use crate::shard_client::ShardClient;
 /// Messages that are looked at in one step.
 const BATCH: u64 = 250;
 /// The most bytes of messages that are browsed in one step.
-const LOOK_BYTES: usize = 1 << 20;
+const BROWSE_BYTES: usize = 1 << 20;
 
 /// A running purge.
 pub struct BrowseRun<'a> {
@@ -44,12 +44,16 @@ impl<'a> BrowseRun<'a> {
 
     /// Runs until the limit is reached, no message is left, or the client has gone.
     pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
-        let pace = self.job.pace.filter(|_| !self.job.dry_run);
+        let interval = self.job.interval.filter(|_| !self.job.dry_run);
         let mut left = self.job.limit;
         while left > 0 && !client.is_closed() {
             let began = Instant::now();
             // With a rate, messages are taken one by one, evenly.
-            let wanted = if pace.is_some() { 1 } else { left.min(BATCH) };
+            let wanted = if interval.is_some() {
+                1
+            } else {
+                left.min(BATCH)
+            };
             let most = if self.job.selector.is_some() {
                 BATCH
             } else {
@@ -68,8 +72,8 @@ impl<'a> BrowseRun<'a> {
             left -= numbers.len() as u64;
             let is_slow = !numbers.is_empty() && left > 0;
             self.take(numbers).await?;
-            if let Some(pace) = pace.filter(|_| is_slow) {
-                tokio::time::sleep_until(began + pace).await;
+            if let Some(interval) = interval.filter(|_| is_slow) {
+                tokio::time::sleep_until(began + interval).await;
             }
         }
         Ok(self.result)
@@ -83,7 +87,7 @@ impl<'a> BrowseRun<'a> {
             state: Some(self.state),
             from: self.next,
             count: usize::try_from(count).unwrap_or(usize::MAX),
-            max_bytes: LOOK_BYTES,
+            max_bytes: BROWSE_BYTES,
         };
         let result = self.ask(command, |output| match output {
             Output::Browsed { result, .. } => Some(result),

@@ -63,7 +63,7 @@ impl<'a> ReceiveRun<'a> {
         while left > 0 && !client.is_closed() {
             let began = Instant::now();
             // With a rate, messages are taken one by one, evenly.
-            let wanted = match self.job.pace.filter(|_| !self.job.dry_run) {
+            let wanted = match self.job.interval.filter(|_| !self.job.dry_run) {
                 Some(_) => 1,
                 None => left.min(most),
             };
@@ -75,8 +75,8 @@ impl<'a> ReceiveRun<'a> {
                 break;
             }
             left -= taken;
-            if let Some(pace) = self.job.pace.filter(|_| !self.job.dry_run && left > 0) {
-                tokio::time::sleep_until(began + pace).await;
+            if let Some(interval) = self.job.interval.filter(|_| !self.job.dry_run && left > 0) {
+                tokio::time::sleep_until(began + interval).await;
             }
         }
         Ok(self.result)
