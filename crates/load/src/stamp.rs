@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stamp_is_nobodys() {
+    fn bytes_that_are_no_stamp_are_of_no_run() {
         let own = Stamp::new([1; RUN], Instant::now());
         assert_eq!(own.read(&message(&[1; RUN])), None);
         assert_eq!(own.read(b"no message"), None);

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_everywhere_is_asked_on_loopback() {
+    fn a_listener_on_all_addresses_is_asked_on_loopback() {
         check("0.0.0.0:5672", "127.0.0.1:5672");
         check("[::]:5672", "[::1]:5672");
         check("10.0.0.1:5672", "10.0.0.1:5672");

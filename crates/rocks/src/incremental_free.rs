@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_else_has_a_part_of_stays() {
+    fn a_body_with_another_owner_stays() {
         for len in [0, 1, PIECE, 3 * PIECE + 5] {
             let body = Bytes::from(vec![7; len]);
             let other = body.slice(len / 2..);

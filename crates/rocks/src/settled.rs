@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_given_back_each_time_it_has_grown_enough() {
+    fn a_range_is_reclaimed_each_time_it_has_grown_enough() {
         let mut settled = SettledRanges::new();
         assert_eq!(settled.add(1, 1, 65_535, 65_535, 0), None);
         assert_eq!(settled.add(1, 65_536, 65_536, 1, 0), Some((1, 65_536)));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_stretches_are_followed() {
+    fn a_bounded_number_of_ranges_is_followed() {
         let mut settled = SettledRanges::new();
         settled.add(1, 1_000_000, 1_000_100, 101, 0);
         for number in 0..100 {

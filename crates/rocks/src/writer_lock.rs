@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readers_go_first_for_a_while_and_nobody_waits_for_none() {
+    fn readers_go_first_for_a_while_and_a_lock_without_readers_is_immediate() {
         let files = RwLock::new(());
         let mut writer_lock = WriterLock::new(Duration::MAX);
         assert!(writer_lock.try_acquire(&files).is_some());
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_who_always_have_a_follower_make_way_in_the_end() {
+    fn readers_that_always_have_a_follower_make_way_in_the_end() {
         let files = RwLock::new(());
         let mut writer_lock = WriterLock::new(Duration::ZERO);
         let mut reader = files.read();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_stays_is_left_alone() {
+    fn a_reader_that_stays_is_never_blocked() {
         let files = RwLock::new(());
         let _reader = files.read();
         let mut writer_lock = WriterLock::new(Duration::ZERO);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_share_is_given_back() {
+    fn a_dropped_share_returns_its_bytes() {
         let budget = Arc::new(Budget::new(LIMIT));
         let sender = share(&budget, 1, 0);
         let dawdler = share(&budget, 0, 1);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_bytes_beyond_half_the_budget_are_an_excess_of_whoever_adds_to_them() {
+    fn partial_bytes_beyond_half_the_budget_are_an_excess_of_the_share_that_grows() {
         let budget = Arc::new(Budget::new(LIMIT));
         let mut first = share(&budget, 0, LIMIT / 4);
         let second = share(&budget, LIMIT, LIMIT / 4);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_an_eighth_of_the_budget_for_partial_bytes() {
+    fn unauthenticated_peers_have_an_eighth_of_the_budget_for_partial_bytes() {
         let budget = Arc::new(Budget::new(LIMIT));
         let stranger = share(&budget, 0, LIMIT / 8 + 1);
         assert_eq!(stranger.excess(true), 1);

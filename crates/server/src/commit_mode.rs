@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_after_the_other_is_alone() {
+    fn commands_one_after_the_other_are_alone() {
         let mut mode = CommitMode::default();
         for batches in [1, 0, 1, 1] {
             let caller = mode.choose(batches, 1, true);
@@ -56,14 +56,14 @@ mod tests {
     }
 
     #[test]
-    fn who_brings_much_at_once_does_not_wait_for_each() {
+    fn a_client_with_many_commands_at_once_does_not_wait_for_each() {
         let mut mode = CommitMode::default();
         assert_eq!(mode.choose(1, FEW_COMMANDS + 1, true), Caller::Busy);
         assert_eq!(mode.choose(1, FEW_COMMANDS, true), Caller::Alone);
     }
 
     #[test]
-    fn who_meets_somebody_is_not_alone_for_a_while() {
+    fn a_client_that_meets_another_is_not_alone_for_a_while() {
         let meetings: [fn(&mut CommitMode); 3] = [
             |mode| assert_eq!(mode.choose(2, 1, true), Caller::Busy),
             |mode| assert_eq!(mode.choose(1, 1, false), Caller::Busy),

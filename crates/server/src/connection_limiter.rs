@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn other_limits_hold_for_those_who_come_after_them() {
+    fn new_limits_apply_to_later_connections() {
         let connection_limiter = connection_limiter(1, 1);
         let _first = connection_limiter.admit(address(1)).unwrap();
         let limits = |connections, connections_per_address| Limits {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_house_lets_nobody_in_until_somebody_leaves() {
+    fn a_full_limiter_admits_no_connection_until_one_is_closed() {
         let connection_limiter = connection_limiter(2, 2);
         let first = connection_limiter.admit(address(1)).unwrap();
         let _second = connection_limiter.admit(address(2)).unwrap();

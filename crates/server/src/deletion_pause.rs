@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_rests_while_others_want_something_and_then_goes_on() {
+    fn a_deletion_pauses_while_other_requests_wait_and_then_goes_on() {
         let mut site = Fixture::new(9);
         site.turn(vec![delete(9)]);
         assert_eq!(site.left(), 8);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_does_not_rest_for_nobody() {
+    fn a_deletion_does_not_pause_without_other_requests() {
         let mut site = Fixture::new(99);
         site.turn(vec![delete(99)]);
         for _ in 0..4 {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_alone_does_not_pause() {
+    fn a_connection_that_is_alone_does_not_pause() {
         let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
             throttle.count_received(100);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_alone_pauses_within_a_very_large_message() {
+    fn a_connection_that_is_not_alone_pauses_within_a_very_large_message() {
         let mut throttle = LargeMessageThrottle::default();
         for round in 1..=99 {
             throttle.count_received(100);

@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_byte_tells_the_protocols_apart() {
+    fn the_first_byte_distinguishes_the_protocols() {
         assert_eq!(Protocol::of(b'A'), Protocol::Amqp);
         assert_eq!(Protocol::of(0x16), Protocol::Tls);
         for method in [

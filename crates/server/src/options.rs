@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_and_nobody_are_just_that() {
+    fn every_value_of_the_policy_applies() {
         for peer in ["127.0.0.1", "192.168.0.1", "::1"] {
             check(PlaintextPolicy::Everyone, peer, true);
             check(PlaintextPolicy::Nobody, peer, false);

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_out_is_told_though_nothing_else_is_refused() {
+    async fn suppressed_lines_are_reported_though_nothing_else_is_refused() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
         let (page, _guard) = Page::begin(Level::WARN, false);
         let log = Arc::new(RefusalLog::new(Duration::from_millis(50)));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_takes_no_line_from_others() {
+    fn suppressed_levels_take_no_line_from_other_refusals() {
         let idle = refused(Subject::Connection, condition::CONNECTION_FORCED, "Idle.");
         let gone = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
         let said = lines(Level::WARN, false, |log| {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_not_let_in_is_refused_for_a_reason() {
+    fn a_connection_beyond_the_limits_is_refused_with_the_limit() {
         let said = lines(Level::WARN, false, |log| {
             log.connection(PEER, "it is not within TLS");
             log.no_request(PEER, "invalid HTTP method parsed");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_told_by_peer_and_of_all_others() {
+    fn suppressed_lines_are_reported_by_peer_and_for_all_other_peers() {
         let said = lines(Level::WARN, false, |_| {
             log_suppressed(&[(Some(PEER.ip()), 7), (None, 5)]);
         });

@@ -410,7 +410,7 @@ mod tests {
     use crate::clock::Clock;
 
     #[test]
-    fn the_end_lets_go_of_reads_that_wait_for_room_in_the_inbox_and_does_not_wait_for_others() {
+    fn the_end_frees_reads_that_wait_for_the_inbox_and_does_not_wait_for_other_reads() {
         // One thread for all reads, and one read more than it can do at a time.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_has_changed_before_whoever_changed_it_is_answered() {
+    fn the_directory_has_changed_before_the_change_is_answered() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().build().unwrap();
         runtime.block_on(async {

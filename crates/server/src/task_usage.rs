@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_round_takes_time_and_one_of_sixteen_tells_its_processor_time_for_all() {
+    fn every_round_takes_time_and_one_of_sixteen_is_measured_for_all() {
         let mut usage = TaskUsage::default();
         work(&mut usage);
         assert!(!usage.busy.is_zero() && usage.processor >= Duration::from_nanos(1) * SAMPLE);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_told_once_when_the_window_has_ended() {
+    fn suppressed_lines_are_reported_once_when_the_window_has_ended() {
         let (mut throttle, now) = (Throttle::new(WINDOW), Instant::now());
         written(&mut throttle, now, address(1), LINES + 5);
         let decision = throttle.leave_out(now, address(1), 2);

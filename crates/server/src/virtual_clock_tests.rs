@@ -190,7 +190,7 @@ fn the_answer_waits_until_what_happened_is_durable_and_said() {
 }
 
 #[test]
-fn what_others_do_meanwhile_does_not_keep_an_answer_back() {
+fn later_commands_do_not_delay_an_answer() {
     let mut site = Fixture::new(&[(1_000, "a")]);
     let mut answer = site.advance(DAY);
     site.run();
@@ -302,7 +302,7 @@ fn advancing_by_nothing_waits_for_what_is_due_now() {
 }
 
 #[test]
-fn who_asked_may_be_gone() {
+fn a_client_may_be_gone_before_its_answer() {
     let mut site = Fixture::new(&[(1_000, "a")]);
     drop(site.advance(DAY));
     site.run_durably();

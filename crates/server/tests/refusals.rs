@@ -369,7 +369,7 @@ async fn each_error_over_http_is_one_line() {
 }
 
 #[tokio::test]
-async fn a_message_in_a_request_that_is_not_understood_is_told_but_not_logged() {
+async fn words_of_an_invalid_request_are_sent_but_not_logged() {
     let scene = Scene::new(Limits::default()).await;
     let batch = "content-type: application/vnd.microsoft.servicebus.json";
     for (head, body, said) in [

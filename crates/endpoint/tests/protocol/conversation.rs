@@ -328,7 +328,7 @@ fn delivery_of_x(event: &Event) -> bool {
 }
 
 #[test]
-fn a_refused_link_is_told_with_null_termini_and_the_error() {
+fn a_refused_link_gets_null_termini_and_the_error() {
     let mut pair = Pair::default_opened();
     let (client, _) = pair.begin();
     let link = pair.client.attach(client, attach("up", Role::Sender));

@@ -153,7 +153,7 @@ fn a_large_state_is_not_copied_for_thousands_of_deliveries() {
 }
 
 #[test]
-fn a_link_refused_for_want_of_room_hears_of_its_credit_again() {
+fn a_link_refused_for_want_of_room_gets_its_credit_again() {
     // Two links share a session that remembers four deliveries: the second one is refused while
     // the first has them all, and its limit, unchanged, is news to it when they are settled.
     let mut server = Server::new(Config {
@@ -282,7 +282,7 @@ fn a_peer_that_never_answers_refusals_loses_its_session() {
 }
 
 #[test]
-fn errors_that_are_told_are_counted_once_by_what_they_end() {
+fn sent_errors_are_counted_once_by_scope() {
     let mut server = Server::new(config());
     server.attach(Role::Sender);
     server.put(&transfer(0));
@@ -325,7 +325,7 @@ fn of_link(link: LinkId, name: &str, attached: bool) -> ErrorScope {
 }
 
 #[test]
-fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
+fn detected_errors_are_kept_once_with_their_scope() {
     let mut server = Server::new(Config {
         max_links_per_session: 2,
         ..config()
@@ -369,7 +369,7 @@ fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
 }
 
 #[test]
-fn findings_that_nobody_takes_are_bounded_and_so_are_their_names() {
+fn detected_errors_are_bounded_and_so_are_their_names() {
     let mut server = Server::new(Config {
         max_links_per_session: 0,
         ..config()

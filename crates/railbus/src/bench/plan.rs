@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_its_own_has_a_name_that_nobody_uses() {
+    fn a_created_queue_has_a_unique_name() {
         let names = [plan("--create"), plan("--create")].map(|plan| plan.expect("it fits").entity);
         assert!(names[0].starts_with("railbus-bench-"));
         assert_ne!(names[0], names[1]);

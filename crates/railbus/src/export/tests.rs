@@ -105,7 +105,7 @@ fn our_own_shape_says_only_what_is_unusual() {
 }
 
 #[test]
-fn what_a_file_can_not_say_is_told() {
+fn properties_that_a_file_cannot_express_cause_warnings() {
     let mut found = found(
         "[[queues]]\nname = 'a'\nmax-size-in-megabytes = 5\nexpiry = 'cloud'\n[[topics]]\nname = 't'\n\
          [[topics.subscriptions]]\nname = 's'\n[[topics.subscriptions.rules]]\nname = 'r'\n\

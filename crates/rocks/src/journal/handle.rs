@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn any_stretch_is_read_the_same_way_with_either_access() {
+    fn any_range_is_read_the_same_way_with_either_access() {
         let content: Vec<_> = (0..3 * PAGE + 100).map(|at| (at % 251) as u8).collect();
         let file = written(&content);
         for access in [Access::Cached, Access::Direct] {

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_nobody_puts_is_abandoned_with_its_last_handle() {
+    fn a_body_that_is_never_put_is_abandoned_with_its_last_handle() {
         let staged = Arc::new(StagedBodies::after(0));
         let body = stage(&staged, large(1));
         let copy = body.clone();

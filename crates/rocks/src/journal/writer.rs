@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stages_a_body_sees_once_that_records_came() {
+    fn a_stager_sees_new_records_once() {
         let here = tempfile::tempdir().expect("a directory");
         let files = Files::open(here.path().join("journal"), Access::Cached).expect("opened");
         let files = Arc::new(files);

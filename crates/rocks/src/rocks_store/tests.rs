@@ -255,7 +255,7 @@ fn a_failed_write_poisons_the_store_and_wakes_its_owner() {
 }
 
 #[test]
-fn closing_tells_of_a_last_commit_that_failed() {
+fn closing_reports_a_last_commit_that_failed() {
     let directory = new_directory();
     let mut store = open(directory.path());
     let first = send(&mut store, [1], 10);
@@ -268,7 +268,7 @@ fn closing_tells_of_a_last_commit_that_failed() {
 }
 
 #[test]
-fn closing_tells_of_a_last_sync_that_failed() {
+fn closing_reports_a_last_sync_that_failed() {
     let directory = new_directory();
     let mut store = try_open(directory.path(), Durability::Buffered).expect("the store opens");
     store.hooks.hold(Sync::Now);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_as_if_it_was_published_now() {
+    fn missing_properties_are_those_of_a_message_published_now() {
         let message =
             json!({"properties": {"now": {"type": "timestamp", "value": "1970-01-01T00:00:01Z"}}});
         check_sql("sys.EnqueuedTimeUtc = now", &message, "match");

@@ -18,7 +18,7 @@ fn buffered(path: &Path) -> RocksStore {
 }
 
 #[test]
-fn sets_that_are_alone_are_durable_at_once_and_wake_nobody() {
+fn sets_that_are_alone_are_durable_at_once_and_wake_no_thread() {
     let directory = new_directory();
     let (sender, woken) = mpsc::channel();
     let wake: Wake = Arc::new(move || sender.send(()).unwrap_or_default());

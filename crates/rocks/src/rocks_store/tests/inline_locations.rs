@@ -77,7 +77,7 @@ fn a_body_outlives_the_row_it_came_with() {
 }
 
 #[test]
-fn a_row_that_is_put_again_keeps_what_stands_beside_it() {
+fn a_row_that_is_put_again_keeps_its_inline_location() {
     let directory = new_directory();
     let mut store = open(directory.path());
     send(&mut store, 1..=3, 300);

@@ -6,7 +6,7 @@ use crate::retention::RetentionTiming;
 use crate::settled::SettledRanges;
 
 #[test]
-fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
+fn space_of_settled_messages_is_freed_and_other_messages_stay() {
     let directory = new_directory();
     // Little memory makes small files, of which many lie inside a settled range.
     let options = Options {

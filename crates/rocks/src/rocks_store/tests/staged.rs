@@ -142,7 +142,7 @@ fn a_staged_body_without_a_set_is_gone_after_a_crash() {
 }
 
 #[test]
-fn a_staged_body_that_nobody_puts_goes_with_its_last_handle() {
+fn a_staged_body_that_is_never_put_goes_with_its_last_handle() {
     let directory = new_directory();
     let mut store = open(directory.path());
     let set = staged_set(&store, 1);
