@@ -1,8 +1,8 @@
 //! Attach: links begin, requested by the peer or by us. [AMQP 2.6.1-3]
 //!
-//! The peer's attach is an event for the owner, who answers it now or later. Until then flow and
-//! deliveries for the link are kept, and a detach withdraws the request. A name belongs to one
-//! link per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
+//! The peer's attach is an event for the owner, which answers it now or later. Until then flow and
+//! deliveries for the link are kept, and a detach withdraws the request. A name belongs to one link
+//! per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
 
 use amqp::error::condition;
 use amqp::performative::Role;

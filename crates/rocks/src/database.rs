@@ -32,7 +32,8 @@ const TABLE_FILE: u64 = 16 << 20;
 /// A new table spans all from what was settled to what was sent meanwhile, so merging it with the
 /// whole of a backlog would write that again. Small levels above the last have it merged with
 /// little at a time: what was sent is handed down at once, being larger than the first of them, and
-/// deletions come down by and by, in tables that are small enough to wait until there are so many.
+/// deletions come down by and by, in tables that are small enough to wait until there are that
+/// many.
 const FIRST_LEVEL: u64 = 4 << 20;
 const NEW_TABLES: i32 = 16;
 /// Open tables at a time; the rest of the descriptors is for connections.

@@ -29,6 +29,7 @@ mod output_buffer;
 pub mod plan;
 mod random;
 mod refusals;
+mod report;
 pub mod rules;
 mod server;
 mod server_handle;

@@ -47,12 +47,12 @@ pub struct Options {
 /// Whose connections may go without TLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PlaintextPolicy {
-    /// Nobody's.
+    /// No peer.
     Nobody,
-    /// Those that come from this machine.
+    /// Peers on this machine.
     #[default]
     Local,
-    /// Everybody's.
+    /// Every peer.
     Everyone,
 }
 

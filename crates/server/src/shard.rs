@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
 use crate::deletion_pause::DeletionPause;
+use crate::report::{MEASURED_ENTITIES, Report};
 use crate::task_usage::TaskUsage;
 use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
@@ -28,9 +29,6 @@ use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
-
-/// The most entities that have metrics of their own, which bounds a scrape.
-const MEASURED_ENTITIES: usize = 2_000;
 
 /// Sends a connection its batches of outputs.
 pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
@@ -68,25 +66,6 @@ pub enum Message {
     Clock(ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
-}
-
-/// The figures of a shard for metrics.
-#[derive(Debug)]
-pub struct Report {
-    /// The oldest entities, [`MEASURED_ENTITIES`] at most.
-    pub entities: Vec<QueueInfo>,
-    /// The number of further entities.
-    pub unmeasured: usize,
-    /// AMQP connections and shard clients.
-    pub connections: usize,
-    /// Reads that have not come back.
-    pub reads: usize,
-    /// Batches of commands that wait to be decided.
-    pub undecided: usize,
-    /// What the task has done since it began.
-    pub usage: TaskUsage,
-    pub commits: store::Statistics,
-    pub nearly_full: bool,
 }
 
 /// The way to a shard task.

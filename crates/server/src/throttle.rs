@@ -139,7 +139,7 @@ mod tests {
         IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + number))
     }
 
-    /// How many of so many lines are written.
+    /// How many of `lines` lines are written.
     fn written(throttle: &mut Throttle, now: Instant, peer: IpAddr, lines: u32) -> usize {
         let decisions = (0..lines).map(|_| throttle.decide(now, peer));
         let written = decisions.filter(|decision| *decision == Decision::Written);

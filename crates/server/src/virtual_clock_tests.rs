@@ -10,7 +10,7 @@ const START: u64 = 1_700_000_000_000;
 struct Event {
     at: u64,
     name: &'static str,
-    /// Comes back this much later, so many times.
+    /// Comes back after this time, this many times.
     again: Option<(u64, u32)>,
     /// Has to be read first, which takes a turn.
     read: bool,

@@ -18,8 +18,9 @@ use hyper::{Method, StatusCode};
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
+use crate::report::Report;
 use crate::server_state::ServerState;
-use crate::shard::{Message, Report};
+use crate::shard::Message;
 use page::Page;
 
 /// What OpenMetrics text is called.

@@ -13,7 +13,6 @@ use crate::process::as_f64;
 use crate::results::{Results, Unit};
 use crate::throughput::Run;
 
-
 /// A look at a broker's counters.
 pub struct Reading {
     at: Instant,

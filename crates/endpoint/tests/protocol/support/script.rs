@@ -23,7 +23,7 @@ use super::words::{self, Words};
 /// Where a script starts; what leads there is not printed.
 #[derive(Clone, Copy)]
 pub enum Start {
-    /// A server that nobody has spoken to.
+    /// A server without any input.
     Fresh,
     /// A client that has not been answered.
     Client,

@@ -8,7 +8,7 @@ use prometheus_client::registry::Unit;
 use store::Part;
 
 use super::page::Page;
-use crate::shard::Report;
+use crate::report::Report;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct EntityLabel {

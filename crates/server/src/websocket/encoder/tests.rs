@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// A stream that takes so many bytes each time, then nothing for once.
+/// A stream that takes a number of bytes each time, then nothing for once.
 #[derive(Default)]
 struct Sink {
     room: VecDeque<usize>,
