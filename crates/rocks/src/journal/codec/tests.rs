@@ -212,12 +212,12 @@ proptest! {
     #[test]
     fn what_is_not_ours_is_refused_or_decoded_but_never_a_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
-        cut in 0_usize..400, toggle_staged_bit in 0_usize..400,
+        cut in 0_usize..400, flip in 0_usize..400,
     ) {
         drop(decode(&bytes, 1, 0));
         let mut whole = encoded(&every_write(), Some(b"body"));
         drop(decode(&whole[..cut.min(whole.len())], 1, 0));
-        let at = toggle_staged_bit % whole.len();
+        let at = flip % whole.len();
         whole[at] ^= 1 << (cut % 8);
         drop(decode(&whole, 1, u64::MAX - 1));
     }
