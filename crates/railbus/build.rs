@@ -1,8 +1,8 @@
 //! Build: has the linker put the functions that run side by side.
 //!
-//! `order.txt` names them (`cargo xtask order` makes it). They lie in few pages then, so the system maps
-//! 5 MiB of a broker's code rather than 14. Not every linker knows such a list, so one is asked first: if it
-//! does not, the program is the same and takes more memory.
+//! `order.txt` names them (`cargo xtask order` makes it). They lie in few pages then, so the system
+//! maps 5 MiB of a broker's code rather than 14. Not every linker knows such a list, so one is
+//! asked first: if it does not, the program is the same and takes more memory.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LIST: &str = "order.txt";
-/// What tells which linker there is, and how it is called.
+/// Variables that choose the linker and its arguments.
 const CHOICES: [&str; 3] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_LINKER"];
 
 fn main() {

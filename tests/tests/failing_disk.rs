@@ -8,7 +8,7 @@ use std::sync::Arc;
 use amqp::DeliveryState;
 use broker::{BrokerSettings, QueueSettings};
 use e2e::Peer;
-use server::{Limits, Options, Prepared, QueueDefinition, Server};
+use server::{BoundServer, Limits, Options, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::{CommitId, MemoryDisk, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet};
 use tokio::sync::Notify;
@@ -28,15 +28,15 @@ impl Site {
         let store = disk.open();
         disk.set_automatic(true);
         let progress = Arc::new(Notify::new());
-        let prepared = Prepared::new(options(), Box::new(store), Arc::clone(&progress))
+        let bound = BoundServer::new(options(), Box::new(store), Arc::clone(&progress))
             .await
             .expect("a fresh store and a free port");
         disk.set_automatic(false);
-        let address = prepared.addresses()[0];
+        let address = bound.addresses()[0];
         Self {
             disk,
             progress,
-            server: prepared.serve(),
+            server: bound.serve(),
             address,
         }
     }
@@ -73,7 +73,7 @@ fn options() -> Options {
     };
     Options {
         certificate: None,
-        plain: server::Plain::default(),
+        plain: server::PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
@@ -179,8 +179,8 @@ impl Store for FailsAtTheEnd {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fails_while_the_store_is_closed_is_told_by_how_the_server_ends() {
     let store = Box::new(FailsAtTheEnd(MemoryStore::new()));
-    let prepared = Prepared::new(options(), store, Arc::default()).await;
-    let server = prepared.expect("a fresh store and a free port").serve();
+    let bound = BoundServer::new(options(), store, Arc::default()).await;
+    let server = bound.expect("a fresh store and a free port").serve();
     assert_eq!(
         server.stop().await,
         Err(StoreError::Io("the last sync".to_owned()))

@@ -10,7 +10,7 @@ use amqp::DeliveryState;
 use broker::{BrokerSettings, QueueSettings};
 use bytes::Bytes;
 use e2e::Peer;
-use server::{Limits, Options, Prepared, QueueDefinition, Server};
+use server::{BoundServer, Limits, Options, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::{CommitId, MemoryStore, Reader, Recovery, Stager, Store, StoreError, WriteSet};
 use tokio::task::spawn_blocking;
@@ -112,12 +112,12 @@ impl Site {
             store: MemoryStore::new(),
             gate: Arc::clone(&gate),
         };
-        let prepared = Prepared::new(options(), Box::new(store), Arc::default()).await;
-        let prepared = prepared.expect("a fresh store and a free port");
-        let address = prepared.addresses()[0];
+        let bound = BoundServer::new(options(), Box::new(store), Arc::default()).await;
+        let bound = bound.expect("a fresh store and a free port");
+        let address = bound.addresses()[0];
         Self {
             gate,
-            server: prepared.serve(),
+            server: bound.serve(),
             address,
         }
     }
@@ -155,7 +155,7 @@ fn options() -> Options {
     };
     Options {
         certificate: None,
-        plain: server::Plain::default(),
+        plain: server::PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],

@@ -1,8 +1,8 @@
-//! Attach: links come, asked for by the peer or by us. [AMQP 2.6.1-3]
+//! Attach: links begin, requested by the peer or by us. [AMQP 2.6.1-3]
 //!
-//! The peer's attach is told to the owner, who answers now or later. Until then flow and
-//! deliveries for the link are remembered, and a detach takes the question back. A name belongs
-//! to one link per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
+//! The peer's attach is an event for the owner, which answers it now or later. Until then flow and
+//! deliveries for the link are kept, and a detach withdraws the request. A name belongs to one link
+//! per role: a second attach steals it from the first (docs/spec/amqp.md#3.6).
 
 use amqp::error::condition;
 use amqp::performative::Role;
@@ -12,18 +12,18 @@ use crate::connection::Connection;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::{LinkId, SessionId};
-use crate::link::{End, Farewell, Link, Stage};
+use crate::link::{DetachReason, End, Link, Stage};
 use crate::session;
 use crate::slab::NONE;
 
 /// Longer link names are refused; the longest in use are a few hundred bytes.
 const MAX_NAME: usize = 2_048;
-/// Links beyond the limit that are refused one by one; a peer that has still more on their way to
-/// be detached loses the session.
+/// Links beyond the limit that are refused one by one; for a peer that requests still more the
+/// session ends.
 const MAX_REFUSED: usize = 256;
 
 impl Connection {
-    pub(crate) fn take_attach(&mut self, channel: u16, attach: Box<Attach>) -> Result<(), Fault> {
+    pub(crate) fn handle_attach(&mut self, channel: u16, attach: Box<Attach>) -> Result<(), Fault> {
         let key = self.session_on(channel)?;
         let handle_max = self.handle_max();
         let Some(session) = self.sessions.get(key) else {
@@ -43,19 +43,19 @@ impl Connection {
         self.match_name(key, attach)
     }
 
-    /// An attach either answers ours of the same name or asks for a link.
+    /// An attach either answers ours of the same name or requests a link.
     fn match_name(&mut self, session: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let name = (attach.role == Role::Receiver, attach.name.clone());
-        if let Some(&namesake) = self.names.get(&name) {
+        if let Some(&existing) = self.names.get(&name) {
             let answers = self
                 .links
-                .get(namesake)
+                .get(existing)
                 .is_some_and(|link| link.awaits_attach() && link.session == session);
             if answers {
-                self.take_answer(namesake, attach);
+                self.handle_attach_reply(existing, attach);
                 return Ok(());
             }
-            self.steal(namesake);
+            self.steal(existing);
             self.names.remove(&name);
         }
         let Some(key) = self.links.insert(|_| Link::requested(session, &attach)) else {
@@ -69,17 +69,20 @@ impl Connection {
     /// The same name and role again: the older link goes. [AMQP 2.6.1]
     fn steal(&mut self, link: u32) {
         let text = "another link of the same name was attached";
-        self.break_link(link, Farewell::with(Error::new(condition::STOLEN, text)));
+        self.break_link(
+            link,
+            DetachReason::with(Error::new(condition::STOLEN, text)),
+        );
     }
 
-    /// Tells the owner of the peer's wish, unless there are too many links already.
+    /// Reports the peer's request to the owner, unless there are too many links already.
     fn request(&mut self, key: u32, session_key: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let Some(session) = self.sessions.get_mut(session_key) else {
             return Ok(());
         };
         session.remote_handles.bind(attach.handle, key);
         session.links.push(key);
-        session.strays.forget(attach.handle);
+        session.detached_handles.remove(attach.handle);
         let in_session = session.links.len();
         let excess = in_session
             .saturating_sub(self.config.max_links_per_session)
@@ -93,8 +96,8 @@ impl Connection {
                 return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
             }
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
-            self.find_of_link(key, false, &error);
-            self.refuse_link(key, error);
+            self.record_link_error(key, false, &error);
+            self.refuse(LinkId(key), error);
             return Ok(());
         }
         self.events.push_back(Event::AttachRequested {
@@ -106,14 +109,14 @@ impl Connection {
     }
 
     /// The peer answers our attach.
-    fn take_answer(&mut self, key: u32, attach: Box<Attach>) {
+    fn handle_attach_reply(&mut self, key: u32, attach: Box<Attach>) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
         link.remote_handle = Some(attach.handle);
         if let Some(session) = self.sessions.get_mut(link.session) {
             session.remote_handles.bind(attach.handle, key);
-            session.strays.forget(attach.handle);
+            session.detached_handles.remove(attach.handle);
         }
         if let End::Receiver(receiver) = &mut link.end {
             receiver.start_from(&attach);
@@ -127,8 +130,10 @@ impl Connection {
         }
     }
 
-    /// Asks the peer for a link.
-    pub(crate) fn offer_link(&mut self, session_key: u32, mut attach: Attach) -> LinkId {
+    /// Client: requests a link. `attach.handle` is chosen here. When there is no handle left or the
+    /// session is gone, `Detached` is the answer.
+    pub fn attach(&mut self, session: SessionId, mut attach: Attach) -> LinkId {
+        let session_key = session.0;
         let usable = self
             .sessions
             .get(session_key)
@@ -183,8 +188,10 @@ impl Connection {
         Some(handle)
     }
 
-    /// Accepts the link and handles what was remembered for it.
-    pub(crate) fn accept_link(&mut self, key: u32, mut reply: Attach) {
+    /// Accepts the peer's link with `reply` (handle, name and role are filled in here), then
+    /// handles the frames that were kept for it.
+    pub fn accept(&mut self, link: LinkId, mut reply: Attach) {
+        let key = link.0;
         if !self.is_requested(key) {
             return;
         }
@@ -200,7 +207,7 @@ impl Connection {
         if !self.try_write_on(session, &Performative::Attach(Box::new(reply))) {
             let text = "the attach does not fit the peer's max-frame-size";
             let error = Error::new(condition::FRAME_SIZE_TOO_SMALL, text);
-            self.break_link(key, Farewell::with(error));
+            self.break_link(key, DetachReason::with(error));
             return;
         }
         if let Some(link) = self.links.get_mut(key) {
@@ -215,10 +222,11 @@ impl Connection {
             .is_some_and(|link| link.stage == Stage::Requested)
     }
 
-    /// Refuses the link; `Detached` comes with the peer's answer.
-    pub(crate) fn refuse_link(&mut self, key: u32, error: Error) {
-        if self.is_requested(key) {
-            self.detach_link(key, Farewell::with(error));
+    /// Refuses the peer's link: attach with null termini, then detach with `error`
+    /// (docs/spec/amqp.md#rule-8).
+    pub fn refuse(&mut self, link: LinkId, error: Error) {
+        if self.is_requested(link.0) {
+            self.detach(link, true, Some(error));
         }
     }
 
@@ -254,16 +262,16 @@ impl Connection {
         }
     }
 
-    /// Handles what came for the link before the owner's answer.
+    /// Handles the frames that came for the link before the owner's answer.
     fn replay(&mut self, key: u32) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
         let flow = link.held_flow.take();
         if let Some(flow) = flow {
-            self.take_link_flow(key, &flow);
+            self.handle_link_flow(key, &flow);
         }
-        self.release_held(key);
+        self.deliver_held(key);
     }
 
     pub(crate) fn release_name(&mut self, key: u32) {
@@ -289,7 +297,7 @@ impl Connection {
     }
 }
 
-/// Fills in what is not the owner's to say, and starts the link from what is.
+/// Fills in the fields that the owner does not choose, and starts the link from the others.
 fn complete(link: &mut Link, reply: &mut Attach, handle: u32) {
     reply.handle = handle;
     reply.role = link.role();

@@ -1,4 +1,4 @@
-//! Begin and end: sessions come and go. [AMQP 2.5.1-5]
+//! Begin and end: sessions begin and end. [AMQP 2.5.1-5]
 //!
 //! The peer's channel numbers are its own; each is bound to a session from its begin to its end.
 //! After our end everything on the session is dropped until the peer's end.
@@ -7,12 +7,12 @@ use amqp::error::condition;
 use amqp::{Begin, End, Error, Performative};
 
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::finding::Ended;
 use crate::handshake::Phase;
 use crate::id::SessionId;
-use crate::link::Farewell;
+use crate::link::DetachReason;
 use crate::session::{Session, Stage};
 use crate::slab::NONE;
 
@@ -20,8 +20,9 @@ use crate::slab::NONE;
 const MAX_HANDLE_MAX: u32 = 65_535;
 
 impl Connection {
-    /// Begins a session of ours.
-    pub(crate) fn begin_session(&mut self) -> SessionId {
+    /// Client: begins a session (may be called before the peer's open arrives: frames are
+    /// pipelined). When there is no channel left, `Ended` is the answer.
+    pub fn begin(&mut self) -> SessionId {
         let Some(key) = self.new_session(None) else {
             // A key that was never given out: whatever is done with it does nothing.
             let session = SessionId(NONE);
@@ -37,7 +38,7 @@ impl Connection {
     }
 
     /// The peer begins a session, or answers our begin.
-    pub(crate) fn take_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
+    pub(crate) fn handle_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
         if channel > self.channel_max() {
             let text = format!("channel {channel} is above channel-max");
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
@@ -140,7 +141,7 @@ impl Connection {
     }
 
     /// The peer ends a session, or answers our end.
-    pub(crate) fn take_end(&mut self, channel: u16, end: End) -> Result<(), Fault> {
+    pub(crate) fn handle_end(&mut self, channel: u16, end: End) -> Result<(), Fault> {
         let key = self.session_on(channel)?;
         self.write_dispositions(key);
         self.forget_links(key, end.error.as_ref());
@@ -160,8 +161,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a session because the owner wants it; `Ended` comes with the peer's answer.
-    pub(crate) fn end_session(&mut self, key: u32, error: Option<Error>) {
+    /// Ends a session.
+    pub fn end(&mut self, session: SessionId, error: Option<Error>) {
+        let key = session.0;
         let Some(session) = self.sessions.get(key) else {
             return;
         };
@@ -178,13 +180,13 @@ impl Connection {
         }
     }
 
-    /// Ends a session for an error that we found; the owner hears at once.
+    /// Ends a session for an error that we detected; the owner gets the event at once.
     pub(crate) fn fail_session(&mut self, key: u32, error: Error) {
         let is_alive = |session: &Session| session.stage != Stage::Ending;
         if self.sessions.get(key).is_some_and(is_alive) {
-            self.find(Ended::Session, &error);
+            self.record_error(ErrorScope::Session, &error);
         }
-        self.end_session(key, Some(error.clone()));
+        self.end(SessionId(key), Some(error.clone()));
         if let Some(session) = self.sessions.get_mut(key)
             && !session.reported
         {
@@ -202,11 +204,11 @@ impl Connection {
             return;
         };
         for link in std::mem::take(&mut session.links) {
-            let farewell = Farewell {
+            let reason = DetachReason {
                 closed: true,
                 error: error.cloned(),
             };
-            self.report_detached(link, farewell);
+            self.report_detached(link, reason);
             self.remove_link(link);
         }
     }

@@ -1,15 +1,15 @@
-//! Bounds: how much a peer may have of what the configuration allows.
+//! Bounds: limits for a peer within the limits of the configuration.
 //!
-//! The owner may narrow a connection down while it does not know the peer, and have it give up
-//! unfinished deliveries when they are too much for all connections together. What a peer has
-//! already when its bounds narrow is not taken from it, but does not grow.
+//! The owner may narrow the bounds while the peer is not authenticated, and drop its unfinished
+//! deliveries if those of all connections together take too much memory. Narrower bounds take
+//! nothing from the peer that it has already, but stop its growth.
 
 use amqp::Error;
 use amqp::error::condition;
 
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::link::{End, Farewell};
+use crate::link::{DetachReason, End};
 
 /// The most that a peer may have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,13 +43,16 @@ impl Bounds {
 }
 
 impl Connection {
-    pub(crate) fn set_bounds(&mut self, narrower: Option<Bounds>) {
+    /// Holds the peer to `narrower` bounds as well as to the configuration; with `None` to the
+    /// configuration alone, as it is at first.
+    pub fn set_bounds(&mut self, narrower: Option<Bounds>) {
         let widest = Bounds::of(&self.config);
         self.bounds = narrower.map_or(widest, |bounds| widest.narrowed_to(bounds));
     }
 
-    /// Detaches links with the largest unfinished deliveries, until so many bytes are free.
-    pub(crate) fn shed(&mut self, bytes: usize) {
+    /// Drops unfinished deliveries, the largest first, until `bytes` are free: their links are
+    /// detached with `amqp:resource-limit-exceeded`.
+    pub fn shed_partials(&mut self, bytes: usize) {
         let enough = self.partial_bytes.saturating_sub(bytes);
         for (_, key) in self.partials() {
             if self.partial_bytes <= enough {
@@ -57,7 +60,7 @@ impl Connection {
             }
             let text = "unfinished deliveries of all connections take too much memory";
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
-            self.break_link(key, Farewell::with(error));
+            self.break_link(key, DetachReason::with(error));
         }
     }
 

@@ -1,36 +1,36 @@
 //! Closing: the ways a connection ends. [AMQP 2.4.3-4]
 //!
-//! A peer's error is told to both the peer and the owner at once; then input is read on for a
-//! short while, since a socket closed with unread input may take our close frame with it.
+//! An error of the peer is reported to both the peer and the owner at once. Then input is read on
+//! for a short while, since closing a socket with unread input may discard our close frame.
 
 use amqp::{Close, Error, Performative};
 
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
-use crate::finding::Ended;
 use crate::handshake::Phase;
 
 impl Connection {
-    /// Ends the connection for an error that we found.
+    /// Ends the connection for an error that we detected.
     pub(crate) fn fail(&mut self, error: Error) {
         if self.over {
             return;
         }
         if !self.can_close() {
-            self.abandon(error);
+            self.fail_without_close(error);
             return;
         }
         if self.phase != Phase::Closing {
-            self.find(Ended::Connection, &error);
+            self.record_error(ErrorScope::Connection, &error);
             self.send_close(Some(error.clone()));
         }
-        self.conclude(Some(error));
+        self.report_closed(Some(error));
         self.phase = Phase::Closing;
         self.timers.linger();
     }
 
-    /// Closes the connection because the owner wants it.
-    pub(crate) fn close_connection(&mut self, error: Option<Error>) {
+    /// Closes the connection.
+    pub fn close(&mut self, error: Option<Error>) {
         if self.over || self.phase == Phase::Closing {
             return;
         }
@@ -40,18 +40,18 @@ impl Connection {
         }
         self.flush_dispositions();
         self.send_close(error);
-        self.forget_everything();
+        self.clear_state();
         self.phase = Phase::Closing;
         self.timers.wait_for_close();
     }
 
     /// The peer closes, or answers our close.
-    pub(crate) fn take_close(&mut self, close: Close) {
+    pub(crate) fn handle_close(&mut self, close: Close) {
         if self.phase != Phase::Closing {
             self.flush_dispositions();
             self.send_close(None);
         }
-        self.conclude(close.error);
+        self.report_closed(close.error);
         self.phase = Phase::Finished;
     }
 
@@ -60,22 +60,22 @@ impl Connection {
         self.outbox.write(0, &Performative::Close(Close { error }));
     }
 
-    /// Reads on without understanding, until the stream or the patience ends.
-    pub(crate) fn drain(&mut self) {
+    /// Reads and discards input, until the stream or the time for it ends.
+    pub(crate) fn discard_input(&mut self) {
         self.phase = Phase::Draining;
         self.timers.linger();
     }
 
     /// Tells the owner that the connection is over, once.
-    pub(crate) fn conclude(&mut self, error: Option<Error>) {
+    pub(crate) fn report_closed(&mut self, error: Option<Error>) {
         if !self.over {
             self.over = true;
             self.events.push_back(Event::Closed { error });
         }
-        self.forget_everything();
+        self.clear_state();
     }
 
-    fn forget_everything(&mut self) {
+    fn clear_state(&mut self) {
         self.sessions.clear();
         self.links.clear();
         self.names.clear();

@@ -1,8 +1,8 @@
-//! Config: what an endpoint offers its peer and how much it lets the peer make it keep.
+//! Config: what an endpoint offers its peer, and the limits of what the peer can make it keep.
 
 use amqp::{Map, Symbol};
 
-/// Who opened the connection.
+/// The side that opened the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Side {

@@ -1,7 +1,7 @@
-//! Detach: links go, by either side's wish or for an error. [AMQP 2.6.4-6]
+//! Detach: links end, by either side or for an error. [AMQP 2.6.4-6]
 //!
 //! The peer's detach is answered at once and the link is gone. Ours waits for the peer's answer;
-//! until then what still comes for the link is dropped, except settlements of what was sent.
+//! until then frames for the link are dropped, except settlements of sent deliveries.
 
 use amqp::error::condition;
 use amqp::{Detach, Error, Performative};
@@ -10,11 +10,11 @@ use crate::connection::Connection;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::LinkId;
-use crate::link::{End, Farewell, Stage};
+use crate::link::{DetachReason, End, Stage};
 use crate::session;
 
 impl Connection {
-    pub(crate) fn take_detach(&mut self, channel: u16, detach: Detach) -> Result<(), Fault> {
+    pub(crate) fn handle_detach(&mut self, channel: u16, detach: Detach) -> Result<(), Fault> {
         if self.ended_channels.contains(&channel) {
             // The link went with its session, and Python's SDK detaches it once more. [amqp 1.5]
             return Ok(());
@@ -27,7 +27,7 @@ impl Connection {
             return Ok(());
         }
         let Some(key) = session.remote_handles.get(detach.handle) else {
-            return match session.strays.forget(detach.handle) {
+            return match session.detached_handles.remove(detach.handle) {
                 true => Ok(()),
                 false => Err(unattached(detach.handle)),
             };
@@ -37,12 +37,12 @@ impl Connection {
             .get(key)
             .is_some_and(|link| link.stage == Stage::Detaching)
         {
-            session.strays.expect(detach.handle);
+            session.detached_handles.insert(detach.handle);
         }
         let closed = detach.closed;
         self.report_detached(
             key,
-            Farewell {
+            DetachReason {
                 closed,
                 error: detach.error,
             },
@@ -58,22 +58,23 @@ impl Connection {
         };
         match stage {
             Stage::Detaching => return,
-            // A link that was never answered can not be detached without attaching it first.
+            // A link that was never answered cannot be detached without attaching it first.
             Stage::Requested if !self.write_refusal(key) => return,
             _ => {}
         }
         self.write_dispositions(session);
         self.write_detach(
             key,
-            Farewell {
+            DetachReason {
                 closed,
                 error: None,
             },
         );
     }
 
-    /// Detaches a link; `Detached` comes with the peer's answer.
-    pub(crate) fn detach_link(&mut self, key: u32, farewell: Farewell) {
+    /// Detaches a link. Cookies of deliveries that were not settled come back in `Detached`.
+    pub fn detach(&mut self, link: LinkId, closed: bool, error: Option<Error>) {
+        let key = link.0;
         let Some(link) = self.links.get(key) else {
             return;
         };
@@ -86,7 +87,7 @@ impl Connection {
         self.write_dispositions(session);
         self.drop_waiting(key);
         self.drop_received(key);
-        self.write_detach(key, farewell);
+        self.write_detach(key, DetachReason { closed, error });
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -98,19 +99,19 @@ impl Connection {
         }
     }
 
-    /// Detaches a link for an error that we found; the owner hears at once.
-    pub(crate) fn break_link(&mut self, key: u32, farewell: Farewell) {
-        let copy = Farewell {
-            closed: farewell.closed,
-            error: farewell.error.clone(),
+    /// Detaches a link for an error that we detected; the owner gets the event at once.
+    pub(crate) fn break_link(&mut self, key: u32, reason: DetachReason) {
+        let copy = DetachReason {
+            closed: reason.closed,
+            error: reason.error.clone(),
         };
         if let (Some(link), Some(error)) = (self.links.get(key), &copy.error)
             && link.stage != Stage::Detaching
         {
             let attached = link.stage == Stage::Attached;
-            self.find_of_link(key, attached, error);
+            self.record_link_error(key, attached, error);
         }
-        self.detach_link(key, farewell);
+        self.detach(LinkId(key), reason.closed, reason.error);
         self.report_detached(key, copy);
     }
 
@@ -121,7 +122,7 @@ impl Connection {
         }
     }
 
-    fn write_detach(&mut self, key: u32, farewell: Farewell) {
+    fn write_detach(&mut self, key: u32, reason: DetachReason) {
         let Some(link) = self.links.get(key) else {
             return;
         };
@@ -130,14 +131,14 @@ impl Connection {
         };
         let detach = Performative::Detach(Detach {
             handle,
-            closed: farewell.closed,
-            error: farewell.error,
+            closed: reason.closed,
+            error: reason.error,
         });
         self.write_on(link.session, &detach);
     }
 
     /// Tells the owner, once, that the link is over, and forgets its deliveries.
-    pub(crate) fn report_detached(&mut self, key: u32, farewell: Farewell) {
+    pub(crate) fn report_detached(&mut self, key: u32, reason: DetachReason) {
         self.drop_waiting(key);
         self.drop_received(key);
         let Some(link) = self.links.get_mut(key) else {
@@ -157,11 +158,11 @@ impl Connection {
         unsettled.append(&mut unsent);
         self.events.push_back(Event::Detached {
             link: LinkId(key),
-            closed: farewell.closed,
-            error: farewell.error,
+            closed: reason.closed,
+            error: reason.error,
             unsettled,
         });
-        self.feed_starved(session_key);
+        self.notify_starved_senders(session_key);
     }
 
     /// What waits for the session's window is not sent any more.
@@ -180,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// An unfinished delivery never gets finished, and held ones are never told.
+    /// Drops the unfinished delivery and the held ones.
     fn drop_received(&mut self, key: u32) {
         let Some(link) = self.links.get_mut(key) else {
             return;

@@ -1,4 +1,5 @@
-//! Dispatch: each frame to the part that understands it, each fault to the part that it ends.
+//! Dispatch: passes each frame to the part that handles it, and each fault to the part that it
+//! ends.
 
 use amqp::error::condition;
 use amqp::{Error, Performative};
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::handshake::Phase;
-use crate::link::Farewell;
+use crate::link::DetachReason;
 
 /// The largest frame body that is decoded, payloads of transfers not counted.
 const MAX_COLD_BODY: usize = 65_536;
@@ -16,12 +17,12 @@ const TRANSFER: [u8; 3] = [0x00, 0x53, 0x14];
 
 impl Connection {
     /// Takes one AMQP frame; an empty one is a sign of life only. [AMQP 2.4.5]
-    pub(crate) fn take_frame(&mut self, channel: u16, mut body: Bytes) {
+    pub(crate) fn handle_frame(&mut self, channel: u16, mut body: Bytes) {
         if body.is_empty() {
             return;
         }
         let taken = match decode(&mut body) {
-            Ok(performative) => self.take_performative(channel, performative, body),
+            Ok(performative) => self.handle_performative(channel, performative, body),
             Err(fault) => Err(fault),
         };
         if let Err(fault) = taken {
@@ -29,7 +30,7 @@ impl Connection {
         }
     }
 
-    fn take_performative(
+    fn handle_performative(
         &mut self,
         channel: u16,
         performative: Performative,
@@ -37,10 +38,10 @@ impl Connection {
     ) -> Result<(), Fault> {
         match (self.phase, performative) {
             (Phase::Opened, Performative::Transfer(transfer)) => {
-                self.take_transfer(channel, transfer, payload)
+                self.handle_transfer(channel, transfer, payload)
             }
             (Phase::Closing, Performative::Close(close)) => {
-                self.take_close(close);
+                self.handle_close(close);
                 Ok(())
             }
             (Phase::Closing | Phase::Finished, _) => Ok(()),
@@ -48,8 +49,8 @@ impl Connection {
                 condition::DECODE_ERROR,
                 format!("{} bytes follow the performative", payload.len()),
             )),
-            (Phase::Open, Performative::Open(open)) => self.take_open(channel, open),
-            (Phase::Opened, performative) => self.take_opened(channel, performative),
+            (Phase::Open, Performative::Open(open)) => self.handle_open(channel, open),
+            (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
             (_, _) => Err(Fault::connection(
                 condition::ILLEGAL_STATE,
                 "the connection is not open",
@@ -57,16 +58,22 @@ impl Connection {
         }
     }
 
-    fn take_opened(&mut self, channel: u16, performative: Performative) -> Result<(), Fault> {
+    fn handle_when_opened(
+        &mut self,
+        channel: u16,
+        performative: Performative,
+    ) -> Result<(), Fault> {
         match performative {
-            Performative::Begin(begin) => self.take_begin(channel, &begin),
-            Performative::Attach(attach) => self.take_attach(channel, attach),
-            Performative::Flow(flow) => self.take_flow(channel, flow),
-            Performative::Disposition(disposition) => self.take_disposition(channel, &disposition),
-            Performative::Detach(detach) => self.take_detach(channel, detach),
-            Performative::End(end) => self.take_end(channel, end),
+            Performative::Begin(begin) => self.handle_begin(channel, &begin),
+            Performative::Attach(attach) => self.handle_attach(channel, attach),
+            Performative::Flow(flow) => self.handle_flow(channel, flow),
+            Performative::Disposition(disposition) => {
+                self.handle_disposition(channel, &disposition)
+            }
+            Performative::Detach(detach) => self.handle_detach(channel, detach),
+            Performative::End(end) => self.handle_end(channel, end),
             Performative::Close(close) => {
-                self.take_close(close);
+                self.handle_close(close);
                 Ok(())
             }
             Performative::Open(_) | Performative::Transfer(_) => Err(Fault::connection(
@@ -80,7 +87,7 @@ impl Connection {
         match fault {
             Fault::Connection(error) => self.fail(error),
             Fault::Session(error) => self.break_session(channel, error),
-            Fault::Link(link, error) => self.break_link(link, Farewell::with(error)),
+            Fault::Link(link, error) => self.break_link(link, DetachReason::with(error)),
         }
     }
 

@@ -1,18 +1,19 @@
-//! Dispose: what becomes of deliveries, told and heard. [AMQP 2.6.12, 2.7.6]
+//! Dispose: states and settlements of deliveries, sent and received. [AMQP 2.6.12, 2.7.6]
 //!
-//! Dispositions in count only for deliveries that are still unsettled, however wide their range.
-//! Dispositions out are put off until the output is taken, so that neighbours share one.
+//! Incoming dispositions count only for deliveries that are still unsettled, however wide their
+//! range. Outgoing dispositions are delayed until the output is taken, so that neighbours share
+//! one.
 
 use amqp::error::condition;
 use amqp::performative::Role;
 use amqp::{DeliveryState, Disposition};
 
 use crate::connection::Connection;
+use crate::disposition_range::DispositionRange;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::id::LinkId;
+use crate::id::{LinkId, SessionId};
 use crate::link::{End, Link, Stage};
-use crate::run::Run;
 use crate::serial;
 use crate::session;
 use crate::slab::Slab;
@@ -21,7 +22,7 @@ use crate::slab::Slab;
 const MAX_COPIED: usize = 16 << 20;
 
 impl Connection {
-    pub(crate) fn take_disposition(
+    pub(crate) fn handle_disposition(
         &mut self,
         channel: u16,
         disposition: &Disposition,
@@ -42,18 +43,18 @@ impl Connection {
             Role::Receiver => {
                 let unsettled = session.outgoing.count(disposition.first, last);
                 check_copies(disposition.state.as_ref(), unsettled)?;
-                self.take_outcome_of_sent(key, disposition, last);
+                self.handle_sent_disposition(key, disposition, last);
             }
             Role::Sender => {
                 let unsettled = session.incoming.count(disposition.first, last);
                 check_copies(disposition.state.as_ref(), unsettled)?;
-                self.take_update_of_received(key, disposition, last);
+                self.handle_received_disposition(key, disposition, last);
             }
         }
         Ok(())
     }
 
-    fn take_outcome_of_sent(&mut self, key: u32, disposition: &Disposition, last: u32) {
+    fn handle_sent_disposition(&mut self, key: u32, disposition: &Disposition, last: u32) {
         let events = &mut self.events;
         let settled = disposition.settled;
         if let Some(session) = self.sessions.get_mut(key) {
@@ -71,17 +72,17 @@ impl Connection {
             session.outgoing.visit(first, last, settled, once, visit);
         }
         if settled {
-            self.feed_starved(key);
+            self.notify_starved_senders(key);
         }
     }
 
-    fn take_update_of_received(&mut self, key: u32, disposition: &Disposition, last: u32) {
+    fn handle_received_disposition(&mut self, key: u32, disposition: &Disposition, last: u32) {
         let (events, links) = (&mut self.events, &self.links);
         let settled = disposition.settled;
         if let Some(session) = self.sessions.get_mut(key) {
             let first = disposition.first;
             let visit = |delivery_id, link, ()| {
-                if is_told(links, link, delivery_id) {
+                if is_reported(links, link, delivery_id) {
                     events.push_back(Event::Updated {
                         link: LinkId(link),
                         delivery_id,
@@ -94,14 +95,17 @@ impl Connection {
         }
     }
 
-    /// Tells the sender what became of its delivery.
-    pub(crate) fn dispose_incoming(
+    /// Settles a delivery that we received (or, with `settled` false, only sends its state).
+    /// Neighbours with the same state share one disposition. Does nothing once the sender has
+    /// settled the delivery or its link is detached.
+    pub fn dispose_received(
         &mut self,
-        key: u32,
+        session: SessionId,
         delivery_id: u32,
         state: DeliveryState,
         settled: bool,
     ) {
+        let key = session.0;
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
@@ -111,18 +115,21 @@ impl Connection {
             session.has_incoming(delivery_id)
         };
         if known {
-            self.tell(key, Role::Receiver, delivery_id, state, settled);
+            self.queue_disposition(key, Role::Receiver, delivery_id, state, settled);
         }
     }
 
-    /// Answers the receiver of our delivery.
-    pub(crate) fn dispose_outgoing(
+    /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it (with
+    /// `settled` false the state is sent and the delivery kept). Does nothing when the delivery is
+    /// not known any more.
+    pub fn settle_sent(
         &mut self,
-        key: u32,
+        session: SessionId,
         delivery_id: u32,
         state: DeliveryState,
         settled: bool,
     ) {
+        let key = session.0;
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
@@ -133,25 +140,32 @@ impl Connection {
             session.outgoing.get(delivery_id)
         };
         if known.is_some() {
-            self.tell(key, Role::Sender, delivery_id, state, settled);
-            self.feed_starved(key);
+            self.queue_disposition(key, Role::Sender, delivery_id, state, settled);
+            self.notify_starved_senders(key);
         }
     }
 
     /// Adds a delivery to the run of its neighbours, or starts a new run.
-    fn tell(&mut self, key: u32, role: Role, id: u32, state: DeliveryState, settled: bool) {
+    fn queue_disposition(
+        &mut self,
+        key: u32,
+        role: Role,
+        id: u32,
+        state: DeliveryState,
+        settled: bool,
+    ) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
         let channel = session.local_channel;
-        let run = session.run(role);
-        if run
+        let range = session.disposition_range(role);
+        if range
             .as_mut()
-            .is_some_and(|run| run.extend(id, &state, settled))
+            .is_some_and(|range| range.extend(id, &state, settled))
         {
             return;
         }
-        if let Some(full) = run.replace(Run::new(id, state, settled)) {
+        if let Some(full) = range.replace(DispositionRange::new(id, state, settled)) {
             self.outbox.write(channel, &full.into_disposition(role));
         }
         if !std::mem::replace(&mut session.unflushed, true) {
@@ -175,8 +189,8 @@ impl Connection {
             return;
         };
         for role in [Role::Sender, Role::Receiver] {
-            if let Some(run) = session.run(role).take() {
-                let disposition = run.into_disposition(role);
+            if let Some(range) = session.disposition_range(role).take() {
+                let disposition = range.into_disposition(role);
                 self.outbox.write(session.local_channel, &disposition);
             }
         }
@@ -211,7 +225,7 @@ fn is_outcome(state: Option<&DeliveryState>) -> bool {
 }
 
 /// Whether the owner knows of the delivery: not while it is unfinished or held.
-fn is_told(links: &Slab<Link>, link: u32, delivery_id: u32) -> bool {
+fn is_reported(links: &Slab<Link>, link: u32, delivery_id: u32) -> bool {
     let Some(link) = links.get(link) else {
         return false;
     };

@@ -1,4 +1,5 @@
-//! Event: what the peer did, told to the endpoint's owner in the order in which it happened.
+//! Event: an action of the peer, reported to the endpoint's owner in the order in which it
+//! happened.
 
 use amqp::sasl::Code;
 use amqp::{Attach, DeliveryState, Error, Open, Symbol};
@@ -24,8 +25,9 @@ pub enum Event {
     /// The peer began a session (answered already), or answered ours.
     Begun { session: SessionId },
     /// The peer wants a link: answer with [`accept`](crate::Connection::accept) or
-    /// [`refuse`](crate::Connection::refuse), now or later. Flow and transfers for it are remembered.
-    /// A link of the same name and role was detached as stolen before this. [AMQP 2.6.1]
+    /// [`refuse`](crate::Connection::refuse), now or later. Flow and transfers for it are
+    /// remembered. A link of the same name and role was detached as stolen before this. [AMQP
+    /// 2.6.1]
     AttachRequested {
         link: LinkId,
         session: SessionId,
@@ -55,8 +57,9 @@ pub enum Event {
         state: Option<DeliveryState>,
         payload: Bytes,
     },
-    /// A delivery grew past the link's max-message-size, which is `limit`. The rest of it is dropped as it comes; it is
-    /// the owner's to reject, unless it came `settled`: then the link was detached for it.
+    /// A delivery grew past the link's max-message-size, which is `limit`. The rest of it is
+    /// dropped as it comes; it is the owner's to reject, unless it came `settled`: then the link
+    /// was detached for it.
     TooLarge {
         link: LinkId,
         session: SessionId,
@@ -75,7 +78,8 @@ pub enum Event {
         settled: bool,
         state: Option<DeliveryState>,
     },
-    /// The sender changed the state of a delivery that we received (clients: the answer to our disposition).
+    /// The sender changed the state of a delivery that we received (clients: the answer to our
+    /// disposition).
     Updated {
         link: LinkId,
         delivery_id: u32,
@@ -97,7 +101,7 @@ pub enum Event {
         error: Option<Error>,
     },
     /// The connection is over: closed by the peer, failed by a protocol error, timed out, or cut.
-    /// `error` says why, whoever found it. Links and sessions go without events of their own.
+    /// `error` is the reason, from either side. Links and sessions go without events of their own.
     /// Nothing follows.
     Closed { error: Option<Error> },
 }

@@ -1,4 +1,4 @@
-//! Fault: what the peer did wrong, and how much of the conversation it ends. [AMQP 2.8.15-18]
+//! Fault: an error of the peer, and the part of the conversation that it ends. [AMQP 2.8.15-18]
 //!
 //! A link's fault detaches the link, a session's ends the session, a connection's closes it.
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use amqp::{Error, Symbol};
 
-/// Who has to go for an error, and why.
+/// The scope that an error ends, and the error.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Connection(Error),

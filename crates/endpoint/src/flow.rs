@@ -1,4 +1,4 @@
-//! Flow: windows and credit, told and heard. [AMQP 2.5.6, 2.6.7]
+//! Flow: windows and credit, sent and received. [AMQP 2.5.6, 2.6.7]
 //!
 //! Credit is absolute. A drain is always answered (docs/spec/amqp.md#rule-17): by the owner's
 //! `drained`, or here as soon as no credit is left.
@@ -12,11 +12,11 @@ use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::LinkId;
 use crate::link::{End, Stage};
-use crate::sender::Asked;
+use crate::sender::FlowAction;
 use crate::session;
 
 impl Connection {
-    pub(crate) fn take_flow(&mut self, channel: u16, flow: Flow) -> Result<(), Fault> {
+    pub(crate) fn handle_flow(&mut self, channel: u16, flow: Flow) -> Result<(), Fault> {
         let key = self.session_on(channel)?;
         let Some(session) = self.sessions.get_mut(key) else {
             return Ok(());
@@ -24,7 +24,7 @@ impl Connection {
         if session.stage == session::Stage::Ending {
             return Ok(());
         }
-        if !session.window.take_flow(&flow) {
+        if !session.window.handle_flow(&flow) {
             let text = "next-incoming-id leads next-outgoing-id";
             return Err(Fault::session(condition::WINDOW_VIOLATION, text));
         }
@@ -37,7 +37,7 @@ impl Connection {
             }
         }
         self.pump(key);
-        self.feed_starved(key);
+        self.notify_starved_senders(key);
         Ok(())
     }
 
@@ -47,23 +47,23 @@ impl Connection {
         };
         match link.stage {
             Stage::Requested => link.hold_flow(flow),
-            Stage::Attached => self.take_link_flow(key, &flow),
+            Stage::Attached => self.handle_link_flow(key, &flow),
             Stage::Offered | Stage::Detaching => {}
         }
     }
 
     /// Takes the link part of a flow in.
-    pub(crate) fn take_link_flow(&mut self, key: u32, flow: &Flow) {
+    pub(crate) fn handle_link_flow(&mut self, key: u32, flow: &Flow) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
         let answered = match &mut link.end {
             End::Sender(sender) => {
-                let asked = sender.take(flow);
-                self.do_as_asked(key, &asked)
+                let action = sender.handle_flow(flow);
+                self.act_on_flow(key, &action)
             }
             End::Receiver(receiver) => {
-                if receiver.take(flow) {
+                if receiver.handle_flow(flow) {
                     self.events.push_back(Event::Drained { link: LinkId(key) });
                 }
                 false
@@ -75,19 +75,19 @@ impl Connection {
     }
 
     /// Acts on a receiver's flow; true when a flow answers it, now or with the drain's end.
-    fn do_as_asked(&mut self, key: u32, asked: &Asked) -> bool {
-        match asked {
-            Asked::Nothing => false,
-            Asked::Announce => {
+    fn act_on_flow(&mut self, key: u32, action: &FlowAction) -> bool {
+        match action {
+            FlowAction::Nothing => false,
+            FlowAction::Announce => {
                 self.announce(key);
                 false
             }
-            Asked::Answer => {
+            FlowAction::Answer => {
                 self.announce(key);
                 self.write_link_flow(key, false);
                 true
             }
-            Asked::Drain => {
+            FlowAction::Drain => {
                 if !self.answer_drain(key) {
                     self.announce_drain(key);
                 }
@@ -98,15 +98,15 @@ impl Connection {
 
     /// Tells the owner its new limit, if it is new.
     pub(crate) fn announce(&mut self, key: u32) {
-        self.tell_limit(key, false);
+        self.report_limit(key, false);
     }
 
-    /// Tells the owner to use its credit and then to say that it is done.
+    /// Tells the owner to use its credit and then to call `drained`.
     fn announce_drain(&mut self, key: u32) {
-        self.tell_limit(key, true);
+        self.report_limit(key, true);
     }
 
-    fn tell_limit(&mut self, key: u32, drain: bool) {
+    fn report_limit(&mut self, key: u32, drain: bool) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -128,8 +128,8 @@ impl Connection {
         }
     }
 
-    /// Senders that were told less than their credit hear of the rest once there is room again.
-    pub(crate) fn feed_starved(&mut self, session_key: u32) {
+    /// Reports the rest of their credit to senders that got less, once there is room again.
+    pub(crate) fn notify_starved_senders(&mut self, session_key: u32) {
         let Some(session) = self.sessions.get_mut(session_key) else {
             return;
         };
@@ -143,12 +143,13 @@ impl Connection {
                 Some(End::Sender(sender)) if sender.usable() > 0 => sender.is_draining(),
                 _ => continue,
             };
-            self.tell_limit(key, draining);
+            self.report_limit(key, draining);
         }
     }
 
-    /// The owner has no more for a drain.
-    pub(crate) fn set_drained(&mut self, key: u32) {
+    /// Our sender link has no more to send: uses the credit up and answers the drain. [AMQP 2.6.7]
+    pub fn drained(&mut self, link: LinkId) {
+        let key = link.0;
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -173,8 +174,10 @@ impl Connection {
         answered
     }
 
-    /// Sets our credit as a receiver and tells the sender.
-    pub(crate) fn grant(&mut self, key: u32, credit: u32, drain: bool) {
+    /// Sets our receiver link's credit, replacing what was left, and tells the sender.
+    /// Does nothing before the link is accepted.
+    pub fn set_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        let key = link.0;
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -188,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Says how a link stands. A receiver's open drain is said again.
+    /// Writes a link's state. A receiver's open drain is repeated.
     fn write_link_flow(&mut self, key: u32, drain: bool) {
         let Some(link) = self.links.get(key) else {
             return;

@@ -1,4 +1,4 @@
-//! Handles: which link or session stands behind a small number on the wire. [AMQP 2.6.2]
+//! Handles: maps a small number on the wire to its link or session. [AMQP 2.6.2]
 //!
 //! Used for handles in both directions and for channels. Bounded by the largest number allowed.
 

@@ -1,7 +1,7 @@
 //! Handshake: protocol headers and open, on either side. [AMQP 2.2, 2.4.1]
 //!
-//! Each layer starts with its header. Before SASL is done only SASL frames exist, before open
-//! only open does. A peer may send all of it in one burst; what it sends ahead waits.
+//! Each layer starts with its header. Before SASL is done only SASL frames are valid, before open
+//! only open is. A peer may send all of it in one burst; later parts wait for earlier ones.
 
 use amqp::error::condition;
 use amqp::frame::{self, FrameType, MIN_MAX_FRAME_SIZE, ProtocolHeader};
@@ -11,9 +11,9 @@ use bytes::{Buf, BytesMut};
 
 use crate::config::Side;
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::finding::Ended;
 
 /// The largest frame accepted before open is done.
 const MAX_FRAME_SIZE_BEFORE_OPEN: u32 = 65_536;
@@ -133,7 +133,7 @@ impl Connection {
     /// Answers with the header that we would take, and ends. [AMQP 2.2]
     fn refuse_header(&mut self, expected: ProtocolHeader) {
         self.outbox.header(expected);
-        self.abandon(Error::new(
+        self.fail_without_close(Error::new(
             condition::NOT_IMPLEMENTED,
             "the protocol header is not supported",
         ));
@@ -149,7 +149,7 @@ impl Connection {
         if header == expected.bytes() {
             self.phase = next;
         } else {
-            self.abandon(Error::new(
+            self.fail_without_close(Error::new(
                 condition::NOT_IMPLEMENTED,
                 "the peer answered with another protocol header",
             ));
@@ -162,13 +162,13 @@ impl Connection {
             Ok(None) => return false,
             Err(error) => {
                 self.fail(Error::new(condition::FRAMING_ERROR, error.to_string()));
-                self.drain();
+                self.discard_input();
                 return true;
             }
         };
         match (frame.frame_type, self.phase.is_before_amqp()) {
-            (FrameType::Sasl, true) => self.take_sasl(&frame.body),
-            (FrameType::Amqp, false) => self.take_frame(frame.channel, frame.body),
+            (FrameType::Sasl, true) => self.handle_sasl(&frame.body),
+            (FrameType::Amqp, false) => self.handle_frame(frame.channel, frame.body),
             _ => {
                 let text = "a frame of this type is not expected now";
                 self.fail(Error::new(condition::FRAMING_ERROR, text));
@@ -211,7 +211,7 @@ impl Connection {
         self.config.channel_max.min(sessions.saturating_sub(1))
     }
 
-    pub(crate) fn take_open(&mut self, channel: u16, open: Box<Open>) -> Result<(), Fault> {
+    pub(crate) fn handle_open(&mut self, channel: u16, open: Box<Open>) -> Result<(), Fault> {
         if channel != 0 {
             let text = "open belongs on channel 0";
             return Err(Fault::connection(condition::NOT_ALLOWED, text));
@@ -231,15 +231,15 @@ impl Connection {
     }
 
     /// Ends the connection where no close can be sent: silently, or after what is written.
-    pub(crate) fn abandon(&mut self, error: Error) {
-        self.find(Ended::Connection, &error);
-        self.give_in(error);
+    pub(crate) fn fail_without_close(&mut self, error: Error) {
+        self.record_error(ErrorScope::Connection, &error);
+        self.end_without_close(error);
     }
 
     /// The same for an error that the owner knows.
-    pub(crate) fn give_in(&mut self, error: Error) {
-        self.conclude(Some(error));
-        self.drain();
+    pub(crate) fn end_without_close(&mut self, error: Error) {
+        self.report_closed(Some(error));
+        self.discard_input();
     }
 
     /// Whether a close frame makes sense to the peer.

@@ -101,7 +101,7 @@ impl Link {
         self.remote_handle.is_none()
     }
 
-    /// An attach that says no: both termini are null. [AMQP 2.6.3]
+    /// An attach that refuses: both termini are null. [AMQP 2.6.3]
     pub(crate) fn refusal(&self, handle: u32) -> Attach {
         let initial_delivery_count = match self.end {
             End::Sender(_) => Some(0),
@@ -134,13 +134,13 @@ impl Link {
     }
 }
 
-/// Why and how a link goes.
-pub(crate) struct Farewell {
+/// Why and how a link is detached.
+pub(crate) struct DetachReason {
     pub(crate) closed: bool,
     pub(crate) error: Option<Error>,
 }
 
-impl Farewell {
+impl DetachReason {
     pub(crate) fn with(error: Error) -> Self {
         Self {
             closed: true,

@@ -8,9 +8,9 @@ use amqp::sasl::SaslFrame;
 use amqp::{DeliveryState, Error, Performative, Transfer};
 use bytes::{Bytes, BytesMut};
 
+use crate::error_counts::ErrorCounts;
 use crate::output::Output;
 use crate::payload::Payload;
-use crate::told::Told;
 
 /// Until the peer's open says otherwise; only transfers could be split, and none come that early.
 const BEFORE_OPEN: usize = 65_536;
@@ -21,7 +21,7 @@ pub(crate) struct Outbox {
     open_sent: bool,
     max_frame_size: usize,
     tags: BytesMut,
-    pub(crate) told: Told,
+    pub(crate) error_counts: ErrorCounts,
 }
 
 impl Outbox {
@@ -32,7 +32,7 @@ impl Outbox {
             open_sent: false,
             max_frame_size: BEFORE_OPEN,
             tags: BytesMut::new(),
-            told: Told::default(),
+            error_counts: ErrorCounts::default(),
         }
     }
 
@@ -71,9 +71,10 @@ impl Outbox {
         self.output.copied.extend_from_slice(&early);
     }
 
-    /// Writes a performative that fits any peer, once an error's text or a state's details are gone.
+    /// Writes a performative that fits any peer, once an error's text or a state's details are
+    /// gone.
     pub(crate) fn write(&mut self, channel: u16, performative: &Performative) {
-        self.told.note(performative);
+        self.error_counts.count(performative);
         if !self.try_write(channel, performative) {
             let terse = without_details(performative.clone());
             let written = self.try_write(channel, &terse);

@@ -1,8 +1,8 @@
 //! Output: bytes on their way to the peer, of which long pieces are shared instead of copied.
 //!
-//! What frames are made of is written into one buffer; a long piece of a message only leaves its
-//! place there, and goes out from where it lies already. It is read as a [`Buf`], whose chunks can
-//! be written to a socket in one call.
+//! Frames are written into one buffer. A long piece of a message only leaves its position there,
+//! and is written from its own memory. The whole is read as a [`Buf`], whose chunks can be written
+//! to a socket in one call.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -15,7 +15,7 @@ pub struct Output {
     /// All but what is shared.
     pub(crate) copied: BytesMut,
     /// Copied bytes that were taken out so far; the count may wrap.
-    passed: usize,
+    consumed: usize,
     shared: VecDeque<Piece>,
     shared_bytes: usize,
 }
@@ -23,8 +23,8 @@ pub struct Output {
 /// Bytes that lie elsewhere.
 #[derive(Debug)]
 struct Piece {
-    /// Copied bytes before it, counted as [`Output::passed`].
-    place: usize,
+    /// Copied bytes before it, counted as [`Output::consumed`].
+    offset: usize,
     bytes: Bytes,
 }
 
@@ -44,7 +44,7 @@ impl Output {
     /// Takes everything out, as one.
     pub fn split(&mut self) -> BytesMut {
         if self.shared.is_empty() {
-            self.pass(self.copied.len());
+            self.count_consumed(self.copied.len());
             return self.copied.split();
         }
         let mut whole = BytesMut::with_capacity(self.len());
@@ -58,14 +58,14 @@ impl Output {
     }
 
     /// Takes `memory` over for what is to come, if nothing waits and it has less of its own.
-    pub fn lend(&mut self, memory: &mut BytesMut) {
+    pub fn lend_buffer(&mut self, memory: &mut BytesMut) {
         if self.is_empty() && self.copied.capacity() < memory.capacity() {
             self.copied = std::mem::take(memory);
         }
     }
 
     /// Gives the memory away that it has for what is to come, emptied, if nothing waits.
-    pub fn give_up(&mut self) -> Option<BytesMut> {
+    pub fn take_buffer(&mut self) -> Option<BytesMut> {
         if !self.is_empty() || self.copied.capacity() == 0 {
             return None;
         }
@@ -75,8 +75,8 @@ impl Output {
         Some(memory)
     }
 
-    /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of it
-    /// with 0.
+    /// Gives memory back if nothing waits and more than `most` bytes are held for what will; all of
+    /// it with 0.
     pub fn shrink(&mut self, most: usize) {
         let pieces = self.shared.capacity() * size_of::<Piece>();
         if self.is_empty() && (most == 0 || self.copied.capacity().max(pieces) > most) {
@@ -92,20 +92,20 @@ impl Output {
     /// Adds bytes that stay where they are.
     pub(crate) fn share(&mut self, bytes: Bytes) {
         self.shared_bytes += bytes.len();
-        let place = self.passed.wrapping_add(self.copied.len());
-        self.shared.push_back(Piece { place, bytes });
+        let offset = self.consumed.wrapping_add(self.copied.len());
+        self.shared.push_back(Piece { offset, bytes });
     }
 
     /// Copied bytes up to the next shared piece, or all that are left.
     fn gap(&self) -> usize {
         let next = self.shared.front();
         next.map_or(self.copied.len(), |piece| {
-            piece.place.wrapping_sub(self.passed)
+            piece.offset.wrapping_sub(self.consumed)
         })
     }
 
-    fn pass(&mut self, count: usize) {
-        self.passed = self.passed.wrapping_add(count);
+    fn count_consumed(&mut self, count: usize) {
+        self.consumed = self.consumed.wrapping_add(count);
     }
 
     /// Takes out of the front piece.
@@ -137,7 +137,7 @@ impl Buf for Output {
 
     fn chunks_vectored<'a>(&'a self, into: &mut [IoSlice<'a>]) -> usize {
         let mut copied = &self.copied[..];
-        let mut passed = self.passed;
+        let mut consumed = self.consumed;
         let mut count = 0;
         let mut add = |bytes: &'a [u8]| {
             let Some(slot) = into.get_mut(count) else {
@@ -150,12 +150,12 @@ impl Buf for Output {
             true
         };
         for piece in &self.shared {
-            let (before, rest) = copied.split_at(piece.place.wrapping_sub(passed));
+            let (before, rest) = copied.split_at(piece.offset.wrapping_sub(consumed));
             if !(add(before) && add(&piece.bytes)) {
                 return count;
             }
             copied = rest;
-            passed = piece.place;
+            consumed = piece.offset;
         }
         add(copied);
         count
@@ -168,7 +168,7 @@ impl Buf for Output {
         while count > 0 {
             let gap = self.gap().min(count);
             self.copied.advance(gap);
-            self.pass(gap);
+            self.count_consumed(gap);
             count -= gap;
             count -= self.advance_shared(count);
         }
@@ -185,19 +185,19 @@ mod tests {
     fn lent_memory_comes_back_as_a_whole_once_nothing_waits() {
         let mut output = Output::default();
         let mut memory = BytesMut::with_capacity(100);
-        output.lend(&mut memory);
+        output.lend_buffer(&mut memory);
         assert_eq!(memory.capacity(), 0);
         output.copied.extend_from_slice(&[7; 60]);
         output.advance(59);
-        assert_eq!(output.give_up(), None, "a byte waits");
-        output.lend(&mut BytesMut::with_capacity(1_000));
+        assert_eq!(output.take_buffer(), None, "a byte waits");
+        output.lend_buffer(&mut BytesMut::with_capacity(1_000));
         assert_eq!(output.chunk(), [7]);
         output.advance(1);
         let memory = output
-            .give_up()
+            .take_buffer()
             .map(|memory| (memory.len(), memory.capacity()));
         assert_eq!(memory, Some((0, 100)));
-        assert_eq!(output.give_up(), None);
+        assert_eq!(output.take_buffer(), None);
     }
 
     #[derive(Clone, Debug)]
@@ -205,7 +205,7 @@ mod tests {
         Copy(Vec<u8>),
         Share(Vec<u8>),
         Advance(usize),
-        /// Looks at so many chunks.
+        /// Looks at this many chunks.
         Look(usize),
         Split,
     }
@@ -225,9 +225,9 @@ mod tests {
         #[test]
         fn bytes_go_out_in_the_order_in_which_they_came(
             steps in prop::collection::vec(step(), 0..40),
-            passed in prop_oneof![Just(0), Just(usize::MAX - 3)],
+            consumed in prop_oneof![Just(0), Just(usize::MAX - 3)],
         ) {
-            let mut output = Output { passed, ..Output::default() };
+            let mut output = Output { consumed, ..Output::default() };
             let mut expected: Vec<u8> = Vec::new();
             for step in steps {
                 match step {

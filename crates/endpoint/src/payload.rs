@@ -4,9 +4,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::output::Output;
 
-/// Shorter pieces are copied: at 1 KiB what sharing costs (a count that another processor has touched, a
-/// part of its own in the write) is more than what it saves. And a shared piece keeps all that its owner
-/// lies in until it is written, which may be a whole buffer that a socket was read into.
+/// Shorter pieces are copied: at 1 KiB what sharing costs (a count that another processor has
+/// touched, a part of its own in the write) is more than what it saves. And a shared piece keeps
+/// all that its owner lies in until it is written, which may be a whole buffer that a socket was
+/// read into.
 const LEAST_SHARED: usize = 8 << 10;
 
 pub(crate) struct Payload<'a> {

@@ -1,7 +1,7 @@
-//! Receive: the peer's deliveries, put together from their frames. [AMQP 2.6.12-14]
+//! Receive: the peer's deliveries, assembled from their frames. [AMQP 2.6.12-14]
 //!
-//! A delivery in one frame is a slice of the input. Credit that the peer overruns is not held
-//! against it (docs/spec/amqp.md#rule-19); windows, unsettled deliveries and memory are.
+//! A delivery in one frame is a slice of the input. A peer that overruns its credit is not refused
+//! (docs/spec/amqp.md#rule-19); windows, unsettled deliveries and memory are enforced.
 
 use std::collections::VecDeque;
 
@@ -18,16 +18,17 @@ use crate::link::{End, Stage};
 use crate::receiver::{OVERHEAD, Partial, Receiver};
 use crate::session::{self, Session};
 
-/// A delivery of which so much has come is a large one. Nobody gets there who has not shown a right.
+/// The received bytes from which a delivery is large. An unauthenticated peer never gets there.
 const LARGE: usize = 1 << 20;
-/// So many times what has come is set aside for a large delivery, though no more than its link takes. It is
-/// memory only once it is used: what is bounded in memory is bounded to so many times that in addresses.
+/// A large delivery reserves this many times its received bytes, though no more than its link
+/// takes. Reserved memory is used only once it is written: the bound on memory, times this, bounds
+/// addresses.
 const GROWTH: usize = 128;
 /// Frames that may still come for a link after our detach.
 const MAX_DROPPED: u32 = 65_536;
 
 impl Connection {
-    pub(crate) fn take_transfer(
+    pub(crate) fn handle_transfer(
         &mut self,
         channel: u16,
         transfer: Transfer,
@@ -50,10 +51,10 @@ impl Connection {
         if is_low {
             self.write_session_flow(session_key);
         }
-        self.take_link_transfer(session_key, link, transfer, payload)
+        self.handle_link_transfer(session_key, link, transfer, payload)
     }
 
-    fn take_link_transfer(
+    fn handle_link_transfer(
         &mut self,
         session_key: u32,
         key: u32,
@@ -73,7 +74,7 @@ impl Connection {
             let text = "a transfer came from a receiver";
             return Err(Fault::link(key, condition::NOT_ALLOWED, text));
         };
-        let mut arrival = Arrival {
+        let mut incoming = IncomingTransfer {
             link: key,
             session_key,
             session,
@@ -84,11 +85,11 @@ impl Connection {
             events: &mut self.events,
             partial_bytes: &mut self.partial_bytes,
         };
-        arrival.take(transfer, payload)
+        incoming.receive(transfer, payload)
     }
 
     /// Tells the owner the deliveries that came before its answer.
-    pub(crate) fn release_held(&mut self, key: u32) {
+    pub(crate) fn deliver_held(&mut self, key: u32) {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -132,7 +133,7 @@ impl Connection {
 }
 
 /// A transfer on its way to a receiver, and all that it touches.
-struct Arrival<'a> {
+struct IncomingTransfer<'a> {
     link: u32,
     session_key: u32,
     session: &'a mut Session,
@@ -145,8 +146,8 @@ struct Arrival<'a> {
     partial_bytes: &'a mut usize,
 }
 
-impl Arrival<'_> {
-    fn take(&mut self, mut transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
+impl IncomingTransfer<'_> {
+    fn receive(&mut self, mut transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
         if transfer.resume {
             let text = "deliveries are not resumed";
             return Err(Fault::link(self.link, condition::NOT_IMPLEMENTED, text));
@@ -154,7 +155,7 @@ impl Arrival<'_> {
         let partial = match self.receiver.partial.take() {
             Some(partial) => {
                 *self.partial_bytes -= partial.cost();
-                go_on(self.link, partial, &mut transfer)?
+                continue_partial(self.link, partial, &mut transfer)?
             }
             None => self.start(&mut transfer)?,
         };
@@ -220,7 +221,7 @@ impl Arrival<'_> {
             return Err(oversize(self.link));
         }
         self.receiver.count();
-        self.note_drained();
+        self.report_drained();
         partial.payload = BytesMut::new();
         partial.refused = true;
         self.drop_rest(partial, more)
@@ -244,7 +245,7 @@ impl Arrival<'_> {
             self.session.settle_incoming(partial.delivery_id);
         }
         self.receiver.count();
-        self.note_drained();
+        self.report_drained();
     }
 
     /// Keeps a frame's payload until the delivery is whole.
@@ -279,11 +280,11 @@ impl Arrival<'_> {
             return self.check_partial_bytes();
         }
         self.events.push_back(delivery);
-        self.note_drained();
+        self.report_drained();
         Ok(())
     }
 
-    fn note_drained(&mut self) {
+    fn report_drained(&mut self) {
         if self.receiver.ends_drain() {
             let link = LinkId(self.link);
             self.events.push_back(Event::Drained { link });
@@ -306,7 +307,11 @@ fn oversize(link: u32) -> Fault {
 }
 
 /// A later frame, which may repeat what the first one said but not contradict it. [AMQP 2.7.5]
-fn go_on(key: u32, mut partial: Partial, transfer: &mut Transfer) -> Result<Partial, Fault> {
+fn continue_partial(
+    key: u32,
+    mut partial: Partial,
+    transfer: &mut Transfer,
+) -> Result<Partial, Fault> {
     let other_id = transfer
         .delivery_id
         .is_some_and(|id| id != partial.delivery_id);

@@ -1,8 +1,8 @@
 //! Receiver: our end of a link that we receive on: its credit and the delivery in progress.
 //!
 //! Frames of one delivery follow each other on a link, so there is at most one unfinished
-//! delivery. [AMQP 2.6.14] Credit that the peer overruns is not held against it
-//! (docs/spec/amqp.md#rule-19); what it may overrun is bounded by the session.
+//! delivery. [AMQP 2.6.14] A peer that overruns its credit is not refused
+//! (docs/spec/amqp.md#rule-19); the session bounds the overrun.
 
 use amqp::performative::Role;
 use amqp::{Attach, DeliveryState, Flow, Transfer, Value};
@@ -95,7 +95,7 @@ impl Receiver {
 
     /// Takes the sender's view in; true when that ends our drain. A sender's credit is its
     /// own guess and is ignored (docs/spec/amqp.md#6.2).
-    pub(crate) fn take(&mut self, flow: &Flow) -> bool {
+    pub(crate) fn handle_flow(&mut self, flow: &Flow) -> bool {
         if let (Some(ours), Some(theirs)) = (self.delivery_count, flow.delivery_count)
             && let Some(skipped) = serial::distance(ours, theirs)
         {

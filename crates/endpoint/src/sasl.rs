@@ -1,8 +1,8 @@
-//! SASL: who the peer is, decided by the owner on a server, chosen by configuration on a client.
+//! SASL: authentication, decided by the owner on a server, chosen by configuration on a client.
 //! [AMQP 5.3]
 //!
-//! One init, one outcome: no mechanism here has challenges. What a peer sends ahead of the
-//! decision waits, within a bound.
+//! One init, one outcome: no mechanism here has challenges. Input behind the init waits for the
+//! decision, within a limit.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,17 @@ use amqp::{Error, Symbol};
 use bytes::Bytes;
 
 use crate::connection::Connection;
+use crate::detected_error::ErrorScope;
 use crate::event::Event;
-use crate::finding::Ended;
 use crate::handshake::Phase;
 
 /// What a peer may send ahead of the decision on its SASL init.
 const MAX_SENT_AHEAD: usize = 256 << 10;
 
 impl Connection {
-    pub(crate) fn take_sasl(&mut self, body: &Bytes) {
+    pub(crate) fn handle_sasl(&mut self, body: &Bytes) {
         match (self.phase, SaslFrame::decode(body)) {
-            (Phase::SaslInit, Ok(init @ SaslFrame::Init { .. })) => self.take_init(init),
+            (Phase::SaslInit, Ok(init @ SaslFrame::Init { .. })) => self.handle_sasl_init(init),
             // No mechanism here has challenges, so there is nothing to respond to.
             (Phase::SaslInit, _) => {
                 self.refuse_sasl(
@@ -31,8 +31,10 @@ impl Connection {
                 );
             }
             (Phase::SaslMechanisms, Ok(SaslFrame::Mechanisms(offered))) => self.choose(&offered),
-            (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => self.take_outcome(code),
-            _ => self.abandon(Error::new(
+            (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => {
+                self.handle_sasl_outcome(code);
+            }
+            _ => self.fail_without_close(Error::new(
                 condition::NOT_IMPLEMENTED,
                 "the SASL exchange can not go on",
             )),
@@ -40,7 +42,7 @@ impl Connection {
     }
 
     /// Server: asks the owner, if the mechanism is one that was offered.
-    fn take_init(&mut self, init: SaslFrame) {
+    fn handle_sasl_init(&mut self, init: SaslFrame) {
         let SaslFrame::Init {
             mechanism,
             initial_response,
@@ -62,8 +64,16 @@ impl Connection {
         });
     }
 
+    /// Server: ends the SASL exchange. Any code but `Ok` ends the connection after it is written.
+    pub fn finish_sasl(&mut self, code: Code) {
+        if self.phase == Phase::SaslDecision {
+            self.write_sasl_outcome(code);
+            self.resume();
+        }
+    }
+
     /// Server: writes the outcome; only `Ok` goes on.
-    pub(crate) fn decide_sasl(&mut self, code: Code) {
+    fn write_sasl_outcome(&mut self, code: Code) {
         self.outbox.sasl(&SaslFrame::Outcome {
             code,
             additional_data: None,
@@ -71,15 +81,16 @@ impl Connection {
         if code == Code::Ok {
             self.phase = Phase::AmqpHeader;
         } else {
-            self.give_in(unauthorized());
+            self.end_without_close(unauthorized());
         }
     }
 
-    /// Server: writes an outcome that the owner was not asked for. SASL has no words for the reason.
+    /// Server: writes an outcome that the owner was not asked for. SASL has no words for the
+    /// reason.
     fn refuse_sasl(&mut self, code: Code, text: impl Into<Cow<'static, str>>) {
         let error = Error::new(condition::UNAUTHORIZED_ACCESS, text);
-        self.find(Ended::Connection, &error);
-        self.decide_sasl(code);
+        self.record_error(ErrorScope::Connection, &error);
+        self.write_sasl_outcome(code);
     }
 
     /// Client: answers the server's offer with our choice.
@@ -87,7 +98,7 @@ impl Connection {
         let choice = self.config.client_sasl.clone();
         let Some((mechanism, response)) = choice.filter(|(choice, _)| offered.contains(choice))
         else {
-            self.abandon(unauthorized());
+            self.fail_without_close(unauthorized());
             return;
         };
         self.outbox.sasl(&SaslFrame::Init {
@@ -98,20 +109,20 @@ impl Connection {
         self.phase = Phase::SaslOutcome;
     }
 
-    fn take_outcome(&mut self, code: Code) {
+    fn handle_sasl_outcome(&mut self, code: Code) {
         self.events.push_back(Event::SaslOutcome(code));
         if code == Code::Ok {
             self.phase = Phase::AmqpHeader;
             self.start_amqp();
         } else {
-            self.abandon(unauthorized());
+            self.fail_without_close(unauthorized());
         }
     }
 
     /// Ends the connection if too much was sent ahead of the owner's SASL decision.
     pub(crate) fn check_stalled_handshake(&mut self) {
         if self.stalled_input.len() > MAX_SENT_AHEAD {
-            self.abandon(Error::new(
+            self.fail_without_close(Error::new(
                 condition::RESOURCE_LIMIT_EXCEEDED,
                 "too much was sent before the SASL outcome",
             ));

@@ -1,16 +1,17 @@
-//! Send: deliveries of ours, cut into frames and held back by the session's window. [AMQP 2.6.12-14]
+//! Send: our deliveries, cut into frames and held back by the session's window. [AMQP 2.6.12-14]
 //!
-//! A delivery gets its id when its first frame is written, so ids on the wire have no gaps.
-//! Frames of one link's deliveries never interleave.
+//! A delivery gets its id when its first frame is written, so ids on the wire have no gaps. Frames
+//! of one link's deliveries never interleave.
 
 use amqp::{DeliveryState, Transfer};
 use bytes::{Buf, Bytes};
 
 use crate::connection::{Connection, NoCredit, Outgoing};
+use crate::id::LinkId;
 use crate::link::{End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::payload::Payload;
-use crate::session::{Delivery, Progress, Session};
+use crate::session::{Delivery, SendProgress, Session};
 use crate::slab::Slab;
 
 /// Where a delivery goes and how.
@@ -22,12 +23,17 @@ struct Route {
 }
 
 impl Connection {
-    pub(crate) fn send_delivery(
+    /// Sends a message given in pieces that follow each other, split into frames as the peer needs.
+    ///
+    /// # Errors
+    /// When the link has no credit or is not attached.
+    pub fn send(
         &mut self,
-        key: u32,
+        link: LinkId,
         outgoing: &Outgoing<'_>,
         payload: &[&[u8]],
     ) -> Result<(), NoCredit> {
+        let key = link.0;
         let session_key = self.check_room(key, outgoing.settled)?;
         let tag = self.outbox.tag(outgoing.tag);
         let (Some(session), Some(link)) =
@@ -45,7 +51,7 @@ impl Connection {
             cookie: outgoing.cookie,
         };
         let mut payload = Payload::new(payload, outgoing.owner);
-        let mut progress = Some(Progress::Unsent {
+        let mut progress = Some(SendProgress::Unsent {
             tag,
             message_format: outgoing.message_format,
             state: outgoing.state.clone(),
@@ -67,7 +73,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the link has credit and the session can remember one more delivery; the session's key.
+    /// Whether the link has credit and the session can remember one more delivery; the session's
+    /// key.
     fn check_room(&mut self, key: u32, settled: bool) -> Result<u32, NoCredit> {
         let link = self.links.get(key).ok_or(NoCredit)?;
         let (Stage::Attached, End::Sender(sender)) = (link.stage, &link.end) else {
@@ -81,7 +88,7 @@ impl Connection {
             session.starved = true;
             // The owner now takes its credit for used up, so the same limit is news to it again.
             if let Some(End::Sender(sender)) = self.links.get_mut(key).map(|link| &mut link.end) {
-                sender.retract();
+                sender.withdraw();
             }
             return Err(NoCredit);
         }
@@ -105,7 +112,8 @@ impl Connection {
         }
     }
 
-    /// Writes the first delivery that may go and returns its link; `None` when none could be finished.
+    /// Writes the first delivery that may go and returns its link; `None` when none could be
+    /// finished.
     fn pump_one(&mut self, session_key: u32) -> Option<u32> {
         let session = self.sessions.get_mut(session_key)?;
         let index = next_to_write(session, &self.links)?;
@@ -163,21 +171,21 @@ fn write(
     outbox: &mut Outbox,
     session: &mut Session,
     route: &Route,
-    mut progress: Option<Progress>,
+    mut progress: Option<SendProgress>,
     payload: &mut Payload<'_>,
-) -> Option<Progress> {
+) -> Option<SendProgress> {
     while session.window.remote_incoming > 0 {
         let transfer = match progress? {
-            Progress::Unsent {
+            SendProgress::Unsent {
                 tag,
                 message_format,
                 state,
             } => first(session, route, tag, message_format, state),
-            Progress::Begun => continuation(route),
+            SendProgress::Begun => continuation(route),
         };
         outbox.transfer(session.local_channel, transfer, payload);
         session.window.take_outgoing();
-        progress = (payload.remaining() > 0).then_some(Progress::Begun);
+        progress = (payload.remaining() > 0).then_some(SendProgress::Begun);
     }
     progress
 }
@@ -206,7 +214,8 @@ fn first(
     }
 }
 
-/// Later frames leave the delivery's identity out: one client takes any delivery-id for a first frame.
+/// Later frames leave the delivery's identity out: one client takes any delivery-id for a first
+/// frame.
 fn continuation(route: &Route) -> Transfer {
     Transfer {
         handle: route.handle,
@@ -216,7 +225,7 @@ fn continuation(route: &Route) -> Transfer {
 }
 
 impl Delivery {
-    fn new(route: &Route, progress: Progress, payload: Bytes) -> Self {
+    fn new(route: &Route, progress: SendProgress, payload: Bytes) -> Self {
         Self {
             link: route.link,
             cookie: route.cookie,

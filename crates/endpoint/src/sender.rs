@@ -1,14 +1,14 @@
 //! Sender: our end of a link that we send on, as far as credit goes. [AMQP 2.6.7]
 //!
-//! Credit is what the receiver granted less what was sent; `queued` of it is spoken for by
-//! deliveries that wait for the session's window. A drain is answered when the owner has said
-//! that it has no more, and what it queued is sent or has lost its credit.
+//! Credit is the receiver's grant less the sent deliveries; `queued` of it belongs to deliveries
+//! that wait for the session's window. A drain is answered when the owner has declared that it has
+//! no more, and its queued deliveries are sent or have lost their credit.
 
 use amqp::Flow;
 
 use crate::serial;
 
-/// More usable credit than this can not be told apart from less than none.
+/// More usable credit than this cannot be told apart from less than none.
 const MAX_USABLE: u32 = (1 << 31) - 1;
 
 pub(crate) struct Sender {
@@ -21,19 +21,19 @@ pub(crate) struct Sender {
     drain_owed: bool,
     /// Whether the owner has no more for the drain.
     drained: bool,
-    /// The limit that the owner was told last.
+    /// The limit that was last reported to the owner.
     announced: u32,
 }
 
 /// What a flow asks of the sender besides credit.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Asked {
+pub(crate) enum FlowAction {
     Nothing,
     /// Tell the owner of its new limit.
     Announce,
     /// Tell the owner to drain.
     Drain,
-    /// A drain was called off before it was answered: say how things stand.
+    /// A drain was cancelled before it was answered: write the link's state.
     Answer,
 }
 
@@ -65,7 +65,7 @@ impl Sender {
 
     /// Takes the receiver's view in: credit is absolute, counted from what the receiver has seen.
     /// [AMQP 2.6.7]
-    pub(crate) fn take(&mut self, flow: &Flow) -> Asked {
+    pub(crate) fn handle_flow(&mut self, flow: &Flow) -> FlowAction {
         let called_off = self.drain_owed && !flow.drain;
         if let Some(credit) = flow.link_credit {
             self.grant(flow, credit);
@@ -73,10 +73,10 @@ impl Sender {
             self.drained = false;
         }
         match flow.link_credit {
-            None => Asked::Nothing,
-            Some(_) if flow.drain => Asked::Drain,
-            Some(_) if called_off => Asked::Answer,
-            Some(_) => Asked::Announce,
+            None => FlowAction::Nothing,
+            Some(_) if flow.drain => FlowAction::Drain,
+            Some(_) if called_off => FlowAction::Answer,
+            Some(_) => FlowAction::Announce,
         }
     }
 
@@ -118,7 +118,8 @@ impl Sender {
         self.drain_owed
     }
 
-    /// Sets the limit to tell the owner, at most `room` deliveries from here; whether it is news.
+    /// Sets the limit to report to the owner, at most `room` deliveries from here. Returns whether
+    /// it is new.
     pub(crate) fn announce(&mut self, room: u32) -> bool {
         let limit = self.position().wrapping_add(self.usable().min(room));
         let news = limit != self.announced;
@@ -127,16 +128,16 @@ impl Sender {
     }
 
     /// The owner was refused: it reckons with no more credit than it has used.
-    pub(crate) fn retract(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         self.announced = self.position();
     }
 
-    /// The limit that the owner was told last.
+    /// The limit that was last reported to the owner.
     pub(crate) fn announced(&self) -> u32 {
         self.announced
     }
 
-    /// Whether the owner has used up what it was told, though there is more.
+    /// Whether the owner has used up the reported limit, though there is more.
     pub(crate) fn is_behind(&self) -> bool {
         self.position() == self.announced && self.usable() > 0
     }
@@ -162,12 +163,12 @@ mod tests {
     #[test]
     fn credit_counts_from_what_the_receiver_has_seen() {
         let mut sender = Sender::new(u32::MAX - 1);
-        sender.take(&flow(None, 4));
+        sender.handle_flow(&flow(None, 4));
         assert_eq!(sender.usable(), 4);
         sender.count();
         sender.count();
         sender.count();
-        sender.take(&flow(Some(u32::MAX), 4));
+        sender.handle_flow(&flow(Some(u32::MAX), 4));
         assert_eq!(sender.delivery_count, 1);
         assert_eq!(sender.usable(), 2);
     }
@@ -175,22 +176,22 @@ mod tests {
     #[test]
     fn less_credit_takes_credit_back() {
         let mut sender = Sender::new(0);
-        sender.take(&flow(Some(0), 10));
-        sender.take(&flow(Some(0), 0));
+        sender.handle_flow(&flow(Some(0), 10));
+        sender.handle_flow(&flow(Some(0), 0));
         assert_eq!(sender.usable(), 0);
     }
 
     #[test]
     fn a_receiver_that_saw_more_than_was_sent_gets_no_more_than_it_grants() {
         let mut sender = Sender::new(0);
-        sender.take(&flow(Some(77), 3));
+        sender.handle_flow(&flow(Some(77), 3));
         assert_eq!(sender.usable(), 3);
     }
 
     #[test]
     fn the_largest_credit_stays_comparable() {
         let mut sender = Sender::new(5);
-        sender.take(&flow(None, u32::MAX));
+        sender.handle_flow(&flow(None, u32::MAX));
         assert!(sender.announce(u32::MAX));
         assert_eq!(serial::distance(5, sender.announced()), Some(MAX_USABLE));
     }

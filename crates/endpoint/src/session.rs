@@ -11,10 +11,10 @@ use amqp::{Begin, DeliveryState, Flow};
 use bytes::Bytes;
 
 use crate::config::Config;
+use crate::detached_handles::DetachedHandles;
+use crate::disposition_range::DispositionRange;
 use crate::handles::Handles;
-use crate::run::Run;
 use crate::serial;
-use crate::strays::Strays;
 use crate::unsettled::Unsettled;
 
 /// Our first transfer-id (docs/spec/amqp.md#1.5).
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) local_handles: Handles,
     pub(crate) remote_handles: Handles,
     /// Handles of the peer that it may detach once more than needed.
-    pub(crate) strays: Strays,
+    pub(crate) detached_handles: DetachedHandles,
     pub(crate) peer_handle_max: u32,
     pub(crate) window: Window,
     pub(crate) next_delivery_id: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Session {
     /// Unsettled deliveries among those that wait.
     pub(crate) waiting_unsettled: usize,
     /// Dispositions not yet written, as sender and as receiver.
-    pub(crate) runs: [Option<Run>; 2],
+    pub(crate) runs: [Option<DispositionRange>; 2],
     /// Whether the session is in the connection's list of those with runs.
     pub(crate) unflushed: bool,
     /// Whether a sender got less credit than there is, for want of room for unsettled deliveries.
@@ -75,12 +75,12 @@ pub(crate) struct Delivery {
     pub(crate) link: u32,
     pub(crate) cookie: u128,
     pub(crate) settled: bool,
-    pub(crate) progress: Progress,
+    pub(crate) progress: SendProgress,
     pub(crate) payload: Bytes,
 }
 
 /// How much of a delivery is on the wire.
-pub(crate) enum Progress {
+pub(crate) enum SendProgress {
     /// Nothing; this is what its first frame will say.
     Unsent {
         tag: Bytes,
@@ -101,7 +101,7 @@ impl Session {
             links: Vec::new(),
             local_handles: Handles::new(),
             remote_handles: Handles::new(),
-            strays: Strays::default(),
+            detached_handles: DetachedHandles::default(),
             peer_handle_max: u32::MAX,
             window: Window::new(config.incoming_window.max(1)),
             next_delivery_id: 0,
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn run(&mut self, role: Role) -> &mut Option<Run> {
+    pub(crate) fn disposition_range(&mut self, role: Role) -> &mut Option<DispositionRange> {
         match role {
             Role::Sender => &mut self.runs[0],
             Role::Receiver => &mut self.runs[1],
@@ -240,7 +240,7 @@ impl Session {
 
 impl Delivery {
     pub(crate) fn is_unsent(&self) -> bool {
-        matches!(self.progress, Progress::Unsent { .. })
+        matches!(self.progress, SendProgress::Unsent { .. })
     }
 
     /// One if it will be unsettled and is not yet known as such.
@@ -275,7 +275,7 @@ impl Window {
         true
     }
 
-    /// Whether the peer should hear of our window before it runs out.
+    /// Whether the peer should get our window before it runs out.
     pub(crate) fn is_low(&self) -> bool {
         self.incoming <= self.size / 2
     }
@@ -288,7 +288,7 @@ impl Window {
 
     /// Takes the session part of the peer's flow in; false when it has seen what was never sent.
     #[must_use]
-    pub(crate) fn take_flow(&mut self, flow: &Flow) -> bool {
+    pub(crate) fn handle_flow(&mut self, flow: &Flow) -> bool {
         // Null until the peer has seen our begin. [AMQP 2.7.4]
         let seen = flow.next_incoming_id.unwrap_or(FIRST_OUTGOING_ID);
         let Some(on_their_way) = serial::distance(seen, self.next_outgoing_id) else {

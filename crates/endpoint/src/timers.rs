@@ -1,7 +1,7 @@
 //! Timers: handshake and idle time-outs, heartbeats, and how long a close waits. [AMQP 2.4.5]
 //!
-//! The peer hears from us at least every half of its idle-time-out; when we hear nothing for
-//! the whole of ours the connection is closed (docs/spec/amqp.md#1.4).
+//! The peer gets a frame at least every half of its idle-time-out. If no frame arrives for the
+//! whole of ours, the connection is closed (docs/spec/amqp.md#1.4).
 
 use amqp::Error;
 use amqp::error::condition;
@@ -83,7 +83,9 @@ impl Timers {
 }
 
 impl Connection {
-    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Mono> {
         if self.phase == Phase::Finished {
             return None;
         }
@@ -96,7 +98,8 @@ impl Connection {
         deadlines.into_iter().flatten().min()
     }
 
-    pub(crate) fn do_what_is_due(&mut self, now: Mono) {
+    /// Does what is due at `now`: heartbeats, idle time-out, handshake time-out.
+    pub fn handle_timeout(&mut self, now: Mono) {
         self.timers.advance(now);
         let is_due = |deadline: Option<Mono>| deadline.is_some_and(|deadline| deadline <= now);
         if self.phase == Phase::Finished {
@@ -105,11 +108,11 @@ impl Connection {
         if is_due(self.timers.finish_at) {
             self.handle_eof();
         } else if is_due(self.handshake_deadline()) {
-            self.give_up("the connection was not opened in time");
+            self.time_out("the connection was not opened in time");
         } else if is_due(self.idle_deadline()) {
-            self.give_up("nothing was heard for longer than the idle time-out");
+            self.time_out("nothing was heard for longer than the idle time-out");
         } else if is_due(self.heartbeat_deadline()) {
-            self.beat();
+            self.send_heartbeat();
         }
     }
 
@@ -130,12 +133,12 @@ impl Connection {
     }
 
     /// The peer is silent, so nothing is waited for after the close.
-    fn give_up(&mut self, text: &'static str) {
+    fn time_out(&mut self, text: &'static str) {
         self.fail(Error::new(condition::CONNECTION_FORCED, text));
         self.phase = Phase::Finished;
     }
 
-    fn beat(&mut self) {
+    fn send_heartbeat(&mut self) {
         self.flush_dispositions();
         // Output that the peer does not take needs no company.
         if self.outbox.output.is_empty() {

@@ -20,8 +20,8 @@ struct Entry<T> {
     /// The link's key; `NONE` for a gap.
     link: u32,
     value: T,
-    /// A terminal state was heard of and waits for an answer.
-    told: bool,
+    /// A terminal state was received and waits for an answer.
+    outcome_seen: bool,
 }
 
 impl<T: Copy> Unsettled<T> {
@@ -36,7 +36,8 @@ impl<T: Copy> Unsettled<T> {
         self.live
     }
 
-    /// Whether `id` may be pushed: it comes after all others, and not half the circle after the first.
+    /// Whether `id` may be pushed: it comes after all others, and not half the circle after the
+    /// first.
     pub(crate) fn accepts(&self, id: u32) -> bool {
         let (Some(front), Some(back)) = (self.entries.front(), self.entries.back()) else {
             return true;
@@ -52,7 +53,7 @@ impl<T: Copy> Unsettled<T> {
             id,
             link,
             value,
-            told: false,
+            outcome_seen: false,
         });
         self.live += 1;
     }
@@ -74,17 +75,17 @@ impl<T: Copy> Unsettled<T> {
         self.range(first, last).len()
     }
 
-    /// The state that was heard of last is answered without settling: another may come.
+    /// The last received state is answered without settling: another may come.
     pub(crate) fn expect_another(&mut self, id: u32) {
         if let Some(index) = self.position(id) {
-            self.entries[index].told = false;
+            self.entries[index].outcome_seen = false;
         }
     }
 
     /// Calls `visit` with the id, link and value of each delivery from `first` to `last`, and
     /// removes them if `settled`. Otherwise each is visited only once until
     /// [`expect_another`](Self::expect_another), if `once`: one outcome has one answer, however
-    /// often it is told. Costs no more than there are entries, however wide the range.
+    /// often it is received. Costs no more than there are entries, however wide the range.
     pub(crate) fn visit(
         &mut self,
         first: u32,
@@ -98,12 +99,12 @@ impl<T: Copy> Unsettled<T> {
                 id,
                 link,
                 value,
-                told,
+                outcome_seen,
             } = self.entries[index];
-            if link == NONE || (once && told && !settled) {
+            if link == NONE || (once && outcome_seen && !settled) {
                 continue;
             }
-            self.entries[index].told |= once;
+            self.entries[index].outcome_seen |= once;
             visit(id, link, value);
             if settled {
                 self.take(index);

@@ -1,7 +1,7 @@
-//! Bodies: what messages carry, cut from one block of pseudo-random bytes.
+//! Bodies: the content of messages, cut from one block of pseudo-random bytes.
 //!
-//! Nothing in it compresses, and neighbours share nothing, so a broker that compresses what it
-//! writes has no advantage. A message says that it is durable, for brokers that look.
+//! The block does not compress, and neighbours share nothing, so a broker that compresses its
+//! writes has no advantage. A message is durable, for brokers that look at that.
 
 use std::sync::OnceLock;
 

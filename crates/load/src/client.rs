@@ -1,6 +1,6 @@
 //! Client: one connection of the load generator, a wire that never waits and the AMQP engine.
 //!
-//! It signs in, begins one session and shows its token if it has one. What it does then is its [`Work`].
+//! It opens, begins one session and puts its token if it has one. Then it runs its [`Workload`].
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use amqp::{Attach, Role};
 use bytes::{Buf, BytesMut};
 use endpoint::{Connection, Event, Mono, SessionId, Side};
 
-use crate::access::Access;
-use crate::receiver::Settling;
+use crate::cbs_authorization::CbsAuthorization;
+use crate::receiver::SettleMode;
 use crate::wire::Wire;
-use crate::{Error, Peer, Work};
+use crate::{Error, Peer, Workload};
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
@@ -23,40 +23,42 @@ pub struct Client<W> {
     stream: Wire,
     engine: Connection,
     session: SessionId,
-    settling: Settling,
-    access: Option<Access>,
-    work: W,
+    settle_mode: SettleMode,
+    authorization: Option<CbsAuthorization>,
+    workload: W,
     input: BytesMut,
     scratch: Vec<u8>,
     began: Instant,
     opened: bool,
     begun: bool,
-    /// Whether the broker answered an attach by none of its own, so that a detach follows. [AMQP 2.6.3]
+    /// Whether the broker answered an attach by none of its own, so that a detach follows. [AMQP
+    /// 2.6.3]
     refused: bool,
     closing: bool,
     closed: bool,
 }
 
-impl<W: Work> Client<W> {
-    /// Connects to `peer` and asks for everything that `work` needs, without waiting for the answers.
-    pub fn connect(peer: impl Into<Peer>, mut work: W) -> Result<Self, W::Error> {
+impl<W: Workload> Client<W> {
+    /// Connects to `peer` and asks for everything that `workload` needs, without waiting for the
+    /// answers.
+    pub fn connect(peer: impl Into<Peer>, mut workload: W) -> Result<Self, W::Error> {
         let peer = peer.into();
         let stream = Wire::connect(&peer.addresses, peer.trust.as_ref())?;
         let mut engine = Connection::new(Side::Client, peer.config(), Mono(0));
         let session = engine.begin();
-        let access = peer
+        let authorization = peer
             .token
-            .map(|token| Access::new(token, &mut engine, session));
-        if access.is_none() {
-            work.attach(&mut engine, session, peer.settling);
+            .map(|token| CbsAuthorization::new(token, &mut engine, session));
+        if authorization.is_none() {
+            workload.attach(&mut engine, session, peer.settle_mode);
         }
         Ok(Self {
             stream,
             engine,
             session,
-            settling: peer.settling,
-            access,
-            work,
+            settle_mode: peer.settle_mode,
+            authorization,
+            workload,
             input: BytesMut::new(),
             scratch: Vec::new(),
             began: Instant::now(),
@@ -74,49 +76,51 @@ impl<W: Work> Client<W> {
     }
 
     /// What it does, and how far it is.
-    pub fn work(&self) -> &W {
-        &self.work
+    pub fn workload(&self) -> &W {
+        &self.workload
     }
 
-    /// The same, to be told something.
-    pub fn work_mut(&mut self) -> (&mut W, &mut Connection) {
-        (&mut self.work, &mut self.engine)
+    /// The same, mutably, with the engine.
+    pub fn workload_mut(&mut self) -> (&mut W, &mut Connection) {
+        (&mut self.workload, &mut self.engine)
     }
 
     /// Whether the peer has opened the connection, begun the session and taken the links, if any.
     pub fn is_open(&self) -> bool {
-        let links = self.work.links();
+        let links = self.workload.links();
         let attached = links.iter().all(|link| self.engine.is_attached(*link));
-        self.opened && self.begun && self.is_let_in() && attached && !self.refused
+        self.opened && self.begun && self.is_authorized() && attached && !self.refused
     }
 
-    fn is_let_in(&self) -> bool {
-        self.access.as_ref().is_none_or(Access::is_granted)
+    fn is_authorized(&self) -> bool {
+        self.authorization
+            .as_ref()
+            .is_none_or(CbsAuthorization::is_granted)
     }
 
     /// How far it is, for an error.
-    pub fn stands(&self) -> Option<String> {
+    pub fn status(&self) -> Option<String> {
         let open = if self.is_open() { "" } else { "not open, " };
-        let stands = self.work.stands()?;
-        Some(format!("{open}{stands}"))
+        let status = self.workload.status()?;
+        Some(format!("{open}{status}"))
     }
 
     /// Lets it do what it is there for.
     pub fn start(&mut self, now: Instant) {
-        self.work.start(now, &mut self.engine);
+        self.workload.start(now, &mut self.engine);
     }
 
     /// Sends nothing new from now on.
     pub fn stop_sending(&mut self) {
-        self.work.stop_sending();
+        self.workload.stop_sending();
     }
 
     /// Asks for the end of what is received, if anything is.
     pub fn drain(&mut self) {
-        self.work.drain(&mut self.engine);
+        self.workload.drain(&mut self.engine);
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub fn close(&mut self) {
         self.closing = true;
         self.engine.close(None);
@@ -129,7 +133,7 @@ impl<W: Work> Client<W> {
 
     /// When it has something to do without being asked.
     pub fn due(&self) -> Option<Instant> {
-        self.work.due()
+        self.workload.due()
     }
 
     /// Sends what it may and writes what waits. Says whether bytes are left that did not fit.
@@ -142,22 +146,24 @@ impl<W: Work> Client<W> {
         {
             self.engine.handle_timeout(mono);
         }
-        match &mut self.access {
-            Some(access) if !access.is_granted() => access.act(&mut self.engine),
+        match &mut self.authorization {
+            Some(authorization) if !authorization.is_granted() => {
+                authorization.act(&mut self.engine);
+            }
             _ if self.closing => {}
-            _ => self.work.act(now, &mut self.engine),
+            _ => self.workload.act(now, &mut self.engine),
         }
         Ok(self.write(mono)?)
     }
 
     /// Reads what is there and handles it.
     pub fn read(&mut self, now: Instant) -> Result<(), W::Error> {
-        while self.take(now)? && self.stream.holds_back() {}
+        while self.read_once(now)? && self.stream.has_unsent() {}
         Ok(())
     }
 
-    /// Reads once; says whether there was something.
-    fn take(&mut self, now: Instant) -> Result<bool, W::Error> {
+    /// Reads once; returns whether there was something.
+    fn read_once(&mut self, now: Instant) -> Result<bool, W::Error> {
         self.scratch.resize(READ, 0);
         match self.stream.read(&mut self.scratch) {
             Ok(0) if self.closing => {
@@ -174,7 +180,7 @@ impl<W: Work> Client<W> {
         while let Some(event) = self.engine.poll_event() {
             self.handle(now, event)?;
         }
-        if self.work.is_idle() {
+        if self.workload.is_idle() {
             // A thousand idle connections should not cost the generator 256 MiB.
             self.scratch = Vec::new();
         }
@@ -188,29 +194,29 @@ impl<W: Work> Client<W> {
             Event::Closed { .. } if self.closing => self.closed = true,
             Event::Ended { error, .. } => return Err(Error::Ended(error).into()),
             Event::Closed { error } => return Err(Error::Closed(error).into()),
-            event if self.is_let_in() => {
+            event if self.is_authorized() => {
                 if let Event::Attached { attach, .. } = &event {
                     self.refused |= is_refused(attach);
                 }
-                self.work.handle(now, event, &mut self.engine)?;
+                self.workload.handle(now, event, &mut self.engine)?;
             }
-            event => self.seek_access(event)?,
+            event => self.authorize(event)?,
         }
         Ok(())
     }
 
     /// Goes on with the links once the token was taken.
-    fn seek_access(&mut self, event: Event) -> Result<(), Error> {
-        let Some(access) = &mut self.access else {
+    fn authorize(&mut self, event: Event) -> Result<(), Error> {
+        let Some(authorization) = &mut self.authorization else {
             return Ok(());
         };
         if let Event::Detached { error, .. } = event {
             return Err(Error::Detached(error));
         }
-        access.handle(&event, &mut self.engine)?;
-        if access.is_granted() {
-            self.work
-                .attach(&mut self.engine, self.session, self.settling);
+        authorization.handle(&event, &mut self.engine)?;
+        if authorization.is_granted() {
+            self.workload
+                .attach(&mut self.engine, self.session, self.settle_mode);
         }
         Ok(())
     }
@@ -236,8 +242,8 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// Whether the peer does not give the link what it is asked for: messages from its source, or a place for
-/// them. The other terminus is ours, and some do not repeat it. [AMQP 2.6.3]
+/// Whether the peer does not give the link what it is asked for: messages from its source, or a
+/// place for them. The other terminus is ours, and some do not repeat it. [AMQP 2.6.3]
 fn is_refused(attach: &Attach) -> bool {
     match attach.role {
         Role::Sender => attach.source.is_none(),
@@ -250,12 +256,12 @@ mod tests {
     use amqp::{Source, Target};
 
     use super::*;
-    use crate::asking;
+    use crate::request_client;
 
     #[test]
     fn a_link_is_refused_by_the_terminus_that_its_peer_has() {
         let attach = |role, source: bool, target: bool| {
-            let mut attach = asking::link("l", role, Source::default(), Target::default());
+            let mut attach = request_client::link("l", role, Source::default(), Target::default());
             attach.source = attach.source.filter(|_| source);
             attach.target = attach.target.filter(|_| target);
             attach

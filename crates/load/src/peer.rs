@@ -1,12 +1,12 @@
-//! Peer: where a broker is, how one gets in, and how it wants messages to be completed.
+//! Peer: the address of a broker, the credentials for it, and how it settles messages.
 
 use std::net::SocketAddr;
 
 use amqp::Symbol;
 use endpoint::Config;
 
-use crate::receiver::Settling;
-use crate::wire::Trust;
+use crate::receiver::SettleMode;
+use crate::wire::TrustStore;
 
 /// A broker as its clients see it.
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ pub struct Peer {
     /// What is shown before links are asked for.
     pub token: Option<Token>,
     /// How its messages are completed.
-    pub settling: Settling,
-    /// Whom its clients trust, if they go within TLS.
-    pub trust: Option<Trust>,
+    pub settle_mode: SettleMode,
+    /// The trusted certificates, if clients use TLS.
+    pub trust: Option<TrustStore>,
 }
 
 /// What lets one in at an entity. (docs/spec/amqp.md#2.4)

@@ -11,13 +11,13 @@ use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Role, Source, Symbol, TargetTerminus, Value};
 use endpoint::{Connection, LinkId, SessionId};
 
-/// Credit it keeps up unless it is told otherwise.
+/// The default credit.
 pub const CREDIT: u32 = 1_000;
 
 /// How a broker wants a message to be completed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Settling {
-    /// The receiver says what becomes of it, the broker settles, and then the receiver.
+pub enum SettleMode {
+    /// The receiver sends the outcome, the broker settles, and then the receiver.
     Second,
     /// The same, though the link says that the receiver settles first.
     Answered,
@@ -30,7 +30,7 @@ pub struct Receiver {
     queue: String,
     session: Option<&'static str>,
     link: Option<LinkId>,
-    settling: Settling,
+    settle_mode: SettleMode,
     credit: u32,
     /// How many are received, at most.
     limit: u64,
@@ -50,7 +50,7 @@ impl Receiver {
             queue: queue.to_owned(),
             session: None,
             link: None,
-            settling: Settling::Second,
+            settle_mode: SettleMode::Second,
             credit: CREDIT,
             limit: u64::MAX,
             granted: 0,
@@ -76,15 +76,15 @@ impl Receiver {
         Self { credit, ..self }
     }
 
-    /// The same that receives no more than so many.
+    /// The same with a limit of received messages.
     #[must_use]
     pub fn with_limit(self, limit: u64) -> Self {
         Self { limit, ..self }
     }
 
     /// Asks for the link, to settle as the broker wants it.
-    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
-        self.settling = settling;
+    pub fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
+        self.settle_mode = settle_mode;
         let source = Source {
             address: Some(Value::from(self.queue.as_str())),
             filter: self.session.map(|session| {
@@ -100,9 +100,9 @@ impl Receiver {
                 handle: 0,
                 role: Role::Receiver,
                 snd_settle_mode: Some(SenderSettleMode::Unsettled),
-                rcv_settle_mode: Some(match settling {
-                    Settling::Second => ReceiverSettleMode::Second,
-                    Settling::Answered | Settling::First => ReceiverSettleMode::First,
+                rcv_settle_mode: Some(match settle_mode {
+                    SettleMode::Second => ReceiverSettleMode::Second,
+                    SettleMode::Answered | SettleMode::First => ReceiverSettleMode::First,
                 }),
                 source: Some(Box::new(source)),
                 target: Some(Box::new(TargetTerminus::Node(amqp::Target::default()))),
@@ -137,7 +137,7 @@ impl Receiver {
         engine: &mut Connection,
     ) {
         self.dispose(session, delivery_id, DeliveryState::Accepted, engine);
-        if self.settling == Settling::First {
+        if self.settle_mode == SettleMode::First {
             self.settled(now);
         }
     }
@@ -151,24 +151,25 @@ impl Receiver {
         engine: &mut Connection,
     ) {
         self.received += 1;
-        let settled = self.settling == Settling::First;
+        let settled = self.settle_mode == SettleMode::First;
         engine.dispose_received(session, delivery_id, state, settled);
-        self.keep_credit(engine);
+        self.top_up_credit(engine);
     }
 
     /// Gives credit back when half of it is used up.
-    pub fn keep_credit(&mut self, engine: &mut Connection) {
+    pub fn top_up_credit(&mut self, engine: &mut Connection) {
         let is_low = |link| engine.credit_left(link) <= self.credit / 2;
         if !self.draining && self.link.is_some_and(is_low) {
             self.grant(engine);
         }
     }
 
-    /// What the engine has taken in may not have been told yet, so what counts is what was granted.
+    /// The engine may have received deliveries that it has not reported yet, so the granted credit
+    /// counts.
     fn grant(&mut self, engine: &mut Connection) {
         let Some(link) = self.link else { return };
         let left = engine.credit_left(link);
-        let more = self.more(left);
+        let more = self.missing_credit(left);
         if more > 0 {
             self.granted += u64::from(more);
             engine.set_credit(link, left + more, false);
@@ -176,7 +177,7 @@ impl Receiver {
     }
 
     /// How much credit is to be given to a link that has some left.
-    fn more(&self, left: u32) -> u32 {
+    fn missing_credit(&self, left: u32) -> u32 {
         let allowed = self.limit.saturating_sub(self.granted);
         let allowed = u32::try_from(allowed).unwrap_or(u32::MAX);
         self.credit.saturating_sub(left).min(allowed)
@@ -188,7 +189,7 @@ impl Receiver {
         self.last = Some(now);
     }
 
-    /// Asks the broker to say when it has nothing more, which it does behind all completions.
+    /// Asks the broker for a drain, which it answers behind all completions.
     pub fn drain(&mut self, engine: &mut Connection) {
         if let Some(link) = self.link
             && !std::mem::replace(&mut self.draining, true)
@@ -209,7 +210,7 @@ impl Receiver {
     /// The broker has nothing more.
     pub fn drained(&mut self, now: Instant) {
         self.drained = true;
-        if self.settling == Settling::First {
+        if self.settle_mode == SettleMode::First {
             self.last = Some(now);
         }
     }
@@ -230,7 +231,7 @@ impl Receiver {
     }
 
     /// How far it is, for an error.
-    pub fn stands(&self) -> String {
+    pub fn status(&self) -> String {
         let Self {
             received, settled, ..
         } = self;
@@ -251,21 +252,24 @@ mod tests {
     #[test]
     fn no_more_credit_is_given_than_is_to_be_received() {
         let mut receiver = Receiver::new("q").with_credit(10).with_limit(25);
-        assert_eq!(receiver.more(0), 10);
+        assert_eq!(receiver.missing_credit(0), 10);
         receiver.granted = 20;
-        assert_eq!((receiver.more(5), receiver.more(8)), (5, 2));
+        assert_eq!(
+            (receiver.missing_credit(5), receiver.missing_credit(8)),
+            (5, 2)
+        );
         receiver.granted = 25;
-        assert_eq!(receiver.more(0), 0);
-        assert_eq!(Receiver::new("q").more(400), CREDIT - 400);
+        assert_eq!(receiver.missing_credit(0), 0);
+        assert_eq!(Receiver::new("q").missing_credit(400), CREDIT - 400);
     }
 
     #[test]
     fn without_answers_the_time_runs_until_the_drain_is_answered() {
         let start = Instant::now();
         let end = start + std::time::Duration::from_millis(5);
-        for (settling, last) in [(Settling::Second, start), (Settling::First, end)] {
+        for (settle_mode, last) in [(SettleMode::Second, start), (SettleMode::First, end)] {
             let mut receiver = Receiver::new("q");
-            receiver.settling = settling;
+            receiver.settle_mode = settle_mode;
             receiver.settled(start);
             receiver.drained(end);
             assert!(receiver.is_drained());

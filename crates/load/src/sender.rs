@@ -14,8 +14,8 @@ use hdrhistogram::Histogram;
 
 use crate::Stamp;
 use crate::bodies::Bodies;
-use crate::dress::Dress;
-use crate::waits;
+use crate::latency;
+use crate::message_sections::MessageSections;
 
 /// What to send.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Messages that may wait for their outcome.
     pub in_flight: u64,
     /// What comes before each body.
-    pub dress: Dress,
+    pub sections: MessageSections,
     /// The time between two messages; `None` sends as fast as the window allows.
     pub every: Option<Duration>,
 }
@@ -49,7 +49,7 @@ pub struct Sender {
     /// Why the first one was refused.
     refusal: Option<amqp::Error>,
     last: Option<Instant>,
-    waits: Histogram<u64>,
+    latencies: Histogram<u64>,
     /// When each tenth of the messages had its outcome.
     tenths: Vec<Instant>,
 }
@@ -71,7 +71,7 @@ impl Sender {
             refused: 0,
             refusal: None,
             last,
-            waits: waits::none(),
+            latencies: latency::histogram(),
             tenths: Vec::new(),
         }
     }
@@ -137,12 +137,12 @@ impl Sender {
                 cookie: self.cookie(due),
                 ..Outgoing::default()
             };
-            self.plan.dress.write(self.sent, &mut self.sections);
+            self.plan.sections.write(self.sent, &mut self.sections);
             let [head, body] = self.bodies.section(self.sent);
             let stamp = self.stamp.map(|stamp| stamp.write(due));
             let stamp = stamp.as_ref().map_or(&[][..], |stamp| stamp);
             let body = body.get(stamp.len()..).unwrap_or_default();
-            let header = self.plan.dress.header();
+            let header = self.plan.sections.header();
             let parts = [header, &self.sections, head, stamp, body];
             if engine.send(link, &outgoing, &parts).is_err() {
                 return;
@@ -168,7 +168,7 @@ impl Sender {
         self.accepted += 1;
         if let (Some(start), Ok(due)) = (self.start, u64::try_from(cookie)) {
             let wait = now.saturating_duration_since(start + Duration::from_micros(due));
-            self.waits
+            self.latencies
                 .saturating_record(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
         }
     }
@@ -210,7 +210,7 @@ impl Sender {
     }
 
     /// How far it is, for an error.
-    pub fn stands(&self) -> String {
+    pub fn status(&self) -> String {
         let Self {
             sent,
             accepted,
@@ -235,8 +235,8 @@ impl Sender {
     }
 
     /// Microseconds from due to accepted.
-    pub fn waits(&self) -> &Histogram<u64> {
-        &self.waits
+    pub fn latencies(&self) -> &Histogram<u64> {
+        &self.latencies
     }
 
     fn may_send(&self, now: Instant) -> bool {
@@ -269,7 +269,7 @@ mod tests {
             size: 64,
             count: 10,
             in_flight: 10,
-            dress: Dress::Plain,
+            sections: MessageSections::Plain,
             every: Some(every),
         })
     }
@@ -287,7 +287,7 @@ mod tests {
             Some(&DeliveryState::Accepted),
         );
         assert_eq!(sender.accepted(), 1);
-        assert!(sender.waits().max().abs_diff(2_000) < 10);
+        assert!(sender.latencies().max().abs_diff(2_000) < 10);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!((sender.accepted(), sender.refused()), (0, 2));
         let refusal = sender.refusal().and_then(|why| why.description.as_deref());
         assert_eq!(refusal, Some("full"));
-        assert!(sender.waits().is_empty());
+        assert!(sender.latencies().is_empty());
     }
 
     #[test]

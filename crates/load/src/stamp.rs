@@ -1,5 +1,5 @@
-//! Stamp: the first bytes of a body that say which run a message is of and when it was due, so that who
-//! receives it in the same process knows how long it was on its way.
+//! Stamp: the first bytes of a body: the run of a message and the time when it was due. A receiver
+//! in the same process computes the message's latency from it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use amqp::message::Sections;
 
 /// Bytes of a stamp; a body has at least as many.
 pub const STAMP: usize = RUN + size_of::<u64>();
-/// Those of them that tell runs apart.
+/// The bytes of the run's id.
 const RUN: usize = 16;
 
 /// What messages of one run have in common.
@@ -18,12 +18,12 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Of a run whose id nobody else has, with times that are counted from `epoch`.
+    /// Stamps of a run with a unique id, with times that are counted from `epoch`.
     pub fn new(run: [u8; RUN], epoch: Instant) -> Self {
         Self { run, epoch }
     }
 
-    /// What a message says that is due at an instant.
+    /// The stamp of a message that is due at an instant.
     pub(crate) fn write(&self, due: Instant) -> [u8; STAMP] {
         let mut stamp = [0; STAMP];
         let micros = due.saturating_duration_since(self.epoch).as_micros();
@@ -44,7 +44,7 @@ impl Stamp {
     }
 }
 
-/// What the first data section says. [AMQP 3.2.6]
+/// The content of the first data section. [AMQP 3.2.6]
 fn data(body: &[u8]) -> Option<&[u8]> {
     match body {
         [0x00, 0x53, 0x75, 0xa0, _, data @ ..]
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stamp_is_nobodys() {
+    fn bytes_that_are_no_stamp_are_of_no_run() {
         let own = Stamp::new([1; RUN], Instant::now());
         assert_eq!(own.read(&message(&[1; RUN])), None);
         assert_eq!(own.read(b"no message"), None);

@@ -1,4 +1,4 @@
-//! Wire: what a connection goes over, bare or within TLS. Nothing waits here.
+//! Wire: the byte stream of a connection, plain or within TLS. Nothing waits here.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,14 +17,14 @@ const NAME: &str = "localhost";
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Whom connections trust that go within TLS.
+/// The certificates that TLS connections trust.
 #[derive(Clone, Debug)]
-pub struct Trust {
+pub struct TrustStore {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Trust {
+impl TrustStore {
     /// Trusts the certificates of `pem` and what they have signed, on this machine.
     pub fn new(pem: &[u8]) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
@@ -40,7 +40,7 @@ impl Trust {
         ))
     }
 
-    /// Trusts whom `config` does, if the certificate holds for `name`.
+    /// Trusts the certificates of `config`, for the name `name`.
     pub fn of(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
         Self { config, name }
     }
@@ -55,9 +55,9 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Connects to the first of `addresses` that answers, within TLS if it is said whom to trust; the
-    /// handshake goes on with whatever is read or written.
-    pub fn connect(addresses: &[SocketAddr], trust: Option<&Trust>) -> Result<Self, Error> {
+    /// Connects to the first of `addresses` that answers, within TLS if `trust` is given; the
+    /// handshake goes on with the first reads and writes.
+    pub fn connect(addresses: &[SocketAddr], trust: Option<&TrustStore>) -> Result<Self, Error> {
         let stream = dial(addresses).map_err(Error::Connect)?;
         let Some(trust) = trust else {
             return Ok(Self::Bare(stream));
@@ -75,7 +75,7 @@ impl Wire {
     }
 
     /// Whether there may be more to read although the socket has nothing.
-    pub fn holds_back(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         matches!(self, Self::Secured(_))
     }
 }

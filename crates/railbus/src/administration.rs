@@ -1,7 +1,7 @@
 //! `railbus queue`, `topic`, `subscription` and `rule`: administration over HTTP.
 
+mod output;
 pub mod request;
-mod shown;
 
 use std::process::ExitCode;
 
@@ -13,101 +13,101 @@ use serde_json::{Map, Value};
 use crate::arguments::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
 };
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
+use output::{ApiResponse, OutputShape};
 use request::{Request, path_of, rule_path, subscription_path};
-use shown::{Answer, Shape};
 
-type Done = Result<ExitCode, Refusal>;
+type CommandResult = Result<ExitCode, CommandError>;
 
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
 /// `railbus queue ...`
-pub fn queue(command: EntityCommand<QueueOptions>) -> Done {
+pub fn queue(command: EntityCommand<QueueOptions>) -> CommandResult {
     entity(command, "queue")
 }
 
 /// `railbus topic ...`
-pub fn topic(command: EntityCommand<TopicOptions>) -> Done {
+pub fn topic(command: EntityCommand<TopicOptions>) -> CommandResult {
     entity(command, "topic")
 }
 
 fn entity<Options: clap::Args + Serialize>(
     command: EntityCommand<Options>,
     kind: &'static str,
-) -> Done {
+) -> CommandResult {
     match command {
         EntityCommand::List(list) => {
             let all = Request::get(String::new()).send(&list.broker)?;
             let list_of_kind = all.get(format!("{kind}s")).cloned().unwrap_or_default();
-            Answer(list_of_kind).print(Shape::Entities, list.output.json)
+            ApiResponse(list_of_kind).print(OutputShape::Entities, list.output.json)
         }
         EntityCommand::Show(at) => {
             let found = Request::get(path_of(&at.path)).send(&at.broker)?;
             request::check_kind(&found, kind, &at.path)?;
-            Answer(found).print(Shape::Entity, at.output.json)
+            ApiResponse(found).print(OutputShape::Entity, at.output.json)
         }
         EntityCommand::Create(change) => {
             let mut body = properties(&change.options);
             body.insert("kind".to_owned(), kind.into());
             let request = Request::new(Method::PUT, path_of(&change.at.path), NEW, Some(body));
             let made = request.send(&change.at.broker)?;
-            Answer(made).print(Shape::Entity, change.at.output.json)
+            ApiResponse(made).print(OutputShape::Entity, change.at.output.json)
         }
         EntityCommand::Update(change) => {
             let mut body = properties(&change.options);
             body.insert("kind".to_owned(), kind.into());
             let request = Request::new(Method::PATCH, path_of(&change.at.path), &[], Some(body));
             let changed = request.send(&change.at.broker)?;
-            Answer(changed).print(Shape::Entity, change.at.output.json)
+            ApiResponse(changed).print(OutputShape::Entity, change.at.output.json)
         }
         EntityCommand::Delete(at) => {
             let found = Request::get(path_of(&at.path)).send(&at.broker)?;
             request::check_kind(&found, kind, &at.path)?;
             Request::delete(path_of(&at.path)).send(&at.broker)?;
-            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
         }
     }
 }
 
 /// `railbus subscription ...`
-pub fn subscription(command: SubscriptionCommand) -> Done {
+pub fn subscription(command: SubscriptionCommand) -> CommandResult {
     match command {
         SubscriptionCommand::List { topic, list } => {
             let found = Request::get(path_of(&topic)).send(&list.broker)?;
             request::check_kind(&found, "topic", &topic)?;
             let below = found.get("subscriptions").cloned().unwrap_or_default();
-            Answer(below).print(Shape::Entities, list.output.json)
+            ApiResponse(below).print(OutputShape::Entities, list.output.json)
         }
         SubscriptionCommand::Show(at) => {
             let path = subscription_path(&at.topic, &at.name);
             let found = Request::get(path).send(&at.broker)?;
-            Answer(found).print(Shape::Entity, at.output.json)
+            ApiResponse(found).print(OutputShape::Entity, at.output.json)
         }
         SubscriptionCommand::Create(change) => {
             let path = subscription_path(&change.at.topic, &change.at.name);
             let body = properties(&change.options);
             let request = Request::new(Method::PUT, path, NEW, Some(body));
             let made = request.send(&change.at.broker)?;
-            Answer(made).print(Shape::Entity, change.at.output.json)
+            ApiResponse(made).print(OutputShape::Entity, change.at.output.json)
         }
         SubscriptionCommand::Update(change) => {
             let path = subscription_path(&change.at.topic, &change.at.name);
             let body = properties(&change.options);
             let request = Request::new(Method::PATCH, path, &[], Some(body));
             let changed = request.send(&change.at.broker)?;
-            Answer(changed).print(Shape::Entity, change.at.output.json)
+            ApiResponse(changed).print(OutputShape::Entity, change.at.output.json)
         }
         SubscriptionCommand::Delete(at) => {
             let path = subscription_path(&at.topic, &at.name);
             Request::delete(path).send(&at.broker)?;
-            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
         }
     }
 }
 
 /// `railbus rule ...`, but for the test of one.
-pub fn rule(command: RuleCommand) -> Done {
+pub fn rule(command: RuleCommand) -> CommandResult {
     match command {
         RuleCommand::List {
             topic,
@@ -117,31 +117,31 @@ pub fn rule(command: RuleCommand) -> Done {
             let path = subscription_path(&topic, &subscription) + "/Rules";
             let found = Request::get(path).send(&list.broker)?;
             let rules = found.get("rules").cloned().unwrap_or_default();
-            Answer(rules).print(Shape::Rules, list.output.json)
+            ApiResponse(rules).print(OutputShape::Rules, list.output.json)
         }
         RuleCommand::Show(at) => {
             let path = rule_path(&at.topic, &at.subscription, &at.name);
             let found = Request::get(path).send(&at.broker)?;
-            Answer(found).print(Shape::Entity, at.output.json)
+            ApiResponse(found).print(OutputShape::Entity, at.output.json)
         }
         RuleCommand::Create(change) => {
             let at = change.at;
             let path = rule_path(&at.topic, &at.subscription, &at.name);
             let body = rule_of(change.options)?;
             let made = Request::new(Method::PUT, path, NEW, Some(body)).send(&at.broker)?;
-            Answer(made).print(Shape::Entity, at.output.json)
+            ApiResponse(made).print(OutputShape::Entity, at.output.json)
         }
         RuleCommand::Update(change) => {
             let at = change.at;
             let path = rule_path(&at.topic, &at.subscription, &at.name);
             let body = rule_of(change.options)?;
             let changed = Request::new(Method::PATCH, path, &[], Some(body)).send(&at.broker)?;
-            Answer(changed).print(Shape::Entity, at.output.json)
+            ApiResponse(changed).print(OutputShape::Entity, at.output.json)
         }
         RuleCommand::Delete(at) => {
             let path = rule_path(&at.topic, &at.subscription, &at.name);
             Request::delete(path).send(&at.broker)?;
-            Answer(Value::Null).print(Shape::Nothing, at.output.json)
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
         }
         RuleCommand::Test(arguments) => crate::rule_test::run(arguments),
     }
@@ -162,12 +162,12 @@ fn properties(options: &impl Serialize) -> Map<String, Value> {
     properties
 }
 
-fn rule_of(options: RuleOptions) -> Result<Map<String, Value>, Refusal> {
+fn rule_of(options: RuleOptions) -> Result<Map<String, Value>, CommandError> {
     let mut rule = Map::new();
     let filter = match (options.expression, options.correlation) {
         (Some(sql), _) => Some(serde_json::json!({ "sql": sql })),
         (None, Some(json)) => {
-            let fields: Value = serde_json::from_str(&json).map_err(Refusal::Correlation)?;
+            let fields: Value = serde_json::from_str(&json).map_err(CommandError::Correlation)?;
             Some(serde_json::json!({ "correlation": fields }))
         }
         (None, None) if options.everything || options.nothing => Some(options.everything.into()),

@@ -18,12 +18,13 @@ pub use entity::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
 };
 pub use message::{
-    Part, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments, SendArguments,
-    SourceArguments, SurgeryArguments,
+    BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
+    SendArguments, SourceArguments,
 };
 
 use crate::config::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, parse_address,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy,
+    parse_address,
 };
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
@@ -416,7 +417,7 @@ pub struct ServeArguments {
 
     /// Whose connections may go without TLS [default: local]
     #[arg(long, value_enum, value_name = "WHO", env = "RAILBUS_PLAIN")]
-    pub plain: Option<Plain>,
+    pub plain: Option<PlaintextPolicy>,
 
     /// Broker time is real time plus an offset, which `railbus clock` moves; for tests
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]

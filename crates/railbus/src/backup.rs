@@ -1,4 +1,4 @@
-//! `railbus backup`: has a running broker make a copy of its store, on the broker's machine.
+//! `railbus backup`: makes a running broker copy its store, on the broker's machine.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::BackupArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/backups";
 
-/// What the broker says about a backup.
+/// The broker's response to a backup.
 #[derive(Debug, Deserialize)]
-struct Made {
+struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
     position: u64,
@@ -22,10 +22,10 @@ struct Made {
 }
 
 /// Asks the broker, waits until the backup is made and prints one line about it.
-pub fn run(arguments: &BackupArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &BackupArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let body = json!({ "directory": arguments.directory }).to_string();
-    let Made {
+    let BackupResponse {
         directory,
         bytes,
         position,

@@ -1,19 +1,19 @@
-//! `railbus bench`: load on an entity of some broker from this machine, and what came of it.
+//! `railbus bench`: puts load on an entity of a broker from this machine, and reports the results.
 //!
-//! Messages of others are safe from it but for `--mode receive`, which says so. What was measured is printed
-//! whatever ends the run.
+//! Messages of other senders are safe from it except in `--mode receive`, whose help says so. The
+//! results are printed however the run ends.
 
-mod drive;
-mod figures;
+mod driver;
+mod error;
 mod histogram;
 mod plan;
 mod processor;
 mod queue;
+mod receiver;
 mod report;
-mod stop;
-mod taker;
-mod trouble;
-mod work;
+mod results;
+mod stop_signal;
+mod workload;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -22,61 +22,61 @@ use std::time::Instant;
 use load::Client;
 
 use crate::arguments::{BenchArguments, BenchMode};
-use crate::refusal::Refusal;
-use figures::Figures;
+use crate::command_error::CommandError;
 use plan::Plan;
 use queue::Created;
-use stop::Stop;
-use work::Work;
+use results::Results;
+use stop_signal::StopSignal;
+use workload::Workload;
 
-pub use trouble::Trouble;
+pub use error::BenchError;
 
 /// Measures, prints, and leaves no queue behind that it has made.
-pub fn run(arguments: &BenchArguments) -> Result<ExitCode, Refusal> {
+pub fn run(arguments: &BenchArguments) -> Result<ExitCode, CommandError> {
     let plan = Plan::new(arguments)?;
-    let stop = Stop::listen()?;
+    let stop_signal = StopSignal::listen()?;
     if !arguments.create {
-        measure(&plan, &stop)?;
+        measure(&plan, &stop_signal)?;
         return Ok(ExitCode::SUCCESS);
     }
     let created = Created::make(&plan.entity, plan.size, &arguments.broker)?;
-    let measured = measure(&plan, &stop);
+    let measured = measure(&plan, &stop_signal);
     // Why the run failed is the better news.
     let deleted = created.delete(&arguments.broker);
     measured.and(deleted).map(|()| ExitCode::SUCCESS)
 }
 
-fn measure(plan: &Plan, stop: &Stop) -> Result<(), Refusal> {
+fn measure(plan: &Plan, stop_signal: &StopSignal) -> Result<(), CommandError> {
     let mut clients = connect(plan)?;
-    drive::open(&mut clients, plan, stop)?;
+    driver::open(&mut clients, plan, stop_signal)?;
     if std::io::stderr().is_terminal() {
         eprintln!("{}; Ctrl-C ends it early", plan.announced());
     }
-    let run = drive::run(&mut clients, plan, stop);
-    let figures = Figures::gather(&clients, plan, &run);
-    if figures.is_any() || run.trouble.is_none() {
-        report::print(plan, &figures)?;
+    let run = driver::run(&mut clients, plan, stop_signal);
+    let results = Results::gather(&clients, plan, &run);
+    if results.is_any() || run.error.is_none() {
+        report::print(plan, &results)?;
     }
-    match run.trouble {
-        Some(trouble) => Err(trouble.into()),
+    match run.error {
+        Some(error) => Err(error.into()),
         None => Ok(()),
     }
 }
 
-fn connect(plan: &Plan) -> Result<Vec<Client<Work>>, Refusal> {
+fn connect(plan: &Plan) -> Result<Vec<Client<Workload>>, CommandError> {
     let epoch = Instant::now();
     let peer = plan.peer()?;
     let mut clients = Vec::new();
     for number in 0..plan.connections {
         if plan.mode != BenchMode::Send {
-            clients.push(Work::taker(plan, number, epoch));
+            clients.push(Workload::receiver(plan, number, epoch));
         }
         if plan.mode != BenchMode::Receive {
-            clients.push(Work::sender(plan, number, epoch));
+            clients.push(Workload::sender(plan, number, epoch));
         }
     }
     let clients = clients.into_iter();
     let clients = clients.map(|work| Client::connect(peer.clone(), work));
     let clients: Result<Vec<_>, _> = clients.collect();
-    clients.map_err(|error| Trouble::connecting(error, plan).into())
+    clients.map_err(|error| BenchError::connecting(error, plan).into())
 }

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::arguments::{CaArguments, CaCommand, ServeArguments};
+use crate::command_error::CommandError;
 use crate::data_directory::Location;
-use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::tls::{self, Authority, Error, Shown, Source};
+use crate::tls::{self, Authority, CertificateInfo, Error, Source};
 
 /// Does what is asked for.
-pub fn run(command: CaCommand) -> Result<(), Refusal> {
+pub fn run(command: CaCommand) -> Result<(), CommandError> {
     match command {
         CaCommand::Show(arguments) => show(&authority(arguments)?),
         CaCommand::Export {
@@ -21,7 +21,7 @@ pub fn run(command: CaCommand) -> Result<(), Refusal> {
 }
 
 /// The authority of a broker that is started with the same options.
-fn authority(arguments: CaArguments) -> Result<Authority, Refusal> {
+fn authority(arguments: CaArguments) -> Result<Authority, CommandError> {
     let settings = Settings::resolve(&ServeArguments {
         config: arguments.config,
         data_dir: arguments.data_dir,
@@ -43,27 +43,32 @@ fn authority(arguments: CaArguments) -> Result<Authority, Refusal> {
     Ok(Authority::open(&directory)?)
 }
 
-fn show(authority: &Authority) -> Result<(), Refusal> {
+fn show(authority: &Authority) -> Result<(), CommandError> {
     let path = authority.certificate_path();
     let mut text = String::new();
-    describe(&mut text, "authority", &path, &Shown::read(&path)?);
+    describe(
+        &mut text,
+        "authority",
+        &path,
+        &CertificateInfo::read(&path)?,
+    );
     let pair = authority.pair();
     if pair.certificate.exists() {
-        let shown = Shown::read(&pair.certificate)?;
-        describe(&mut text, "certificate", &pair.certificate, &shown);
-        text.push_str(&format!("  names        {}\n", shown.names.join(", ")));
+        let info = CertificateInfo::read(&pair.certificate)?;
+        describe(&mut text, "certificate", &pair.certificate, &info);
+        text.push_str(&format!("  names        {}\n", info.names.join(", ")));
     }
     print(text.as_bytes())
 }
 
-fn describe(text: &mut String, what: &str, path: &std::path::Path, shown: &Shown) {
+fn describe(text: &mut String, what: &str, path: &std::path::Path, info: &CertificateInfo) {
     text.push_str(&format!(
         "{what:<14} {}\n  subject      {}\n  sha256       {}\n  valid        {} to {}\n",
         path.display(),
-        shown.subject,
-        shown.fingerprint,
-        time(shown.from),
-        time(shown.until),
+        info.subject,
+        info.fingerprint,
+        time(info.from),
+        time(info.until),
     ));
 }
 
@@ -71,22 +76,24 @@ fn time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| "?".to_owned(), |time| time.to_string())
 }
 
-fn export(authority: &Authority, out: Option<PathBuf>) -> Result<(), Refusal> {
+fn export(authority: &Authority, out: Option<PathBuf>) -> Result<(), CommandError> {
     let path = authority.certificate_path();
     let text = std::fs::read(&path).map_err(|error| Error::Certificate {
         path,
         reason: error.to_string(),
     })?;
     match out {
-        Some(path) => std::fs::write(&path, text).map_err(|error| Refusal::Write { path, error }),
+        Some(path) => {
+            std::fs::write(&path, text).map_err(|error| CommandError::Write { path, error })
+        }
         None => print(&text),
     }
 }
 
-fn print(text: &[u8]) -> Result<(), Refusal> {
+fn print(text: &[u8]) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
-    written.map_err(|error| Refusal::Write {
+    written.map_err(|error| CommandError::Write {
         path: PathBuf::from("stdout"),
         error,
     })

@@ -1,12 +1,12 @@
-//! `railbus config check`: validates a configuration file and says what it holds.
+//! `railbus config check`: validates a configuration file and prints its contents.
 
 use std::path::Path;
 
+use crate::command_error::CommandError;
 use crate::config::{self, Entities, read_entities, read_railbus_toml};
-use crate::refusal::Refusal;
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
-pub fn run(file: &Path) -> Result<(), Refusal> {
+pub fn run(file: &Path) -> Result<(), CommandError> {
     let entities = read(file)?;
     println!(
         "{} is valid: {} queues, {} topics",

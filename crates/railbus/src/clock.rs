@@ -4,22 +4,22 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::{ClockArguments, ClockCommand};
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
 const PATH: &str = "/$railbus/clock";
 
-/// What the broker says about its clock.
+/// The broker's response about its clock.
 #[derive(Debug, Deserialize)]
-struct Face {
+struct ClockResponse {
     now: String,
     offset: String,
     frozen: bool,
 }
 
 /// Asks the broker and prints one line with its answer.
-pub fn run(arguments: &ClockArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &ClockArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let body = match arguments.command {
         ClockCommand::Show => None,
@@ -34,7 +34,7 @@ pub fn run(arguments: &ClockArguments) -> Result<(), Refusal> {
         || Call::get(PATH),
         |body| Call::post(PATH, body.to_string()),
     );
-    let face: Face = runtime()?.block_on(remote.call(call))?;
+    let face: ClockResponse = runtime()?.block_on(remote.call(call))?;
     println!(
         "now={} offset={} frozen={}",
         face.now, face.offset, face.frozen

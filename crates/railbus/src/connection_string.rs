@@ -1,4 +1,5 @@
-//! Connection string: where a broker is and what lets one in, as Azure's SDKs write it.
+//! Connection string: the address of a broker and the credentials for it, in the format of Azure's
+//! SDKs.
 //!
 //! Names are compared without regard to case, unknown ones are ignored, values may contain `=`.
 //! Neither a key nor a signature is ever shown.
@@ -19,7 +20,7 @@ const TLS_PORT: u16 = 5_671;
 /// How long a signature that is made here holds.
 const VALIDITY: Duration = Duration::from_secs(5 * 60);
 
-/// Why a connection string can not be used.
+/// Why a connection string cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the connection string can not be used: {0}")]
 pub struct Error(&'static str);
@@ -29,8 +30,8 @@ pub struct Error(&'static str);
 pub struct ConnectionString {
     /// Host and port.
     pub authority: String,
-    /// Whether it is spoken to within TLS: `https` or `amqps` say so, as does `sb` unless the string
-    /// has `UseDevelopmentEmulator=true`.
+    /// Whether connections use TLS: with `https` or `amqps`, and with `sb` unless the string has
+    /// `UseDevelopmentEmulator=true`.
     pub tls: bool,
     credentials: Credentials,
 }
@@ -64,7 +65,7 @@ impl ConnectionString {
     }
 
     /// The broker at `address`, for what needs no right.
-    pub fn stranger(address: SocketAddr, tls: bool) -> Self {
+    pub fn anonymous(address: SocketAddr, tls: bool) -> Self {
         Self {
             authority: address.to_string(),
             tls,
@@ -121,7 +122,7 @@ impl ConnectionString {
         self.token_for(audience, VALIDITY)
     }
 
-    /// The same for so long, if it is signed here.
+    /// The same with a validity, if it is signed here.
     pub fn token_for(&self, audience: &str, validity: Duration) -> Option<String> {
         match &self.credentials {
             Credentials::None => None,
@@ -130,13 +131,13 @@ impl ConnectionString {
         }
     }
 
-    /// What a request's `Authorization` header says, if there is one.
+    /// The value of a request's `Authorization` header, if there is one.
     pub fn authorization(&self) -> Option<String> {
         self.token(&format!("http://{}/", self.authority))
     }
 }
 
-/// When a signature ends that is made now and holds for so long.
+/// The expiry of a signature that is made now.
 fn expiry(validity: Duration) -> Wall {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let expires = now.unwrap_or_default().saturating_add(validity).as_millis();

@@ -1,10 +1,11 @@
-//! Data directory: a lasting one that is made if missing, or a temporary one that goes at exit.
+//! Data directory: a permanent one that is created if missing, or a temporary one that is deleted
+//! at exit.
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// Where a broker keeps its store, as configured.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,15 +24,15 @@ pub enum DataDirectory {
 
 impl DataDirectory {
     /// Makes the directory if need be.
-    pub fn open(location: Location) -> Result<Self, Refusal> {
+    pub fn open(location: Location) -> Result<Self, CommandError> {
         match location {
             Location::Lasting(path) => match std::fs::create_dir_all(&path) {
                 Ok(()) => Ok(Self::Lasting(path)),
-                Err(error) => Err(Refusal::DataDirectory { path, error }),
+                Err(error) => Err(CommandError::DataDirectory { path, error }),
             },
             Location::Ephemeral => {
                 let directory = tempfile::Builder::new().prefix("railbus-").tempdir();
-                let refused = |error| Refusal::DataDirectory {
+                let refused = |error| CommandError::DataDirectory {
                     path: std::env::temp_dir(),
                     error,
                 };

@@ -1,6 +1,8 @@
-//! `railbus config export`: a running broker's entities as a file that makes the same ones.
+//! `railbus config export`: writes a running broker's entities to a file that creates the same
+//! ones.
 //!
-//! What has its default is left out of our own shape. What a file can not say is told on stderr.
+//! Our own shape leaves out default values. Properties that the file cannot express are listed on
+//! stderr.
 
 mod emulator;
 mod own;
@@ -13,36 +15,36 @@ use server::entities::{QueueConfig, TopicConfig};
 use server::{QueueDefinition, TopicDefinition};
 
 use crate::arguments::{ExportArguments, ExportFormat};
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Error, Remote};
 use crate::runtime::runtime;
 
 /// Where the broker shows everything.
 const ENTITIES: &str = "/$railbus/entities";
 
-/// What there is.
+/// All entities.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ExportedEntities {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
 }
 
-/// A file's text, and what it does not say.
+/// A file's text, and warnings of what it cannot express.
 #[derive(Debug, Default, Eq, PartialEq)]
-pub struct Written {
+pub struct ExportFile {
     pub text: String,
     pub warnings: Vec<String>,
 }
 
-/// Asks the broker and writes what it says.
-pub fn run(arguments: &ExportArguments) -> Result<(), Refusal> {
+/// Gets the entities from the broker and writes the file.
+pub fn run(arguments: &ExportArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let json: Value = runtime()?.block_on(remote.call(Call::get(ENTITIES)))?;
     let found = read(json).map_err(|error| Error::Protocol {
         authority: remote.broker.authority,
         reason: error.to_string(),
     })?;
-    let Written { text, warnings } = match arguments.format {
+    let ExportFile { text, warnings } = match arguments.format {
         ExportFormat::Toml => own::toml(&found),
         ExportFormat::Json => own::json(&found),
         ExportFormat::Emulator => emulator::write(&found),
@@ -53,30 +55,30 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Refusal> {
     write(arguments.out.as_deref(), &text)
 }
 
-fn write(file: Option<&Path>, text: &str) -> Result<(), Refusal> {
+fn write(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
     let Some(path) = file else {
         print!("{text}");
         return Ok(());
     };
-    std::fs::write(path, text).map_err(|error| Refusal::Write {
+    std::fs::write(path, text).map_err(|error| CommandError::Write {
         path: path.to_owned(),
         error,
     })
 }
 
 #[derive(Deserialize)]
-struct Shown {
+struct EntitiesResponse {
     queues: Vec<QueueConfig>,
     topics: Vec<TopicConfig>,
 }
 
-fn read(mut json: Value) -> serde_json::Result<Found> {
+fn read(mut json: Value) -> serde_json::Result<ExportedEntities> {
     // Counts belong to no file.
     without(&mut json, "state");
-    let shown: Shown = serde_json::from_value(json)?;
-    Ok(Found {
-        queues: shown.queues.into_iter().map(Into::into).collect(),
-        topics: shown.topics.into_iter().map(Into::into).collect(),
+    let response: EntitiesResponse = serde_json::from_value(json)?;
+    Ok(ExportedEntities {
+        queues: response.queues.into_iter().map(Into::into).collect(),
+        topics: response.topics.into_iter().map(Into::into).collect(),
     })
 }
 
@@ -93,8 +95,8 @@ fn without(json: &mut Value, name: &str) {
     }
 }
 
-/// A subscription that selects nothing, which no file can say.
-fn warn_of_nothing(found: &Found) -> Vec<String> {
+/// Warnings of subscriptions without rules, which no file can express.
+fn warn_of_missing_rules(found: &ExportedEntities) -> Vec<String> {
     let subscriptions = found.topics.iter().flat_map(|topic| {
         let subscriptions = topic.subscriptions.iter();
         subscriptions.map(|subscription| (&topic.path, subscription))

@@ -1,25 +1,26 @@
-//! `railbus health`: whether a broker would take a send, for health checks where there is no other program.
+//! `railbus health`: whether a broker would accept a send, for health checks in images without
+//! another client.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::Deserialize;
 
 use crate::arguments::HealthArguments;
+use crate::command_error::CommandError;
 use crate::connection_string::ConnectionString;
-use crate::refusal::Refusal;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
-/// What a healthy broker says. (docs/spec/admin.md#1)
+/// The response of a healthy broker. (docs/spec/admin.md#1)
 #[derive(Deserialize)]
 struct Health {
     message: String,
 }
 
-/// Asks the broker that listens as the arguments say and prints its answer.
-pub fn run(arguments: &HealthArguments) -> Result<(), Refusal> {
+/// Asks the broker at the address of the arguments and prints its answer.
+pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
     for &address in arguments.listen.iter().take(1) {
-        let broker = ConnectionString::stranger(reachable(address), arguments.ca.is_some());
+        let broker = ConnectionString::anonymous(reachable(address), arguments.ca.is_some());
         let remote = Remote::of(broker, arguments.ca.clone());
         let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
         println!("{}", health.message);
@@ -27,7 +28,7 @@ pub fn run(arguments: &HealthArguments) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where one connects to who listens on `address`.
+/// The address at which a listener on `address` is reachable.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_everywhere_is_asked_on_loopback() {
+    fn a_listener_on_all_addresses_is_asked_on_loopback() {
         check("0.0.0.0:5672", "127.0.0.1:5672");
         check("[::]:5672", "[::1]:5672");
         check("10.0.0.1:5672", "10.0.0.1:5672");

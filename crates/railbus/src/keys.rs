@@ -1,30 +1,30 @@
-//! Keys: the rules by which clients are let in, and how a connection string shows them.
+//! Keys: the access rules of clients, and the key that the ready line shows.
 //!
 //! Without configured rules the well-known development key of the official emulator is accepted,
-//! but only while nobody else can reach the broker. A configured key is never shown.
+//! but only while no other machine can reach the broker. A configured key is never shown.
 
 use std::net::SocketAddr;
 
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 
+use crate::command_error::CommandError;
 use crate::config::{Auth, AuthRule, Right};
-use crate::refusal::Refusal;
 
 /// The emulator's rule.
 pub const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
-/// The emulator's key. Everybody knows it.
+/// The emulator's key, which is public.
 pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 
-/// Who is let in, and what the ready line says about it.
+/// The access rules, and the key for the ready line.
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,
-    pub shown: ShownKey,
+    pub shown: ConnectionKey,
 }
 
 /// The end of the connection string.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ShownKey {
+pub struct ConnectionKey {
     pub rule: String,
     /// The development key, or a text in the place of a configured one.
     pub key: String,
@@ -38,14 +38,14 @@ impl Keys {
         auth: &Auth,
         listen: &[SocketAddr],
         allow_development_key: bool,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CommandError> {
         match auth.rules.iter().max_by_key(|rule| prominence(rule)) {
             Some(prominent) => Ok(Self::configured(auth, prominent)),
             None => {
                 let public = listen.iter().find(|address| !address.ip().is_loopback());
                 match public {
                     Some(&address) if !allow_development_key => {
-                        Err(Refusal::DevelopmentKey(address))
+                        Err(CommandError::DevelopmentKey(address))
                     }
                     _ => Ok(Self::development(auth)),
                 }
@@ -54,7 +54,7 @@ impl Keys {
     }
 
     fn configured(auth: &Auth, prominent: &AuthRule) -> Self {
-        let shown = ShownKey {
+        let shown = ConnectionKey {
             rule: prominent.name.clone(),
             key: format!("<key of {}>", prominent.name),
             entity: prominent
@@ -80,7 +80,7 @@ impl Keys {
             rights: Rights::ALL,
             entity: None,
         };
-        let shown = ShownKey {
+        let shown = ConnectionKey {
             rule: DEVELOPMENT_RULE.to_owned(),
             key: DEVELOPMENT_KEY.to_owned(),
             entity: None,

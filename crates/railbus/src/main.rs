@@ -1,16 +1,19 @@
-//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`, `config check` and `rule test`.
+//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`,
+//! `config check` and `rule test`.
 //!
-//! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is not 0
-//! comes with one sentence on stderr. A tested rule that does not match ends with 1, and one that fails
-//! with 2; what the test says is on stdout.
+//! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is
+//! not 0 comes with one sentence on stderr. A tested rule that does not match ends with 1, and one
+//! that fails with 2; what the test says is on stdout.
 
 mod administration;
 mod arguments;
 mod backup;
 mod bench;
+mod bulk_operation;
 mod ca;
 mod check;
 mod clock;
+mod command_error;
 mod config;
 mod connection_string;
 mod data_directory;
@@ -23,7 +26,6 @@ mod messaging;
 mod plan;
 mod processor;
 mod ready;
-mod refusal;
 mod reload;
 mod remote;
 mod restore;
@@ -32,7 +34,6 @@ mod runtime;
 mod serve;
 mod settings;
 mod stamp;
-mod surgery;
 mod table;
 mod tls;
 
@@ -42,10 +43,10 @@ use clap::{CommandFactory, Parser};
 use tikv_jemallocator::Jemalloc;
 
 use arguments::{Arguments, Command, ConfigCommand};
-use refusal::Refusal;
+use command_error::CommandError;
 
-/// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's allocator a
-/// seventh of all processor time.
+/// RocksDB's memory too. Messages come from one thread and go on another, which costs glibc's
+/// allocator a seventh of all processor time.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
+fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
@@ -76,8 +77,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Refusal> {
         Command::Receive(arguments) => return messaging::receive(&arguments),
         Command::Peek(arguments) => return messaging::peek(&arguments),
         Command::Bench(arguments) => return bench::run(&arguments),
-        Command::Purge(arguments) => return surgery::purge(&arguments),
-        Command::Redrive(arguments) => return surgery::redrive(&arguments),
+        Command::Purge(arguments) => return bulk_operation::purge(&arguments),
+        Command::Redrive(arguments) => return bulk_operation::redrive(&arguments),
         Command::Completions { shell } => {
             let name = "railbus";
             clap_complete::generate(

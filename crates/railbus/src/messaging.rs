@@ -1,11 +1,12 @@
-//! `railbus send`, `receive` and `peek`: messages over AMQP, with the project's own engine as client.
+//! `railbus send`, `receive` and `peek`: messages over AMQP, with the project's own engine as
+//! client.
 //!
-//! A message that is received is printed before it is settled, so what ends in between is received
-//! again and not lost.
+//! A received message is printed before it is settled, so a message is received again, and not
+//! lost, if the command ends in between.
 
 mod client;
 mod node;
-mod printed;
+mod output;
 mod receive;
 mod send;
 
@@ -14,12 +15,12 @@ use std::process::ExitCode;
 use amqp::Symbol;
 
 use crate::arguments::{PeekArguments, ReceiveArguments, SendArguments, SourceArguments};
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{self, Remote};
 use crate::runtime::runtime;
 use client::Client;
 
-pub use client::{refused, said};
+pub use client::{describe_error, refused};
 
 /// Why messages did not go as they should.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +53,8 @@ pub enum Error {
     Output(std::io::Error),
 }
 
-/// Sends messages, and says how many if there is more than one.
-pub fn send(arguments: &SendArguments) -> Result<ExitCode, Refusal> {
+/// Sends messages, and prints their number if there is more than one.
+pub fn send(arguments: &SendArguments) -> Result<ExitCode, CommandError> {
     let remote = Remote::new(&arguments.broker)?;
     let messages = send::messages(arguments)?;
     runtime()?.block_on(async {
@@ -67,7 +68,7 @@ pub fn send(arguments: &SendArguments) -> Result<ExitCode, Refusal> {
 }
 
 /// Receives messages and prints each.
-pub fn receive(arguments: &ReceiveArguments) -> Result<ExitCode, Refusal> {
+pub fn receive(arguments: &ReceiveArguments) -> Result<ExitCode, CommandError> {
     let source = &arguments.source;
     let remote = Remote::new(&source.broker)?;
     runtime()?.block_on(async {
@@ -81,7 +82,7 @@ pub fn receive(arguments: &ReceiveArguments) -> Result<ExitCode, Refusal> {
 }
 
 /// Shows messages that stay where they are.
-pub fn peek(arguments: &PeekArguments) -> Result<ExitCode, Refusal> {
+pub fn peek(arguments: &PeekArguments) -> Result<ExitCode, CommandError> {
     let source = &arguments.source;
     let remote = Remote::new(&source.broker)?;
     runtime()?.block_on(async {
@@ -89,7 +90,7 @@ pub fn peek(arguments: &PeekArguments) -> Result<ExitCode, Refusal> {
         client.show_token(&source.entity).await?;
         let (from, count) = (arguments.from, arguments.count);
         for payload in client.peek(&address(source), from, count).await? {
-            printed::print(&payload, source.json)?;
+            output::print(&payload, source.json)?;
         }
         client.close().await;
         Ok::<(), Error>(())

@@ -1,6 +1,6 @@
-//! `railbus config plan` and `apply`: what makes a running broker's entities as a file says.
+//! `railbus config plan` and `apply`: make a running broker's entities equal to a file.
 //!
-//! The broker makes the plan and carries it out, all of it or nothing.
+//! The broker makes the plan and carries it out, completely or not at all.
 
 use std::process::ExitCode;
 
@@ -11,12 +11,12 @@ use server::plan::Plan;
 
 use crate::arguments::PlanArguments;
 use crate::check;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Error, Remote};
 use crate::runtime::runtime;
 
-/// Prints what would change. The exit code says whether anything would.
-pub fn show(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
+/// Prints the changes without applying them. The exit code shows whether there are any.
+pub fn show(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     let plan = ask(arguments, "/$railbus/plan")?;
     print(&plan, arguments.json);
     Ok(match (plan.refused.is_empty(), plan.changes.is_empty()) {
@@ -27,7 +27,7 @@ pub fn show(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
 }
 
 /// Makes it so, and prints what has changed.
-pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
+pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     let mut plan = ask(arguments, "/$railbus/apply")?;
     if plan.refused.is_empty() {
         print(&plan, arguments.json);
@@ -40,7 +40,7 @@ pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, Refusal> {
     Ok(ExitCode::from(2))
 }
 
-fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, Refusal> {
+fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, CommandError> {
     let entities = check::read(&arguments.file)?;
     let remote = Remote::new(&arguments.broker)?;
     let mut body = of_file(&entities.queues, &entities.topics);
@@ -50,7 +50,7 @@ fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, Refusal> {
     let authority = remote.broker.authority;
     match answered {
         Ok(body) => read(&body).map_err(|error| protocol(authority, &error)),
-        // A plan that can not be carried out.
+        // A plan that cannot be carried out.
         Err(Error::Answered { status, body, .. }) if status == StatusCode::CONFLICT => {
             read(&body).map_err(|error| protocol(authority, &error))
         }
@@ -62,7 +62,7 @@ fn read(body: &[u8]) -> serde_json::Result<Plan> {
     serde_json::from_slice(body)
 }
 
-fn protocol(authority: String, error: &serde_json::Error) -> Refusal {
+fn protocol(authority: String, error: &serde_json::Error) -> CommandError {
     let reason = error.to_string();
     Error::Protocol { authority, reason }.into()
 }

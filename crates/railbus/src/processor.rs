@@ -1,8 +1,8 @@
 //! Processor: whether it can run the RocksDB in this program.
 //!
-//! RocksDB is compiled with the flags of `.cargo/config.toml`, which stand in the environment of
-//! this compilation too. A processor without what they stand for would end the program with an
-//! illegal instruction somewhere in the middle, so it is asked first.
+//! RocksDB is compiled with the flags of `.cargo/config.toml`, which are in the environment of
+//! this compilation too. A processor without the extensions of these flags would end the program
+//! with an illegal instruction at any moment, so they are checked first.
 
 /// What RocksDB was compiled with.
 const FLAGS: &str = match option_env!("CXXFLAGS_x86_64_unknown_linux_gnu") {
@@ -24,7 +24,7 @@ const IS_MEANT: bool = cfg!(all(
     .features.join(" and "),
     .flags.join(" ")
 )]
-pub struct Lacking {
+pub struct MissingFeature {
     features: Vec<&'static str>,
     flags: Vec<&'static str>,
 }
@@ -40,8 +40,8 @@ struct Extension {
 /// Asks the processor.
 ///
 /// # Errors
-/// When it can not run RocksDB as it was compiled.
-pub fn check() -> Result<(), Lacking> {
+/// When it cannot run RocksDB as it was compiled.
+pub fn check() -> Result<(), MissingFeature> {
     require(FLAGS, &detected())
 }
 
@@ -67,7 +67,7 @@ fn detected() -> [Extension; 0] {
 }
 
 /// Whether everything that `flags` make use of was detected.
-fn require(flags: &str, extensions: &[Extension]) -> Result<(), Lacking> {
+fn require(flags: &str, extensions: &[Extension]) -> Result<(), MissingFeature> {
     let is_used = |flag| flags.split_whitespace().any(|word| word == flag);
     let lacking = extensions
         .iter()
@@ -78,7 +78,7 @@ fn require(flags: &str, extensions: &[Extension]) -> Result<(), Lacking> {
     if features.is_empty() {
         Ok(())
     } else {
-        Err(Lacking { features, flags })
+        Err(MissingFeature { features, flags })
     }
 }
 

@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::keys::ShownKey;
+use crate::keys::ConnectionKey;
 
 /// Prints the line.
-pub fn announce(addresses: &[SocketAddr], key: &ShownKey) {
+pub fn announce(addresses: &[SocketAddr], key: &ConnectionKey) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody may be listening; that is no reason not to serve.
+    // stdout may be closed; the broker serves all the same.
     drop(writeln!(stdout, "{}", line(addresses, key)).and_then(|()| stdout.flush()));
 }
 
-fn line(addresses: &[SocketAddr], key: &ShownKey) -> String {
+fn line(addresses: &[SocketAddr], key: &ConnectionKey) -> String {
     let listen: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let entity = key
         .entity
@@ -48,7 +48,7 @@ mod tests {
     fn check(addresses: &[&str], entity: Option<&str>, expected: &str) {
         let addresses: Vec<SocketAddr> =
             addresses.iter().map(|text| text.parse().unwrap()).collect();
-        let key = ShownKey {
+        let key = ConnectionKey {
             rule: "RootManageSharedAccessKey".to_owned(),
             key: "SAS_KEY_VALUE".to_owned(),
             entity: entity.map(str::to_owned),

@@ -1,37 +1,38 @@
-//! Reload: what `railbus.toml` and the entities file say is taken over while the broker runs.
+//! Reload: applies changes of `railbus.toml` and the entities file while the broker runs.
 //!
-//! On SIGHUP, and when one of the files has changed, all of it is read as at start. What can not
-//! change in a running broker, or can not be, refuses the whole: then nothing changes and one
-//! sentence in the log says why. Entities and rules, of which the broker may refuse something that no
-//! file shows, are taken over first, as one, and the rest only when they were. What changes is in the log too, but no key. Entities and rules are
-//! made or changed and never deleted; limits of a connection hold for those that come from then on;
-//! links that rest on a key that is gone are detached.
+//! On SIGHUP, and when one of the files has changed, all of it is read as at start. A change that
+//! a running broker cannot make refuses the whole reload: then nothing changes and one sentence in
+//! the log gives the reason. Entities and rules, of which the broker may refuse one that no file
+//! shows to be wrong, are applied first, as one, and the rest only if they succeed. The changes
+//! are logged too, but no key. Entities and rules are created or changed and never deleted; the
+//! limits of one connection apply to new connections; links that rest on a removed key are
+//! detached.
 
 mod fixed;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use server::Administrator;
-use server::plan::{Plan, Wanted};
+use server::ServerHandle;
+use server::plan::{DesiredNamespace, Plan};
 use tokio::signal::unix::Signal;
 
 use crate::arguments::ServeArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::settings::Settings;
 use crate::stamp::{self, Stamp};
 use crate::tls;
 
 /// How often files are looked at, so that a broker at rest hardly ever wakes up.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// The same while one of them is being written.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why nothing is taken over.
+/// Why a reload is refused.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum ReloadError {
     #[error(transparent)]
-    Settings(#[from] Refusal),
+    Settings(#[from] CommandError),
     #[error("{0} can not change while the broker runs; restart it for that")]
     Fixed(String),
     #[error("{} is empty or not there any more; restart the broker to do without it", .0.display())]
@@ -50,13 +51,13 @@ enum Trouble {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Takes over what files say.
+/// Applies changes of the files.
 pub struct Reloader {
     arguments: ServeArguments,
     running: Settings,
     data: PathBuf,
-    administrator: Administrator,
-    certificate: tls::Bell,
+    handle: ServerHandle,
+    certificate: tls::ReloadSender,
     /// Of the files when they were last read.
     stamps: Vec<Option<Stamp>>,
 }
@@ -67,105 +68,112 @@ impl Reloader {
         arguments: ServeArguments,
         running: Settings,
         data: &Path,
-        administrator: Administrator,
-        certificate: tls::Bell,
+        handle: ServerHandle,
+        certificate: tls::ReloadSender,
     ) -> Self {
         Self {
             stamps: running.stamps.clone(),
             arguments,
             running,
             data: data.to_owned(),
-            administrator,
+            handle,
             certificate,
         }
     }
 
-    /// Reloads on every signal and change, until the broker stops. A file that is still being written
-    /// changes from one look to the next, and is left until it does not.
+    /// Reloads on every signal and change, until the broker stops. A file that is still being
+    /// written changes from one look to the next, and is left until it does not.
     pub async fn run(mut self, mut hang_up: Signal) {
         let mut before = self.stamps.clone();
-        let mut look = LOOK;
+        let mut interval = CHECK_INTERVAL;
         loop {
-            let asked = tokio::time::timeout(look, hang_up.recv()).await.is_ok();
+            let asked = tokio::time::timeout(interval, hang_up.recv()).await.is_ok();
             let stamps = stamps(&self.running.files);
             let is_settled = std::mem::replace(&mut before, stamps.clone()) == stamps;
-            look = if is_settled { LOOK } else { LOOK_AGAIN };
+            interval = if is_settled {
+                CHECK_INTERVAL
+            } else {
+                RECHECK_INTERVAL
+            };
             if !asked && (stamps == self.stamps || !is_settled) {
                 continue;
             }
             self.stamps = stamps;
             if asked {
-                // A keeper that has gone has said so.
-                _ = self.certificate.send(tls::Call::Look).await;
+                // A reloader that has ended has logged it.
+                _ = self.certificate.send(tls::ReloadRequest::Check).await;
             }
             match self.reload().await {
                 Ok(()) => {}
-                Err(Trouble::Closed(_)) => return,
-                Err(trouble) => tracing::error!("the configuration was not reloaded: {trouble}"),
+                Err(ReloadError::Closed(_)) => return,
+                Err(error) => tracing::error!("the configuration was not reloaded: {error}"),
             }
         }
     }
 
-    async fn reload(&mut self) -> Result<(), Trouble> {
-        if let Some(file) = self.gone() {
-            return Err(Trouble::Gone(file.to_owned()));
+    async fn reload(&mut self) -> Result<(), ReloadError> {
+        if let Some(file) = self.missing_file() {
+            return Err(ReloadError::Gone(file.to_owned()));
         }
         let arguments = self.arguments.clone();
         let read = tokio::task::spawn_blocking(move || Settings::resolve(&arguments));
         let new = read.await??;
         if let Some(name) = fixed::difference(&self.running, &new) {
-            return Err(Trouble::Fixed(name));
+            return Err(ReloadError::Fixed(name));
         }
         if new.server.rules.is_development && !self.running.server.rules.is_development {
-            return Err(Trouble::NoKey);
+            return Err(ReloadError::NoKey);
         }
         let certificate = self.certificate(&new).await?;
         let plan = self.apply(&new).await?;
-        self.take_over(new, &plan, certificate).await
+        self.apply_settings(new, &plan, certificate).await
     }
 
-    /// A file that the broker runs with and that says nothing any more.
-    fn gone(&self) -> Option<&Path> {
+    /// A file in use that is empty or missing now.
+    fn missing_file(&self) -> Option<&Path> {
         let says = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| stamp::size(stamp) > 0);
         let now = self.stamps.iter().zip(&self.running.stamps);
         let mut files = now.zip(&self.running.files);
-        let gone = files.find(|((now, taken), _)| says(taken) && !says(now));
-        gone.map(|(_, file)| file.as_path())
+        let missing_file = files.find(|((now, taken), _)| says(taken) && !says(now));
+        missing_file.map(|(_, file)| file.as_path())
     }
 
-    /// Entities and rules become as the files say, all of them or none.
-    async fn apply(&self, new: &Settings) -> Result<Plan, Trouble> {
-        let wanted = Wanted {
+    /// Makes entities and rules equal to the files, all of them or none.
+    async fn apply(&self, new: &Settings) -> Result<Plan, ReloadError> {
+        let wanted = DesiredNamespace {
             queues: new.server.queues.clone(),
             topics: new.server.topics.clone(),
             authoritative: false,
         };
-        let plan = self.administrator.apply(&wanted).await?;
+        let plan = self.handle.apply(&wanted).await?;
         if plan.refused.is_empty() {
             return Ok(plan);
         }
         let refused: Vec<_> = plan.refused.iter().map(ToString::to_string).collect();
-        Err(Trouble::Plan(refused.join("; ")))
+        Err(ReloadError::Plan(refused.join("; ")))
     }
 
     /// The certificate, if it comes from somewhere else now.
-    async fn certificate(&self, new: &Settings) -> Result<Option<tls::Call>, Trouble> {
+    async fn certificate(&self, new: &Settings) -> Result<Option<tls::ReloadRequest>, ReloadError> {
         if new.tls == self.running.tls {
             return Ok(None);
         }
         let (source, data) = (new.tls.clone(), self.data.clone());
         let opened = tokio::task::spawn_blocking(move || tls::open(&source, &data));
-        let (config, kept) = opened.await??;
-        Ok(Some(tls::Call::Replace(Box::new(config), kept)))
+        let (config, certificate_source) = opened.await??;
+        Ok(Some(tls::ReloadRequest::Replace(
+            Box::new(config),
+            certificate_source,
+        )))
     }
 
     /// Nothing of this can be refused; what could be, entities and rules, is taken over by now.
-    async fn take_over(
+    async fn apply_settings(
         &mut self,
         new: Settings,
         plan: &Plan,
-        certificate: Option<tls::Call>,
-    ) -> Result<(), Trouble> {
+        certificate: Option<tls::ReloadRequest>,
+    ) -> Result<(), ReloadError> {
         for warning in &new.warnings {
             tracing::warn!("{warning}");
         }
@@ -174,18 +182,18 @@ impl Reloader {
         }
         let limits = fixed::limits(&self.running, &new);
         let keys = fixed::keys(&self.running.auth, &new.auth);
-        let (of_house, of_connections) =
+        let (server_limits, connection_settings) =
             (new.server.limits.clone(), new.server.connections.clone());
-        let of_broker = new.server.broker.limits();
-        self.administrator
-            .set_limits(of_house, of_connections, of_broker)
+        let broker_limits = new.server.broker.limits();
+        self.handle
+            .set_limits(server_limits, connection_settings, broker_limits)
             .await?;
         for limit in &limits {
             tracing::info!("reloaded: limits.{limit}");
         }
         let rules = new.server.rules.clone();
         if !keys.is_empty() {
-            self.administrator.replace_access_rules(rules);
+            self.handle.replace_access_rules(rules);
         }
         for key in &keys {
             tracing::info!("reloaded: {key}");

@@ -36,7 +36,7 @@ pub enum Error {
         status: StatusCode,
         reason: String,
     },
-    /// For whoever sees to the answer himself.
+    /// For callers that handle the answer themselves.
     #[error("{authority} refused with {status}")]
     Answered {
         authority: String,
@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same with what an answer that is an error says.
+    /// The same with the text of an error response.
     #[must_use]
     pub fn explained(self) -> Self {
         let Self::Answered {
@@ -69,7 +69,7 @@ impl Error {
     }
 }
 
-/// A broker, and whom to trust on the way there.
+/// A broker, and the certificates to trust for it.
 #[derive(Clone, Debug)]
 pub struct Remote {
     pub broker: ConnectionString,
@@ -140,7 +140,7 @@ impl Remote {
         dial::tls(&self.broker, self.ca.as_deref())
     }
 
-    /// Sends a request and returns what the answer's JSON says.
+    /// Sends a request and returns the JSON of the response.
     pub async fn call<Answer: DeserializeOwned>(&self, call: Call<'_>) -> Result<Answer, Error> {
         let authority = self.broker.authority.clone();
         let body = match self.ask(call).await {

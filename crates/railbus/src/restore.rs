@@ -1,20 +1,21 @@
-//! `railbus restore`: makes a data directory of a backup. It is there whole and verified, or not at all.
+//! `railbus restore`: makes a data directory from a backup. It is there whole and verified, or not
+//! at all.
 
 use crate::arguments::{RestoreArguments, ServeArguments};
+use crate::command_error::CommandError;
 use crate::data_directory::Location;
-use crate::refusal::Refusal;
 use crate::settings::Settings;
 
 /// Restores to the data directory of a broker that is started with the same options, and prints
 /// one line about what is in it.
-pub fn run(arguments: RestoreArguments) -> Result<(), Refusal> {
+pub fn run(arguments: RestoreArguments) -> Result<(), CommandError> {
     let settings = Settings::resolve(&ServeArguments {
         config: arguments.config,
         data_dir: arguments.data_dir,
         ..ServeArguments::default()
     })?;
     let Location::Lasting(target) = settings.data else {
-        return Err(Refusal::RestoreEphemeral);
+        return Err(CommandError::RestoreEphemeral);
     };
     let contents = rocks::restore(&arguments.backup, &target, &settings.store)?;
     println!(

@@ -1,5 +1,5 @@
-//! `railbus rule test`: what a rule would make of a message, with the engine of the broker and
-//! without one.
+//! `railbus rule test`: the result of a rule for a message, with the broker's engine and without a
+//! broker.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,12 +13,12 @@ use server::rules::{
 };
 
 use crate::arguments::RuleTestArguments;
+use crate::command_error::CommandError;
 use crate::config;
-use crate::refusal::Refusal;
 use crate::table::table;
 
-/// Prints what comes of the rule and the message; the exit code says it too.
-pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
+/// Prints the result of the rule for the message; the exit code shows it too.
+pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, CommandError> {
     let json = arguments.json;
     let report = match test(arguments)?.run(now()) {
         Ok(report) => report,
@@ -32,7 +32,7 @@ pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
     if json {
         print_json(&report);
     } else {
-        print!("{}", shown(&report));
+        print!("{}", format_report(&report));
     }
     Ok(match report.verdict {
         Verdict::Match => ExitCode::SUCCESS,
@@ -41,12 +41,12 @@ pub fn run(arguments: RuleTestArguments) -> Result<ExitCode, Refusal> {
     })
 }
 
-fn test(arguments: RuleTestArguments) -> Result<Test, Refusal> {
+fn test(arguments: RuleTestArguments) -> Result<Test, CommandError> {
     let filter = match (arguments.expression, arguments.correlation) {
         (Some(text), _) => FilterDescription::Sql(text),
         (None, Some(json)) => {
             let fields: Result<CorrelationFields, _> = serde_json::from_str(&json);
-            fields.map_err(Refusal::Correlation)?.into()
+            fields.map_err(CommandError::Correlation)?.into()
         }
         (None, None) => FilterDescription::True,
     };
@@ -57,14 +57,14 @@ fn test(arguments: RuleTestArguments) -> Result<Test, Refusal> {
     })
 }
 
-fn message(file: &Path) -> Result<MessageDescription, Refusal> {
+fn message(file: &Path) -> Result<MessageDescription, CommandError> {
     if file != Path::new("-") {
         return Ok(config::read_text(file, &config::read(file)?)?);
     }
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(Refusal::Stdin)?;
+        .map_err(CommandError::Stdin)?;
     Ok(config::read_text(Path::new("stdin"), &text)?)
 }
 
@@ -80,7 +80,7 @@ fn print_json(answer: &impl Serialize) {
 }
 
 /// The verdict in one line, and a line for each change.
-fn shown(report: &Report) -> String {
+fn format_report(report: &Report) -> String {
     let verdict = match report.verdict {
         Verdict::Match => "match",
         Verdict::NoMatch => "no match",
@@ -104,15 +104,15 @@ fn shown(report: &Report) -> String {
 }
 
 fn columns(changes: &[Change]) -> String {
-    let shown = |value: &Option<TypedValue>| match value {
+    let format_report = |value: &Option<TypedValue>| match value {
         Some(value) => value.to_string(),
         None => "-".to_owned(),
     };
     let rows = changes.iter().map(|change| {
         [
             change.property.clone(),
-            shown(&change.before),
-            shown(&change.after),
+            format_report(&change.before),
+            format_report(&change.after),
         ]
     });
     table(["property", "before", "after"], rows.collect())
@@ -138,7 +138,7 @@ mod tests {
         };
         change(&mut arguments);
         let report = test(arguments).unwrap().run(0).unwrap();
-        assert_eq!(shown(&report), expected);
+        assert_eq!(format_report(&report), expected);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Runtime: what commands wait on that ask a broker.
+//! Runtime: the tokio runtime of commands that send requests to a broker.
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// A runtime on this thread alone.
-pub fn runtime() -> Result<Runtime, Refusal> {
+pub fn runtime() -> Result<Runtime, CommandError> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(Refusal::System)
+    runtime.map_err(CommandError::System)
 }

@@ -1,20 +1,20 @@
 //! `railbus serve`: from settings to a running broker, and to its end.
 //!
-//! The order matters: the data directory is locked and recovered before anything is bound, and
-//! the ready line is printed when everything is bound, before anybody is served.
+//! The order matters: the data directory is locked and recovered before anything is bound, and the
+//! ready line is printed when everything is bound, before any client is served.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rocks::RocksStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use server::{Prepared, Server};
+use server::{BoundServer, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::arguments::ServeArguments;
+use crate::command_error::CommandError;
 use crate::data_directory::{DataDirectory, Location};
-use crate::refusal::Refusal;
 use crate::reload::Reloader;
 use crate::settings::Settings;
 use crate::{log, processor, ready, tls};
@@ -23,13 +23,13 @@ use crate::{log, processor, ready, tls};
 const STOP: Duration = Duration::from_millis(4_500);
 /// How long the store may take to close when there was no time to stop.
 const CLOSE: Duration = Duration::from_millis(400);
-/// Where backups are made unless told otherwise, in the data directory.
+/// The default directory of backups, in the data directory.
 const BACKUPS: &str = "backups";
 /// Threads for reading what is not in memory.
 const READERS: usize = 8;
 
 /// Runs the broker until it is asked to stop or fails.
-pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
+pub fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     processor::check()?;
     let settings = Settings::resolve(arguments)?;
     log::start(settings.log_format);
@@ -41,16 +41,16 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Refusal> {
         .enable_all()
         .max_blocking_threads(READERS)
         .build()
-        .map_err(Refusal::System)?;
+        .map_err(CommandError::System)?;
     let result = runtime.block_on(serve(arguments, settings));
     // A process that ends while the store is still being closed can die of that.
     runtime.shutdown_timeout(CLOSE);
     result
 }
 
-async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Refusal> {
-    let mut signals = Signals::new().map_err(Refusal::System)?;
-    let hang_up = signal(SignalKind::hangup()).map_err(Refusal::System)?;
+async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), CommandError> {
+    let mut signals = Signals::new().map_err(CommandError::System)?;
+    let hang_up = signal(SignalKind::hangup()).map_err(CommandError::System)?;
     warn_about_durability(&settings);
     if settings.server.virtual_clock {
         tracing::warn!(
@@ -58,7 +58,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         );
     }
     let directory = DataDirectory::open(settings.data.clone())?;
-    let (certificate, keeper, bell) = tls::start(&settings.tls, directory.path())?;
+    let (certificate, reloader, reload_sender) = tls::start(&settings.tls, directory.path())?;
     let backups = settings.server.backup_directory.clone();
     let backups = backups.unwrap_or_else(|| directory.path().join(BACKUPS));
     let progress = Arc::new(Notify::new());
@@ -68,7 +68,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         settings.store,
         Arc::new(move || waker.notify_one()),
     )
-    .map_err(|error| Refusal::Store {
+    .map_err(|error| CommandError::Store {
         path: directory.path().to_owned(),
         error,
     })?;
@@ -77,26 +77,26 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Ref
         backup_directory: Some(backups),
         ..settings.server.clone()
     };
-    let prepared = Prepared::new(options, Box::new(store), progress).await?;
-    ready::announce(prepared.addresses(), &settings.shown_key);
-    let mut server = prepared.serve();
-    tokio::spawn(keeper.run());
-    let administrator = server.administrator();
+    let bound = BoundServer::new(options, Box::new(store), progress).await?;
+    ready::announce(bound.addresses(), &settings.connection_key);
+    let mut server = bound.serve();
+    tokio::spawn(reloader.run());
+    let handle = server.handle();
     let arguments = arguments.clone();
-    let reloader = Reloader::new(arguments, settings, directory.path(), administrator, bell);
+    let reloader = Reloader::new(arguments, settings, directory.path(), handle, reload_sender);
     tokio::spawn(reloader.run(hang_up));
     tokio::select! {
-        failure = server.failed() => return Err(Refusal::Failed(failure)),
+        failure = server.failed() => return Err(CommandError::Failed(failure)),
         () = signals.next() => {}
     }
     stop(server, signals).await
 }
 
-async fn stop(server: Server, mut signals: Signals) -> Result<(), Refusal> {
+async fn stop(server: Server, mut signals: Signals) -> Result<(), CommandError> {
     tracing::info!("stopping");
     tokio::select! {
         stopped = tokio::time::timeout(STOP, server.stop()) => match stopped {
-            Ok(result) => result.map_err(Refusal::Failed),
+            Ok(result) => result.map_err(CommandError::Failed),
             Err(_) => {
                 tracing::warn!("stopping took too long; the next start recovers what is left");
                 Ok(())

@@ -1,6 +1,7 @@
-//! Settings: what `railbus serve` runs with, put together from flags, environment, file and defaults.
+//! Settings: the settings of `railbus serve`, from flags, environment, file and defaults.
 //!
-//! A flag wins over the environment, the environment over `railbus.toml`, the file over the default.
+//! A flag wins over the environment, the environment over `railbus.toml`, the file over the
+//! default.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -10,22 +11,22 @@ use broker::{BrokerSettings, TransactionSettings};
 use server::Limits;
 
 use crate::arguments::ServeArguments;
+use crate::command_error::CommandError;
 use crate::config::{
     self, Auth, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size,
     Sku, read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
-use crate::keys::{Keys, ShownKey};
-use crate::refusal::Refusal;
+use crate::keys::{ConnectionKey, Keys};
 use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
 
-/// Where settings are if nobody says so.
+/// The default settings file.
 const USUAL_FILE: &str = "railbus.toml";
-/// What both the store and the cache of bodies may use, unless told otherwise.
+/// The default memory for the store and the cache of bodies together.
 const MEMORY: u64 = 128 << 20;
-/// The largest message of a premium namespace that does not say otherwise. (docs/spec/entities.md#2.1)
+/// The default maximum message size of a premium namespace. (docs/spec/entities.md#2.1)
 const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;
@@ -38,8 +39,8 @@ pub struct Settings {
     pub store: rocks::Options,
     pub tls: tls::Source,
     pub server: server::Options,
-    pub shown_key: ShownKey,
-    /// As `railbus.toml` says them.
+    pub connection_key: ConnectionKey,
+    /// The limits of `railbus.toml`.
     pub limits: LimitsConfig,
     /// The same.
     pub auth: Auth,
@@ -53,7 +54,7 @@ pub struct Settings {
 
 impl Settings {
     /// Puts the settings together.
-    pub fn resolve(arguments: &ServeArguments) -> Result<Self, Refusal> {
+    pub fn resolve(arguments: &ServeArguments) -> Result<Self, CommandError> {
         let file = config_file(arguments);
         let named = file.clone().unwrap_or_else(|| PathBuf::from(USUAL_FILE));
         let (mut files, mut stamps) = (vec![named.clone()], vec![stamp::of(&named)]);
@@ -61,20 +62,20 @@ impl Settings {
             Some(file) => read_railbus_toml(file)?,
             None => Default::default(),
         };
-        let beside = |path: &PathBuf| beside(file.as_deref(), path);
+        let resolve = |path: &PathBuf| resolve_relative(file.as_deref(), path);
         let listen = listen(arguments, &config)?;
         let allow_development_key = arguments.allow_development_key || config.allow_development_key;
         let keys = Keys::new(&config.auth, &listen, allow_development_key)?;
         let entities_file = arguments
             .entities
             .clone()
-            .or_else(|| config.entities.as_ref().map(beside));
+            .or_else(|| config.entities.as_ref().map(resolve));
         let entities_file = entities_file.or_else(emulator_config_path);
         stamps.extend(entities_file.iter().map(|file| stamp::of(file)));
         files.extend(entities_file.clone());
         let entities = entities(entities_file, of_settings)?;
         let memory = check_memory(arguments, &config)?;
-        let data = data(arguments, &config, beside);
+        let data = data(arguments, &config, resolve);
         let connections = connections(arguments, &config)?;
         Ok(Self {
             store: rocks::Options {
@@ -83,7 +84,7 @@ impl Settings {
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 accept_data_loss: arguments.accept_data_loss,
             },
-            tls: tls_source(arguments, &config, beside, &listen)?,
+            tls: tls_source(arguments, &config, resolve, &listen)?,
             data,
             log_format: arguments
                 .log_format
@@ -97,13 +98,13 @@ impl Settings {
                 rules: keys.rules,
                 certificate: None,
                 plain: arguments.plain.or(config.plain).unwrap_or_default().into(),
-                backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, beside),
+                backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
                 topics: entities.topics,
             },
-            shown_key: keys.shown,
+            connection_key: keys.shown,
             limits: config.limits,
             auth: config.auth,
             files,
@@ -120,12 +121,12 @@ fn config_file(arguments: &ServeArguments) -> Option<PathBuf> {
 }
 
 /// Paths in a file are relative to it.
-fn beside(file: Option<&Path>, path: &Path) -> PathBuf {
+fn resolve_relative(file: Option<&Path>, path: &Path) -> PathBuf {
     file.and_then(Path::parent)
         .map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
 
-/// The official emulator's image is told its file by this variable.
+/// The file of this variable, by which the official emulator's image is configured.
 fn emulator_config_path() -> Option<PathBuf> {
     std::env::var_os("CONFIG_PATH")
         .filter(|path| !path.is_empty())
@@ -153,14 +154,14 @@ fn with_port(mut listen: Vec<SocketAddr>, port: Option<u16>) -> Vec<SocketAddr> 
     else {
         return listen;
     };
-    let beside = listen
+    let second = listen
         .first()
         .map(|first| SocketAddr::new(first.ip(), port));
-    listen.extend(beside);
+    listen.extend(second);
     listen
 }
 
-/// The official emulator's image is told by this variable where else HTTP is expected.
+/// The port of this variable, by which the official emulator's image is configured.
 fn emulator_http_port() -> Result<Option<u16>, config::Error> {
     const NAME: &str = "EMULATOR_HTTP_PORT";
     let Ok(value) = std::env::var(NAME) else {
@@ -176,7 +177,8 @@ fn emulator_http_port() -> Result<Option<u16>, config::Error> {
         })
 }
 
-/// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file wins.
+/// The entities of `railbus.toml` and of the entities file. Where both name one, the entities file
+/// wins.
 fn entities(
     entities_file: Option<PathBuf>,
     of_settings: Entities,
@@ -194,7 +196,7 @@ fn entities(
 fn data(
     arguments: &ServeArguments,
     config: &RailbusToml,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
 ) -> Location {
     if arguments.ephemeral {
         return Location::Ephemeral;
@@ -206,7 +208,7 @@ fn data(
             config
                 .data_dir
                 .as_ref()
-                .map_or_else(|| PathBuf::from("railbus-data"), beside),
+                .map_or_else(|| PathBuf::from("railbus-data"), resolve),
         ),
     }
 }
@@ -214,19 +216,19 @@ fn data(
 fn choose_path(
     flag: &Option<PathBuf>,
     key: &Option<PathBuf>,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
 ) -> Option<PathBuf> {
-    flag.clone().or_else(|| key.as_ref().map(beside))
+    flag.clone().or_else(|| key.as_ref().map(resolve))
 }
 
 /// Files of its owner's, or a local authority.
 fn tls_source(
     arguments: &ServeArguments,
     config: &RailbusToml,
-    beside: impl Fn(&PathBuf) -> PathBuf,
+    resolve: impl Fn(&PathBuf) -> PathBuf,
     listen: &[SocketAddr],
 ) -> Result<tls::Source, tls::Error> {
-    let choose = |flag: &_, key: &_| choose_path(flag, key, &beside);
+    let choose = |flag: &_, key: &_| choose_path(flag, key, &resolve);
     let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
     match (certificate, choose(&arguments.tls_key, &config.tls_key)) {
         (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),
@@ -244,7 +246,7 @@ fn tls_source(
     }
 }
 
-/// What goes at exit needs no protection from a power cut, unless somebody asks for it.
+/// Temporary data needs no protection from a power cut by default.
 fn durability(arguments: &ServeArguments, config: &RailbusToml, data: &Location) -> Durability {
     let default = match data {
         Location::Ephemeral => Durability::Buffered,
@@ -398,7 +400,7 @@ fn broker(
     arguments: &ServeArguments,
     config: &RailbusToml,
     body_bytes: u64,
-) -> Result<BrokerSettings, Refusal> {
+) -> Result<BrokerSettings, CommandError> {
     let default = BrokerSettings::default();
     let outlet = config.limits.outgoing_bytes_per_connection;
     Ok(BrokerSettings {

@@ -1,7 +1,7 @@
-//! Stamp: what tells two versions of a file apart without reading it.
+//! Stamp: identifies a version of a file without reading it.
 //!
-//! Files are looked at from time to time rather than being told of changes: they are often replaced
-//! through links, and on file systems that tell nobody.
+//! Files are polled instead of watched: they are often replaced through links, and on file systems
+//! without notifications.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ pub fn size((_, size, _, _): Stamp) -> u64 {
     size
 }
 
-/// The stamp of what `path` leads to; none if there is nothing.
+/// The stamp of the file at `path`; `None` if there is none.
 pub fn of(path: &Path) -> Option<Stamp> {
     let file = fs::metadata(path).ok()?;
     Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))

@@ -1,14 +1,14 @@
-//! TLS: the certificate that the broker shows, from files of its owner's or from a local authority.
+//! TLS: the certificate of the broker, from configured files or from a local authority.
 //!
-//! Whatever is wrong at start is refused. Later on the certificate is replaced when its files have
-//! changed or when a local one is about to run out; one that can not be used leaves the old one in
+//! Any fault is an error at start. Later the certificate is replaced when its files have changed
+//! or when a local one is about to expire; a certificate that cannot be used leaves the old one in
 //! use.
 
 mod authority;
+mod certificate_info;
 mod files;
-mod keeper;
 mod pair;
-mod shown;
+mod reloader;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use server::Certificate;
 use tokio::sync::watch;
 
 pub use authority::Authority;
-pub use keeper::{Bell, Call, Keeper, Kept};
+pub use certificate_info::CertificateInfo;
 pub use pair::Pair;
-pub use shown::Shown;
+pub use reloader::{CertificateReloader, CertificateSource, ReloadRequest, ReloadSender};
 
 /// What the certificate is taken from, as configured.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -71,7 +71,7 @@ pub fn machine_names(listen: &[SocketAddr], more: &[String]) -> Vec<String> {
         .to_vec();
     let system = rustix::system::uname();
     let host = system.nodename().to_str().ok();
-    // A machine may be called what no certificate can say.
+    // A host name may be invalid in a certificate.
     let host = host.filter(|host| host.is_ascii() && !host.is_empty());
     let listen = listen.iter().map(SocketAddr::ip);
     let listen = listen.filter(|address| !address.is_unspecified());
@@ -95,21 +95,27 @@ pub fn directory_in(data: &Path) -> PathBuf {
     data.join("tls")
 }
 
-/// The certificate to begin with, who sees to it from then on, and how to tell him something.
-pub fn start(source: &Source, data: &Path) -> Result<(Certificate, Keeper, Bell), Error> {
-    let (config, kept) = open(source, data)?;
+/// The first certificate, its reloader, and the sender of requests to the reloader.
+pub fn start(
+    source: &Source,
+    data: &Path,
+) -> Result<(Certificate, CertificateReloader, ReloadSender), Error> {
+    let (config, certificate_source) = open(source, data)?;
     let (sender, certificate) = watch::channel(Arc::new(config));
-    let (keeper, bell) = Keeper::new(kept, sender);
-    Ok((certificate, keeper, bell))
+    let (reloader, reload_sender) = CertificateReloader::new(certificate_source, sender);
+    Ok((certificate, reloader, reload_sender))
 }
 
 /// A certificate, and what is looked at to find the next one.
-pub fn open(source: &Source, data: &Path) -> Result<(rustls::ServerConfig, Kept), Error> {
+pub fn open(
+    source: &Source,
+    data: &Path,
+) -> Result<(rustls::ServerConfig, CertificateSource), Error> {
     match source {
-        Source::Files(pair) => Kept::files(pair.clone()),
+        Source::Files(pair) => CertificateSource::files(pair.clone()),
         Source::Local { directory, names } => {
             let directory = directory.clone().unwrap_or_else(|| directory_in(data));
-            Kept::local(Authority::open(&directory)?, names.clone())
+            CertificateSource::local(Authority::open(&directory)?, names.clone())
         }
     }
 }

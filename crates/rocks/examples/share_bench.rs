@@ -170,7 +170,7 @@ fn publish(set: &mut WriteSet, number: u64, sharing: bool) {
     }
 }
 
-/// Without sharing the body goes with the second copy, as if somebody knew.
+/// Without sharing the body goes with the second copy, as if it was known to be the last.
 fn settle(set: &mut WriteSet, number: u64, entity: EntityId, sharing: bool) {
     let pointer = at(number);
     set.push(Write::RemoveMessage {

@@ -1,8 +1,8 @@
 //! Audit: everything the database holds, as an image.
 //!
-//! Walks over every row of every family, so it is for tests and for checks of a backup, not for a
-//! running broker. Chunks without a first one, a large body without its index and the reverse are
-//! damage; orphans among whole bodies are for the image's own audit to find.
+//! It walks over every row of every family, so it is for tests and for checks of a backup, not for
+//! a running broker. Chunks without a first one, a large body without its index and the reverse
+//! are damage; the image's own audit finds orphans among whole bodies.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::key::{self, Kind};
-use crate::opened::Opened;
+use crate::key::{self, KeyKind};
+use crate::open_store::OpenStore;
 use crate::scan::Scan;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
-pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreError> {
-    let database = &opened.database;
+pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {
+    let database = &open_store.database;
     let mut image = Image {
         entities: recovery
             .entities
@@ -39,30 +39,30 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
     let families = database.families();
     each(database, families.message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
-        let mut take = || {
+        let mut visit = || {
             let row = value::decode_row(entity, number, value)?;
             image.messages.insert((entity, part, number), row);
-            if let Some(place) = chunk::place_in_row(row.body, value)? {
-                let body = opened.read_body(row.body, place)?;
+            if let Some(location) = chunk::location_in_row(row.body, value)? {
+                let body = open_store.read_body(row.body, location)?;
                 image.bodies.insert((entity, number), body);
             }
             Ok(())
         };
-        Some(take())
+        Some(visit())
     })?;
-    each_of(database, Kind::DeliveryCount, |key, value| {
+    each_of(database, KeyKind::DeliveryCount, |key, value| {
         let count = value::decode_u32("a delivery count", value);
-        let key = key::parse_of_number(Kind::DeliveryCount, key)?;
+        let key = key::parse_of_number(KeyKind::DeliveryCount, key)?;
         Some(count.map(|count| {
             image.delivery_counts.insert(key, count);
         }))
     })?;
-    each_of(database, Kind::Patch, |key, value| {
-        let key = key::parse_of_number(Kind::Patch, key)?;
+    each_of(database, KeyKind::Patch, |key, value| {
+        let key = key::parse_of_number(KeyKind::Patch, key)?;
         image.patches.insert(key, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    each_of(database, Kind::Share, |key, value| {
+    each_of(database, KeyKind::Share, |key, value| {
         let (home, number) = key::parse_share(key)?;
         Page::decode(value).map_or_else(
             |error| Some(Err(error)),
@@ -74,12 +74,14 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
             },
         )
     })?;
-    each_of(database, Kind::Entry, |key, value| {
-        let place = key::parse_entry(key)?;
-        image.entries.insert(place, Bytes::copy_from_slice(value));
+    each_of(database, KeyKind::Entry, |key, value| {
+        let location = key::parse_entry(key)?;
+        image
+            .entries
+            .insert(location, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    for (at, body) in bodies(opened)? {
+    for (at, body) in bodies(open_store)? {
         if image.bodies.insert(at, body).is_some() {
             return Err(damaged("a body", format!("{at:?} has two places")));
         }
@@ -87,13 +89,15 @@ pub(crate) fn image(opened: &Opened, recovery: Recovery) -> Result<Image, StoreE
     Ok(image)
 }
 
-fn bodies(opened: &Opened) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
-    let database = &opened.database;
+fn bodies(
+    open_store: &OpenStore,
+) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
+    let database = &open_store.database;
     let mut whole = BTreeMap::new();
     let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
     each(database, database.families().body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
-        let mut take = || {
+        let mut visit = || {
             match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(body) => {
                     whole.insert((pointer.home, pointer.number), Bytes::copy_from_slice(body));
@@ -102,18 +106,18 @@ fn bodies(opened: &Opened) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>
                     pieces.entry(pointer).or_default().add(index, bytes).chunks = chunks;
                 }
                 Chunk::Further(bytes) => drop(pieces.entry(pointer).or_default().add(index, bytes)),
-                Chunk::Elsewhere(place) => {
-                    let body = opened.read_body(pointer, place)?;
+                Chunk::Elsewhere(location) => {
+                    let body = open_store.read_body(pointer, location)?;
                     whole.insert((pointer.home, pointer.number), body);
                 }
             }
             Ok(())
         };
-        Some(take())
+        Some(visit())
     })?;
     let mut indexed = BTreeMap::new();
-    each_of(database, Kind::LargeBody, |key, value| {
-        let (home, number) = key::parse_of_number(Kind::LargeBody, key)?;
+    each_of(database, KeyKind::LargeBody, |key, value| {
+        let (home, number) = key::parse_of_number(KeyKind::LargeBody, key)?;
         let chunks = value::decode_u32("the index of large bodies", value);
         let pointer = BodyPointer { home, number };
         Some(chunks.map(|chunks| {
@@ -159,36 +163,36 @@ impl Pieces {
 }
 
 /// What is done with a row. Nothing is returned for a key that is not understood.
-type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
+type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
 
 /// Every row of a family of its own.
 pub(crate) fn each(
     database: &Database,
     family: &ColumnFamily,
-    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
     walk(
         Scan::new(&database.db, family, [0], [u8::MAX; 21]),
-        &mut take,
+        &mut visit,
     )
 }
 
 /// Every row of a kind.
 pub(crate) fn each_of(
     database: &Database,
-    kind: Kind,
-    mut take: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
+    kind: KeyKind,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
     let (from, until) = kind.bounds();
     walk(
         Scan::new(&database.db, database.families().state, from, until),
-        &mut take,
+        &mut visit,
     )
 }
 
-fn walk(mut scan: Scan<'_>, take: Take<'_>) -> Result<(), StoreError> {
+fn walk(mut scan: Scan<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
     while let Some((key, value)) = scan.next()? {
-        let taken = take(key, value);
+        let taken = visit(key, value);
         taken.ok_or_else(|| damaged("a key", format!("{key:02x?}")))??;
     }
     Ok(())

@@ -1,14 +1,14 @@
 //! Backup: a copy of an open store that shares its files, made between two commits.
 //!
 //! Memtables are flushed first, while commits go on, so that little is left in the log. Then the
-//! committer itself, between two groups, ends the segment, has the index told of everything, links
-//! tables and segments, writes a witness of its own position and moves the whole to its place. So the copy ends at an exact
-//! position, everything in it is on stable storage in either durability, and nothing that is not in
-//! it is acknowledged before the copy is there. What commits wait for is a few syncs and as many
-//! links as there are files.
+//! committer itself, between two groups, ends the segment, waits until the index has all groups,
+//! links tables and segments, writes a witness of its own position and moves the copy to its
+//! target. So the copy ends at an exact position, everything in it is on stable storage in either
+//! durability, and no commit beyond it is acknowledged before the copy exists. Commits wait for a
+//! few syncs and as many links as there are files.
 //!
-//! A copy is put together inside the data directory: what a crash leaves of one goes at the next
-//! opening.
+//! A copy is made inside the data directory; the next opening removes the rest of a copy that a
+//! crash interrupted.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -20,26 +20,26 @@ use std::sync::{Arc, Mutex, TryLockError, Weak};
 use store::backup::BackupSummary;
 use store::{Backup, BackupError, StoreError};
 
+use crate::commit_progress::CommitProgress;
 use crate::committer::Submission;
 use crate::database::Database;
 use crate::directory::{Layout, sync_directory};
 use crate::journal::Files;
-use crate::opened::Opened;
-use crate::progress::Progress;
+use crate::open_store::OpenStore;
 use crate::witness::Witness;
 
 /// Makes backups of one store as long as it is open.
 pub(crate) struct RocksBackup {
     /// Neither keeps the store open.
-    opened: Weak<Opened>,
+    open_store: Weak<OpenStore>,
     submissions: Weak<Sender<Submission>>,
-    progress: Arc<Progress>,
+    progress: Arc<CommitProgress>,
     /// Held by the one backup that may be made at a time.
     one: Mutex<()>,
 }
 
 /// What the committer is asked for.
-pub(crate) struct Order {
+pub(crate) struct BackupOrder {
     /// Where the copy is put together; `format` is in it already.
     staging: Layout,
     /// Where it is moved to.
@@ -50,12 +50,12 @@ pub(crate) struct Order {
 
 impl RocksBackup {
     pub fn new(
-        opened: &Arc<Opened>,
+        open_store: &Arc<OpenStore>,
         submissions: &Arc<Sender<Submission>>,
-        progress: Arc<Progress>,
+        progress: Arc<CommitProgress>,
     ) -> Self {
         Self {
-            opened: Arc::downgrade(opened),
+            open_store: Arc::downgrade(open_store),
             submissions: Arc::downgrade(submissions),
             progress,
             one: Mutex::default(),
@@ -65,7 +65,7 @@ impl RocksBackup {
     /// Has the committer make the copy and waits for it.
     fn order(&self, staging: Layout, target: &Path) -> Result<u64, BackupError> {
         let (answer, made) = mpsc::sync_channel(1);
-        let order = Order {
+        let order = BackupOrder {
             staging,
             target: target.to_path_buf(),
             answer,
@@ -88,35 +88,35 @@ impl Backup for RocksBackup {
     fn back_up(&self, target: &Path) -> Result<BackupSummary, BackupError> {
         let _one = match self.one.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
-            // Whoever panicked left files behind, which go now.
+            // A thread that panicked left files behind, which are removed now.
             Err(TryLockError::Poisoned(held)) => held.into_inner(),
             Ok(held) => held,
         };
-        let opened = self.opened.upgrade().ok_or_else(closed)?;
+        let open_store = self.open_store.upgrade().ok_or_else(closed)?;
         if self.progress.is_nearly_full() {
             return Err(BackupError::NearlyFull);
         }
-        check_place(opened.directory.layout().root(), target)?;
-        let staging = opened.directory.layout().staging();
-        let made = prepare(&opened, &staging)
+        check_place(open_store.directory.layout().root(), target)?;
+        let staging = open_store.directory.layout().staging();
+        let made = prepare(&open_store, &staging)
             .and_then(|()| self.order(staging.clone(), target))
             .and_then(|position| {
                 let bytes = bytes_below(target).map_err(|error| refused(&error, target))?;
                 Ok(BackupSummary { position, bytes })
             });
         if made.is_err() {
-            // What can not be removed now goes at the next opening.
+            // What cannot be removed now goes at the next opening.
             drop(staging.remove());
         }
         made
     }
 }
 
-impl Order {
+impl BackupOrder {
     /// Makes the copy of a store of which everything up to `position` is durable, and says so.
-    pub fn carry_out(self, position: u64, database: &Database, files: &Files) {
+    pub fn execute(self, position: u64, database: &Database, files: &Files) {
         let made = self.make(position, database, files);
-        // Nobody has to wait for it.
+        // The caller may have gone.
         drop(self.answer.send(made.map(|()| position)));
     }
 
@@ -155,16 +155,16 @@ fn check_place(root: &Path, target: &Path) -> Result<(), BackupError> {
 }
 
 /// Does what commits need not wait for.
-fn prepare(opened: &Opened, staging: &Layout) -> Result<(), BackupError> {
+fn prepare(open_store: &OpenStore, staging: &Layout) -> Result<(), BackupError> {
     let begin = || {
         staging.remove()?;
         fs::create_dir(staging.root())?;
         // A new version of the file replaces it, so it may be shared.
-        fs::hard_link(opened.directory.layout().format(), staging.format())?;
+        fs::hard_link(open_store.directory.layout().format(), staging.format())?;
         File::open(staging.root())?.sync_all()
     };
     begin().map_err(|error| refused(&error, staging.root()))?;
-    Ok(opened.database.flush()?)
+    Ok(open_store.database.flush()?)
 }
 
 fn bytes_below(path: &Path) -> io::Result<u64> {

@@ -1,12 +1,13 @@
 //! Chunk: a body, or a piece of a large one, as a value of the `body` family.
 //!
-//! Nowadays a body lies in the journal, and here is its place; it may also stand in a message's row. What was written in format 1 is
-//! read as it is: a body of at most 1 MiB is one chunk, a larger one several, of which the first
-//! says how many there are. Each value has a CRC32C over its key, its header and its bytes.
+//! Bodies lie in the journal, and a value here is a body's location; it may also stand in a
+//! message's row. Values of format 1 are still read: a body of at most 1 MiB is one chunk, a
+//! larger one several, of which the first has their number. Each value has a CRC32C over its key,
+//! its header and its bytes.
 
 use store::{BodyPointer, StoreError};
 
-use crate::journal::Place;
+use crate::journal::JournalLocation;
 use crate::key;
 use crate::value::{self, Fields, damaged};
 
@@ -19,7 +20,7 @@ const FURTHER: u8 = 2;
 const ELSEWHERE: u8 = 3;
 
 /// How long a place is as a value.
-pub(crate) const PLACE: usize = 4 + 1 + Place::BYTES;
+pub(crate) const LOCATION: usize = 4 + 1 + JournalLocation::BYTES;
 
 /// A decoded chunk.
 #[derive(Debug, Eq, PartialEq)]
@@ -33,33 +34,36 @@ pub(crate) enum Chunk<'a> {
     },
     Further(&'a [u8]),
     /// The whole body is in the journal.
-    Elsewhere(Place),
+    Elsewhere(JournalLocation),
 }
 
 /// Encodes where a body lies.
-pub(crate) fn encode_place(pointer: BodyPointer, place: Place) -> [u8; PLACE] {
-    let mut value = [ELSEWHERE; PLACE];
-    value[5..].copy_from_slice(&place.encode());
+pub(crate) fn encode_location(pointer: BodyPointer, location: JournalLocation) -> [u8; LOCATION] {
+    let mut value = [ELSEWHERE; LOCATION];
+    value[5..].copy_from_slice(&location.encode());
     let checksum = checksum(&key::body(pointer, 0), &[], &value[4..]);
     value[..4].copy_from_slice(&checksum.to_be_bytes());
     value
 }
 
 /// The place of its own body in a message's row, if it stands there.
-pub(crate) fn place_in_row(own: BodyPointer, row: &[u8]) -> Result<Option<Place>, StoreError> {
-    let Some(value) = value::place_in_row(row) else {
+pub(crate) fn location_in_row(
+    own: BodyPointer,
+    row: &[u8],
+) -> Result<Option<JournalLocation>, StoreError> {
+    let Some(value) = value::location_in_row(row) else {
         return Ok(None);
     };
     match decode(own, 0, value)? {
-        Chunk::Elsewhere(place) => Ok(Some(place)),
+        Chunk::Elsewhere(location) => Ok(Some(location)),
         _ => Err(damaged("a body", format!("{own:?} stands in a row"))),
     }
 }
 
-/// The same as it stands there, without a look at its checksum: for somebody who looks again if it is wrong.
-pub(crate) fn unchecked_place_in_row(row: &[u8]) -> Option<Place> {
-    Place::parse(&mut Fields(
-        &value::place_in_row(row)?[PLACE - Place::BYTES..],
+/// The same without a check of its checksum, for a caller that checks it if the location is wrong.
+pub(crate) fn unchecked_location_in_row(row: &[u8]) -> Option<JournalLocation> {
+    JournalLocation::parse(&mut Fields(
+        &value::location_in_row(row)?[LOCATION - JournalLocation::BYTES..],
     ))
 }
 
@@ -102,8 +106,8 @@ fn parse(pointer: BodyPointer, index: u32, value: &[u8]) -> Option<Chunk<'_>> {
         }
         FURTHER if index > 0 => Some(Chunk::Further(fields.0)),
         ELSEWHERE if index == 0 => {
-            let place = Place::parse(&mut fields)?;
-            fields.0.is_empty().then_some(Chunk::Elsewhere(place))
+            let location = JournalLocation::parse(&mut fields)?;
+            fields.0.is_empty().then_some(Chunk::Elsewhere(location))
         }
         _ => None,
     }
@@ -168,14 +172,14 @@ mod tests {
 
     #[test]
     fn a_place_comes_back_and_every_flipped_bit_is_noticed() {
-        let place = Place {
+        let location = JournalLocation {
             segment: 1,
             offset: 2,
             len: 3,
             checksum: 4,
         };
-        let value = encode_place(POINTER, place);
-        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Elsewhere(place)));
+        let value = encode_location(POINTER, location);
+        assert_eq!(decode(POINTER, 0, &value), Ok(Chunk::Elsewhere(location)));
         for bit in 0..value.len() * 8 {
             let mut flipped = value;
             flipped[bit / 8] ^= 1 << (bit % 8);

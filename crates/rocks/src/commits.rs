@@ -1,9 +1,9 @@
-//! Commits: what it takes to make groups durable, one after the other.
+//! Commits: makes groups durable, one after the other.
 //!
-//! A group is written to the journal as one record and synced, the witness gets to know, the watermark
-//! rises, and the rest is left to the indexer, which makes it readable. After the first failure nothing
-//! more is acknowledged. Whoever commits holds this for as long, be it the
-//! [committer](crate::committer) or a [submitter](crate::submitter) that is alone.
+//! A group is written to the journal as one record and synced, the witness is updated, the
+//! watermark rises, and the indexer later makes the group readable. After the first failure
+//! nothing more is acknowledged. The committing thread holds this for the time of a commit, be it
+//! the [committer](crate::committer) or a [submitter](crate::submitter) that commits alone.
 
 use std::io;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 use store::StoreError;
 
 use crate::backup;
+use crate::commit_progress::CommitProgress;
 use crate::committer::Wake;
 use crate::database::Database;
+use crate::disk_space::DiskSpace;
 use crate::group::Group;
+use crate::incremental_free;
 use crate::journal::Files;
-use crate::letting_go;
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
-use crate::progress::Progress;
-use crate::space::Space;
 use crate::statistics::{Counts, Statistics};
-use crate::unapplied::{Durable, Unapplied};
+use crate::unapplied::{DurableGroup, Unapplied};
 use crate::witness::Witness;
 
-/// A disk that takes no longer is quick enough for a shard to wait for it.
-const QUICK: Duration = Duration::from_millis(1);
+/// The longest sync that a shard waits for itself.
+const FAST_SYNC: Duration = Duration::from_millis(1);
 
 /// All that committing works on.
 pub(crate) struct Commits {
@@ -35,23 +35,23 @@ pub(crate) struct Commits {
     pub files: Arc<Files>,
     pub unapplied: Arc<Unapplied>,
     pub witness: Witness,
-    pub space: Space,
+    pub space: DiskSpace,
     pub durability: Durability,
     /// How many groups the store has had since it was made.
     pub position: u64,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<CommitProgress>,
     pub statistics: Arc<Statistics>,
     pub wake: Wake,
     /// How long the last group waited for the disk, if it did.
     pub sync: Option<Duration>,
-    /// How many groups there were when the log was last told.
-    pub told: u64,
-    /// How many groups the store had had when the house was last looked after.
-    pub kept: Option<u64>,
+    /// The number of groups at the last line of the log.
+    pub logged_groups: u64,
+    /// The position at the last maintenance.
+    pub maintained_at: Option<u64>,
 }
 
 impl Commits {
-    /// Makes a group durable for somebody else, who is woken, and waits while the indexer is too far behind.
+    /// Makes a group durable, wakes its shard, and waits while the indexer is too far behind.
     pub fn commit(&mut self, group: Group) -> Result<(), StoreError> {
         let durable = self.make_durable(group)?;
         (self.wake)();
@@ -59,16 +59,16 @@ impl Commits {
         Ok(())
     }
 
-    /// Makes a group durable for the caller itself, who sees that it is.
+    /// Makes a group durable for the caller, which is not woken.
     pub fn commit_own(&mut self, group: Group) -> Result<(), StoreError> {
         let durable = self.make_durable(group)?;
-        self.unapplied.add_at_once(durable);
+        self.unapplied.add_without_waiting(durable);
         Ok(())
     }
 
-    fn make_durable(&mut self, mut group: Group) -> Result<Durable, StoreError> {
+    fn make_durable(&mut self, mut group: Group) -> Result<DurableGroup, StoreError> {
         self.check()?;
-        // Of moves alone nobody waits for an id.
+        // A group of moves alone has no id.
         group.last = group.last.max(self.progress.durable());
         let started = Instant::now();
         self.position += 1;
@@ -101,8 +101,8 @@ impl Commits {
         if self.publish_space(asked) {
             (self.wake)();
         }
-        letting_go::elsewhere(appended.large);
-        Ok(Durable {
+        incremental_free::free_in_background(appended.large);
+        Ok(DurableGroup {
             sets: group.sets,
             moves: group.moves,
             writes: group.writes,
@@ -115,61 +115,63 @@ impl Commits {
         })
     }
 
-    /// Nothing is done any more after a failure, whoever met it.
+    /// After a failure of any thread nothing more is done.
     fn check(&self) -> Result<(), StoreError> {
         self.progress.failure().map_or(Ok(()), Err)
     }
 
-    /// Whether a group takes little time, as far as one can know: one sync of a quick disk; or, where nothing is
+    /// Whether a group is likely to take little time: one sync of a fast disk; or, if nothing is
     /// synced, a copy into the system's cache.
-    pub fn take_at_once(&self, group: &Group) -> bool {
+    pub fn is_quick(&self, group: &Group) -> bool {
         let takes = match self.durability {
-            Durability::Synced => group.is_small() && self.sync.is_some_and(|sync| sync <= QUICK),
+            Durability::Synced => {
+                group.is_small() && self.sync.is_some_and(|sync| sync <= FAST_SYNC)
+            }
             Durability::Buffered => group.is_moderate(),
         };
         takes && self.unapplied.has_room()
     }
 
-    /// Whether there is nothing that the house would have to be looked after for.
-    pub fn are_at_rest(&self) -> bool {
-        self.kept == Some(self.position) && !self.space.is_nearly_full()
+    /// Whether no maintenance is due.
+    pub fn is_idle(&self) -> bool {
+        self.maintained_at == Some(self.position) && !self.space.is_nearly_full()
     }
 
     /// Makes all durable and ends the segment, of which the index is to know when it is opened.
-    pub fn end(&mut self) -> Result<(), StoreError> {
+    pub fn finish(&mut self) -> Result<(), StoreError> {
         self.check()?;
-        self.keep_house()?;
-        self.unapplied.add(Durable {
+        self.run_maintenance()?;
+        self.unapplied.add(DurableGroup {
             last: self.progress.durable(),
             position: self.position,
             sealed: self.log.seal().into_iter().collect(),
-            ..Durable::default()
+            ..DurableGroup::default()
         });
         Ok(())
     }
 
-    /// Makes a copy. That it can not be made is for whoever asked; the store itself only has to be
+    /// Makes a copy. A copy that fails is reported to its caller; the store itself only has to be
     /// durable as far as it is acknowledged.
-    pub fn back_up(&mut self, order: backup::Order) -> Result<(), StoreError> {
+    pub fn back_up(&mut self, order: backup::BackupOrder) -> Result<(), StoreError> {
         self.check()?;
         let started = Instant::now();
         self.sync_all()?;
         let last = self.progress.durable();
-        self.unapplied.add(Durable {
+        self.unapplied.add(DurableGroup {
             last,
             position: self.position,
             sealed: self.log.seal().into_iter().collect(),
-            ..Durable::default()
+            ..DurableGroup::default()
         });
-        self.unapplied.want(last);
+        self.unapplied.request_apply(last);
         self.progress.wait_until_applied(last)?;
-        order.carry_out(self.position, &self.database, &self.files);
+        order.execute(self.position, &self.database, &self.files);
         tracing::info!(waited = ?started.elapsed(), position = self.position, "commits waited for a backup");
         Ok(())
     }
 
     /// About once a second, and at the end.
-    pub fn keep_house(&mut self) -> Result<(), StoreError> {
+    pub fn run_maintenance(&mut self) -> Result<(), StoreError> {
         self.check()?;
         self.sync_all()?;
         self.witness.sync().map_err(|error| witness_error(&error))?;
@@ -177,12 +179,12 @@ impl Commits {
         if self.publish_space(asked) {
             (self.wake)();
         }
-        self.tell();
-        self.kept = Some(self.position);
+        self.log_progress();
+        self.maintained_at = Some(self.position);
         Ok(())
     }
 
-    /// Makes durable what is buffered.
+    /// Makes buffered records durable.
     fn sync_all(&mut self) -> Result<(), StoreError> {
         if self.witness.position() < self.position {
             self.log.sync()?;
@@ -193,12 +195,12 @@ impl Commits {
         Ok(())
     }
 
-    /// Tells the log how large groups have been, if there was one since. `cargo xtask bench`
-    /// compares with a bare disk that gets groups as large.
-    fn tell(&mut self) {
+    /// Logs how large groups have been, if there was one since. `cargo xtask bench` compares with a
+    /// bare disk that gets groups as large.
+    fn log_progress(&mut self) {
         let so_far = self.statistics.snapshot();
-        if so_far.groups != self.told {
-            self.told = so_far.groups;
+        if so_far.groups != self.logged_groups {
+            self.logged_groups = so_far.groups;
             tracing::debug!(
                 groups = so_far.groups,
                 messages = so_far.messages,

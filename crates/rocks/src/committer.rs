@@ -1,7 +1,8 @@
 //! Committer: the thread that makes decisions durable, in groups.
 //!
-//! It takes whatever was submitted while it was syncing as one group. There is no timer and nothing
-//! to tune: the slower the disk, the larger the groups. Now and then it looks after the house.
+//! It takes all write sets that were submitted while it was syncing as one group. There is no
+//! timer and no tuning: the slower the disk, the larger the groups. It also runs maintenance at
+//! intervals.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,16 +12,16 @@ use std::time::{Duration, Instant};
 use store::{CommitId, StoreError, WriteSet};
 
 use crate::backup;
+use crate::commit_progress::CommitProgress;
 use crate::group::Group;
 use crate::journal::Moves;
-use crate::progress::Progress;
-use crate::submitter::Turnstile;
+use crate::submitter::CommitLock;
 use crate::unapplied::Unapplied;
 
-/// How often the witness is synced and the file system asked.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
-/// The same when nothing has been committed since.
-const HOUSEKEEPING_AT_REST: Duration = Duration::from_secs(5);
+/// The interval at which the witness is synced and the file system asked.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+/// The same while nothing has been committed since.
+const IDLE_MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What is asked of the committer.
 pub(crate) enum Submission {
@@ -29,9 +30,9 @@ pub(crate) enum Submission {
     /// To write bodies again, so that the segment they are in can go.
     Moves(Moves),
     /// To make a copy of all that was submitted before.
-    Backup(backup::Order),
-    /// To look after the house as often as when it commits itself, since somebody else does.
-    Rise,
+    Backup(backup::BackupOrder),
+    /// To run maintenance as often as when the committer commits itself, since a shard commits.
+    WakeUp,
 }
 
 /// Called whenever there is something new to see at the store.
@@ -39,8 +40,8 @@ pub(crate) type Wake = Arc<dyn Fn() + Send + std::marker::Sync>;
 
 /// Everything the thread owns.
 pub(crate) struct Committer {
-    pub turnstile: Arc<Turnstile>,
-    pub progress: Arc<Progress>,
+    pub commit_lock: Arc<CommitLock>,
+    pub progress: Arc<CommitProgress>,
     pub unapplied: Arc<Unapplied>,
     pub wake: Wake,
 }
@@ -48,55 +49,55 @@ pub(crate) struct Committer {
 impl Committer {
     /// Works until the last sender is gone and everything submitted is durable.
     pub fn run(self, submissions: &Receiver<Submission>) {
-        let watch = PanicWatch {
+        let panic_guard = PanicGuard {
             progress: self.progress.clone(),
             wake: self.wake.clone(),
             unapplied: self.unapplied.clone(),
         };
         let worked = self.work(submissions);
-        if let Err(failure) = worked.and_then(|()| self.turnstile.enter()?.end()) {
+        if let Err(failure) = worked.and_then(|()| self.commit_lock.lock()?.finish()) {
             tracing::error!(%failure, "the store stops: nothing more will be acknowledged");
             self.progress.fail(failure);
             (self.wake)();
         }
-        drop(watch);
-        // Whoever still submits is never answered, and must not fail over a missing thread.
+        drop(panic_guard);
+        // A later submission is never answered, and must not fail over a missing thread.
         submissions.iter().for_each(drop);
     }
 
     fn work(&self, submissions: &Receiver<Submission>) -> Result<(), StoreError> {
-        let mut kept_at = Instant::now();
-        let mut rest = HOUSEKEEPING;
+        let mut maintained_at = Instant::now();
+        let mut timeout = MAINTENANCE_INTERVAL;
         loop {
-            match submissions.recv_timeout(rest) {
+            match submissions.recv_timeout(timeout) {
                 Ok(submission) => {
-                    self.take(submission, submissions)?;
-                    rest = HOUSEKEEPING;
+                    self.commit_batch(submission, submissions)?;
+                    timeout = MAINTENANCE_INTERVAL;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            if kept_at.elapsed() >= HOUSEKEEPING {
-                rest = self.keep_house()?;
-                kept_at = Instant::now();
+            if maintained_at.elapsed() >= MAINTENANCE_INTERVAL {
+                timeout = self.run_maintenance()?;
+                maintained_at = Instant::now();
             }
         }
     }
 
-    /// Returns in how much time it has to be looked after again.
-    fn keep_house(&self) -> Result<Duration, StoreError> {
-        let mut commits = self.turnstile.enter()?;
-        commits.keep_house()?;
-        let at_rest = commits.are_at_rest();
+    /// Returns the time until the next maintenance.
+    fn run_maintenance(&self) -> Result<Duration, StoreError> {
+        let mut commits = self.commit_lock.lock()?;
+        commits.run_maintenance()?;
+        let at_rest = commits.is_idle();
         Ok(if at_rest {
-            HOUSEKEEPING_AT_REST
+            IDLE_MAINTENANCE_INTERVAL
         } else {
-            HOUSEKEEPING
+            MAINTENANCE_INTERVAL
         })
     }
 
     /// Commits `first` and what waits behind it as one group. A backup ends the group.
-    fn take(
+    fn commit_batch(
         &self,
         first: Submission,
         submissions: &Receiver<Submission>,
@@ -112,7 +113,7 @@ impl Committer {
                     backup = Some(order);
                     break;
                 }
-                Submission::Rise => {}
+                Submission::WakeUp => {}
             }
             next = if group.is_full() {
                 None
@@ -120,24 +121,24 @@ impl Committer {
                 submissions.try_recv().ok()
             };
         }
-        let mut commits = self.turnstile.enter()?;
+        let mut commits = self.commit_lock.lock()?;
         if !group.is_empty() {
             let sets = group.sets.len();
             commits.commit(group)?;
-            self.turnstile.has_committed(sets);
+            self.commit_lock.committed(sets);
         }
         backup.map_or(Ok(()), |order| commits.back_up(order))
     }
 }
 
 /// Tells the others when the thread ends, be it of a bug.
-struct PanicWatch {
-    progress: Arc<Progress>,
+struct PanicGuard {
+    progress: Arc<CommitProgress>,
     wake: Wake,
     unapplied: Arc<Unapplied>,
 }
 
-impl Drop for PanicWatch {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.progress

@@ -1,9 +1,9 @@
 //! Database: RocksDB with our column families and options, opened.
 //!
-//! Everything that was decided about RocksDB by measurement stands here. It has no log: what it has
-//! not made permanent is in the journal. All families are flushed together, so what is permanent is
-//! everything up to one position. Writing happens in the [indexer](crate::indexer) and at opening,
-//! reading through [`Scan`](crate::scan::Scan) and point reads.
+//! All decisions about RocksDB that rest on measurements stand here. It has no log: what it has
+//! not made permanent is in the journal. All families are flushed together, so everything up to
+//! one position is permanent. The [indexer](crate::indexer) writes, and so does the opening;
+//! readers use [`Scan`](crate::scan::Scan) and point reads.
 
 use std::path::Path;
 
@@ -17,21 +17,23 @@ use rocksdb::{
 use store::StoreError;
 
 use crate::key::single;
-use crate::manners::Manners;
 use crate::options::Options;
 use crate::value;
+use crate::yield_filter::YieldFilter;
 
-/// Flushed after so many range deletions, since reads of a memtable walk over all of them.
+/// Range deletions after which a memtable is flushed, since its reads walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
-/// Seconds in which a table of the last level is not written again only because it could be simpler, or
-/// because rows in it that were deleted under a reader's eyes could go. Most are gone by then.
+/// Seconds in which a table of the last level is not written again only because it could be
+/// simpler, or because rows in it that were deleted under a reader's eyes could go. Most are gone
+/// by then.
 const LAST_LEVEL_AS_IT_IS: u32 = 24 * 60 * 60;
-/// Small enough that a settled stretch holds whole files, which can be dropped.
+/// Small enough that a settled range holds whole files, which can be dropped.
 const TABLE_FILE: u64 = 16 << 20;
-/// A new table spans all from what was settled to what was sent meanwhile, so merging it with the whole of a
-/// backlog would write that again. Small levels above the last have it merged with little at a time: what was
-/// sent is handed down at once, being larger than the first of them, and deletions come down by and by, in
-/// tables that are small enough to wait until there are so many.
+/// A new table spans all from what was settled to what was sent meanwhile, so merging it with the
+/// whole of a backlog would write that again. Small levels above the last have it merged with
+/// little at a time: what was sent is handed down at once, being larger than the first of them, and
+/// deletions come down by and by, in tables that are small enough to wait until there are that
+/// many.
 const FIRST_LEVEL: u64 = 4 << 20;
 const NEW_TABLES: i32 = 16;
 /// Open tables at a time; the rest of the descriptors is for connections.
@@ -64,8 +66,8 @@ pub(crate) struct Families<'a> {
 /// An open RocksDB.
 pub(crate) struct Database {
     pub db: DB,
-    /// Held shared by readers, and alone by whoever drops files: a snapshot pins no files, so an
-    /// older one could see a row again whose deletion was dropped with its file.
+    /// Held shared by readers, and exclusively to drop files: a snapshot pins no files, so an older
+    /// one could see a row again whose deletion was dropped with its file.
     pub files: RwLock<()>,
 }
 
@@ -129,7 +131,8 @@ impl Database {
         position_in(self.single(single::POSITION)?)
     }
 
-    /// Makes a copy of what is here, at `path`. Nothing but notes on segments may be written meanwhile.
+    /// Makes a copy of what is here, at `path`. Nothing but notes on segments may be written
+    /// meanwhile.
     pub fn checkpoint(&self, path: &Path) -> Result<(), StoreError> {
         let checkpoint = Checkpoint::new(&self.db).map_err(refused)?;
         checkpoint.create_checkpoint(path).map_err(refused)
@@ -143,7 +146,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Without this, closing waits for compactions that nobody needs any more.
+        // Without this, closing waits for compactions that are not needed any more.
         self.db.cancel_all_background_work(true);
     }
 }
@@ -210,7 +213,7 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family.set_max_write_buffer_number(4);
     family.set_target_file_size_base(TABLE_FILE);
     family.set_write_buffer_size(to_usize(options.memtables() / 8));
-    family.set_compaction_filter_factory(Manners);
+    family.set_compaction_filter_factory(YieldFilter);
     // With a filter all tables would be written again when they are a month old.
     family.set_periodic_compaction_seconds(0);
     if name != family::STATE {
@@ -222,9 +225,9 @@ fn family_options(name: &str, options: &Options, cache: &Cache) -> rocksdb::Opti
     family
 }
 
-/// How a family's tables are compressed, level by level. What is flushed is soon compacted, or goes as a
-/// whole. Rows and places of a backlog come in the order of their keys: in one compression for all levels
-/// a table is handed from level to level as it is, rather than written again.
+/// How a family's tables are compressed, level by level. What is flushed is soon compacted, or goes
+/// as a whole. Rows and places of a backlog come in the order of their keys: in one compression for
+/// all levels a table is handed from level to level as it is, rather than written again.
 fn compressions(name: &str) -> [DBCompressionType; 7] {
     let (none, lz4) = (DBCompressionType::None, DBCompressionType::Lz4);
     match name {

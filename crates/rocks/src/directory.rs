@@ -131,7 +131,8 @@ impl Directory {
         }
     }
 
-    /// Makes the format file say ours, before anything is written that older programs do not know.
+    /// Writes our version to the format file, before anything is written that older programs do not
+    /// know.
     pub fn write_format(&self) -> Result<(), StoreError> {
         let path = self.layout.format();
         let ours = format!("{FORMAT_PREFIX}{FORMAT}\n");

@@ -77,7 +77,9 @@ impl Entries<'_> {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
         keys.dedup();
-        let encoded = keys.iter().map(|place| key::entry(entity, index, place));
+        let encoded = keys
+            .iter()
+            .map(|entry_key| key::entry(entity, index, entry_key));
         let encoded: Vec<_> = encoded.collect();
         let state = self.families.state;
         let values = self

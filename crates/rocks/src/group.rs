@@ -1,4 +1,4 @@
-//! Group: write sets that become durable together, and how much they are.
+//! Group: write sets that become durable together, and their size.
 
 use store::{CommitId, Write, WriteSet};
 

@@ -1,8 +1,8 @@
-//! Indexer: the one thread that tells the index what is durable.
+//! Indexer: the one thread that applies durable groups to the index.
 //!
-//! It takes many groups together, so that what was sent and settled meanwhile is never put into the
-//! index, and whoever waits for a commit to be durable does not wait for this. What the index has in
-//! memory only is still in the journal; now and then it is flushed and old segments go.
+//! It takes many groups together, so a message that was sent and settled meanwhile is never put
+//! into the index. A commit does not wait for the indexer. Rows that the index has only in memory
+//! are still in the journal; at intervals the index is flushed and old segments are removed.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
@@ -12,19 +12,19 @@ use std::time::Duration;
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
 
+use crate::commit_progress::CommitProgress;
 use crate::committer::{Submission, Wake};
 use crate::database::Database;
-use crate::giveback::GiveBack;
-use crate::journal::{Handle, Moves, Sealed};
+use crate::journal::{Handle, Moves, SealedSegment};
 use crate::key;
 use crate::merge::Merger;
-use crate::patience::Patience;
-use crate::progress::Progress;
+use crate::range_reclaim::RangeReclaim;
 use crate::retention::Retention;
-use crate::unapplied::{Durable, Unapplied};
+use crate::unapplied::{DurableGroup, Unapplied};
+use crate::writer_lock::WriterLock;
 
-/// For so long tables are not dropped because somebody reads.
-pub(crate) const HINDERED: Duration = Duration::from_millis(250);
+/// How long readers go first before tables are dropped.
+pub(crate) const READER_PRIORITY: Duration = Duration::from_millis(250);
 
 /// The index, as it is written to.
 pub(crate) struct Index {
@@ -39,15 +39,15 @@ impl Index {
         sets: &[WriteSet],
         moves: &Moves,
         position: u64,
-        sealed: &[Sealed],
-    ) -> Result<Vec<GiveBack>, StoreError> {
+        sealed: &[SealedSegment],
+    ) -> Result<Vec<RangeReclaim>, StoreError> {
         let mut merged = self.merger.merge(sets, moves, position, &self.database)?;
         self.note(sealed, &mut merged.batch);
         self.database.write(merged.batch)?;
-        Ok(merged.give_back)
+        Ok(merged.reclaims)
     }
 
-    fn note(&self, sealed: &[Sealed], batch: &mut WriteBatch) {
+    fn note(&self, sealed: &[SealedSegment], batch: &mut WriteBatch) {
         let state = self.database.families().state;
         for segment in sealed {
             batch.put_cf(state, key::segment(segment.id), segment.encode());
@@ -60,14 +60,14 @@ pub(crate) struct Indexer {
     pub index: Index,
     pub retention: Retention,
     pub unapplied: Arc<Unapplied>,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<CommitProgress>,
     pub wake: Wake,
     /// Does not keep the store open.
     pub submissions: Weak<Sender<Submission>>,
     /// Tables to be dropped, once the deletion up to this position is permanent.
-    pub kept_back: Vec<(u64, GiveBack)>,
-    /// With those who read, before tables are dropped.
-    pub patience: Patience,
+    pub pending_reclaims: Vec<(u64, RangeReclaim)>,
+    /// Lets readers go first before tables are dropped.
+    pub writer_lock: WriterLock,
     /// Bytes of the journal that are flushed for.
     pub flush_after: u64,
     /// Bytes of the journal since the last flush began.
@@ -75,9 +75,9 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    /// Works until there will be no more groups, and makes everything permanent then.
+    /// Runs until there are no more groups, and makes everything permanent then.
     pub fn run(mut self) {
-        let ending = Ending {
+        let panic_guard = PanicGuard {
             unapplied: self.unapplied.clone(),
             progress: self.progress.clone(),
             wake: self.wake.clone(),
@@ -87,7 +87,7 @@ impl Indexer {
             self.progress.fail(failure);
             (self.wake)();
         }
-        drop(ending);
+        drop(panic_guard);
     }
 
     fn work(&mut self) -> Result<(), StoreError> {
@@ -95,7 +95,7 @@ impl Indexer {
             self.retention.remove_abandoned();
             let is_idle = groups.is_empty();
             if is_idle {
-                self.give_back()?;
+                self.reclaim_ranges()?;
             } else {
                 self.apply(groups)?;
             }
@@ -103,7 +103,7 @@ impl Indexer {
             if self.retention.collect(is_idle, settled)? {
                 self.begin_flush()?;
             }
-            self.move_stragglers()?;
+            self.relocate_remaining_bodies()?;
         }
         if self.progress.failure().is_some() {
             // What a store that failed has not said to be durable is not made permanent.
@@ -112,7 +112,7 @@ impl Indexer {
         self.index.database.flush()
     }
 
-    fn apply(&mut self, groups: Vec<Durable>) -> Result<(), StoreError> {
+    fn apply(&mut self, groups: Vec<DurableGroup>) -> Result<(), StoreError> {
         let Some(newest) = groups.last() else {
             return Ok(());
         };
@@ -126,27 +126,28 @@ impl Indexer {
             sets.extend(group.sets);
             moves.extend(group.moves);
         }
-        let give_back = self.index.apply(&sets, &moves, position, &sealed)?;
+        let reclaims = self.index.apply(&sets, &moves, position, &sealed)?;
         self.retention.add(sealed, position);
         if self.since_flush >= self.flush_after {
             self.begin_flush()?;
         }
         self.progress.advance_applied(last);
         drop(sets);
-        let give_back = give_back.into_iter().map(|range| (position, range));
-        self.kept_back.extend(give_back);
-        self.give_back()
+        let reclaims = reclaims.into_iter().map(|range| (position, range));
+        self.pending_reclaims.extend(reclaims);
+        self.reclaim_ranges()
     }
 
-    /// Has what little is left in a segment written to the newest, so that the segment can go.
-    fn move_stragglers(&mut self) -> Result<(), StoreError> {
+    /// Has the few remaining bodies of a segment written to the newest one, so that the segment can
+    /// be removed.
+    fn relocate_remaining_bodies(&mut self) -> Result<(), StoreError> {
         let settled = self.index.merger.settled();
-        let stragglers = self.retention.stragglers(settled)?;
+        let remaining_bodies = self.retention.remaining_bodies(settled)?;
         if let Some(submissions) = self.submissions.upgrade()
-            && !stragglers.is_empty()
+            && !remaining_bodies.is_empty()
         {
             // Fails only when the committer panicked, which is reported as a failure.
-            drop(submissions.send(Submission::Moves(stragglers)));
+            drop(submissions.send(Submission::Moves(remaining_bodies)));
         }
         Ok(())
     }
@@ -156,32 +157,35 @@ impl Indexer {
         self.index.database.begin_flush()
     }
 
-    /// Drops tables of which a range deletion says that nothing in them is needed. It has to be
-    /// permanent: a start after a crash would not make it again. Those that stay are read and written
-    /// again by compactions, so readers can not keep them for long.
-    fn give_back(&mut self) -> Result<(), StoreError> {
-        if self.kept_back.is_empty() {
+    /// Drops tables whose rows a range deletion has deleted. The deletion has to be permanent: a
+    /// start after a crash would not make it again. Tables that stay are read and written again by
+    /// compactions, so readers cannot keep them for long.
+    fn reclaim_ranges(&mut self) -> Result<(), StoreError> {
+        if self.pending_reclaims.is_empty() {
             return Ok(());
         }
         let database = &self.index.database;
         let permanent = database.permanent_position()?;
-        let may_go = |(position, _): &(u64, GiveBack)| *position <= permanent;
-        if !self.kept_back.iter().any(may_go) {
+        let may_go = |(position, _): &(u64, RangeReclaim)| *position <= permanent;
+        if !self.pending_reclaims.iter().any(may_go) {
             return Ok(());
         }
-        let Some(_files) = self.patience.alone(&database.files) else {
+        let Some(_files) = self.writer_lock.try_acquire(&database.files) else {
             return Ok(());
         };
         let mut batch = WriteBatch::default();
-        for (_, stretch) in self.kept_back.extract_if(.., |stretch| may_go(stretch)) {
-            stretch.drop_tables(database, &mut batch)?;
+        for (_, reclaim) in self
+            .pending_reclaims
+            .extract_if(.., |reclaim| may_go(reclaim))
+        {
+            reclaim.drop_tables(database, &mut batch)?;
         }
         database.write(batch)
     }
 }
 
-/// In a store that acknowledges before it syncs: what becomes permanent in the index must not outlive
-/// what the journal has of it.
+/// Syncs the journal of a store that acknowledges before it syncs: the permanent index must not be
+/// ahead of the journal.
 fn sync<'a>(files: impl Iterator<Item = &'a Arc<Handle>>) -> Result<(), StoreError> {
     let mut last: Option<&Arc<Handle>> = None;
     for file in files {
@@ -194,14 +198,14 @@ fn sync<'a>(files: impl Iterator<Item = &'a Arc<Handle>>) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Tells the others when the thread ends, be it of a bug.
-struct Ending {
+/// Notifies the other threads when this one ends, even by a panic.
+struct PanicGuard {
     unapplied: Arc<Unapplied>,
-    progress: Arc<Progress>,
+    progress: Arc<CommitProgress>,
     wake: Wake,
 }
 
-impl Drop for Ending {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.progress

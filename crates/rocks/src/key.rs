@@ -1,7 +1,7 @@
 //! Keys: fixed-width and big-endian, so that their order is the order of the numbers.
 //!
-//! Every key but an entry's is built on the stack. A scan needs the keys at both of its ends, so there is a
-//! function for each kind of end and none for an entity's bare prefix.
+//! Every key but an entry's is built on the stack. A scan needs the keys at both of its ends, so
+//! there is a function for each kind of end and none for an entity's bare prefix.
 
 use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber};
@@ -15,13 +15,13 @@ pub(crate) mod single {
     /// The greatest entity id ever given out.
     pub const LAST_ENTITY: &[u8] = b"l";
     /// That whatever is removed together with the row it came with stands in that row only.
-    pub const BESIDE: &[u8] = b"r";
+    pub const INLINE_ONLY: &[u8] = b"r";
 }
 
 /// What a row of the `state` family is about: its key's first byte.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     /// Properties changed since arrival, by entity and number.
     Patch = b'a',
     /// How many chunks a body has, for those that have more than one, by home and number.
@@ -40,13 +40,13 @@ pub(crate) enum Kind {
     Share = b's',
     /// What is in a segment of the journal, by its id.
     Segment = b'j',
-    /// A settled stretch whose tables are to be dropped, by its ends.
-    GiveBack = b'g',
+    /// A settled range whose tables are to be dropped, by its ends.
+    RangeReclaim = b'g',
     /// The least deadline of a block, by entity, part and block.
     Expiry = b'x',
 }
 
-impl Kind {
+impl KeyKind {
     /// Both ends of all rows of this kind.
     pub const fn bounds(self) -> ([u8; 1], [u8; 1]) {
         ([self as u8], [self as u8 + 1])
@@ -55,29 +55,29 @@ impl Kind {
 
 /// The key of a segment of the journal.
 pub(crate) fn segment(id: u64) -> [u8; 9] {
-    of_entity(Kind::Segment, EntityId(id))
+    of_entity(KeyKind::Segment, EntityId(id))
 }
 
 /// The segment in such a key.
 pub(crate) fn parse_segment(key: &[u8]) -> Option<u64> {
-    parse_of_entity(Kind::Segment, key).map(|id| id.0)
+    parse_of_entity(KeyKind::Segment, key).map(|id| id.0)
 }
 
 /// The key of what an entity has one of: a definition, a head.
-pub(crate) fn of_entity(kind: Kind, entity: EntityId) -> [u8; 9] {
+pub(crate) fn of_entity(kind: KeyKind, entity: EntityId) -> [u8; 9] {
     let mut key = [kind as u8; 9];
     key[1..].copy_from_slice(&entity.0.to_be_bytes());
     key
 }
 
 /// The entity in such a key.
-pub(crate) fn parse_of_entity(kind: Kind, key: &[u8]) -> Option<EntityId> {
+pub(crate) fn parse_of_entity(kind: KeyKind, key: &[u8]) -> Option<EntityId> {
     let entity = key.strip_prefix(&[kind as u8])?.try_into().ok()?;
     Some(EntityId(u64::from_be_bytes(entity)))
 }
 
 /// The key of what belongs to a number: a patch, a delivery count, what is known of a body.
-pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
+pub(crate) fn of_number(kind: KeyKind, entity: EntityId, number: SequenceNumber) -> [u8; 17] {
     let mut key = [kind as u8; 17];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9..].copy_from_slice(&number.0.to_be_bytes());
@@ -85,7 +85,7 @@ pub(crate) fn of_number(kind: Kind, entity: EntityId, number: SequenceNumber) ->
 }
 
 /// Both ends of what belongs to any number of an entity.
-pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
+pub(crate) fn of_numbers(kind: KeyKind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
     let first = SequenceNumber(0);
     (
         of_number(kind, entity, first),
@@ -93,8 +93,8 @@ pub(crate) fn of_numbers(kind: Kind, entity: EntityId) -> ([u8; 17], [u8; 17]) {
     )
 }
 
-/// What such a key says.
-pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
+/// Parses such a key.
+pub(crate) fn parse_of_number(kind: KeyKind, key: &[u8]) -> Option<(EntityId, SequenceNumber)> {
     let (entity, rest) = split_u64(key.strip_prefix(&[kind as u8])?)?;
     let (number, rest) = split_u64(rest)?;
     rest.is_empty()
@@ -103,12 +103,12 @@ pub(crate) fn parse_of_number(kind: Kind, key: &[u8]) -> Option<(EntityId, Seque
 
 /// The key of the counts of shared bodies that are neighbours.
 pub(crate) fn share(home: EntityId, page: u64) -> [u8; 17] {
-    of_number(Kind::Share, home, SequenceNumber(page))
+    of_number(KeyKind::Share, home, SequenceNumber(page))
 }
 
 /// The home and the page in such a key.
 pub(crate) fn parse_share(key: &[u8]) -> Option<(EntityId, u64)> {
-    let (home, SequenceNumber(page)) = parse_of_number(Kind::Share, key)?;
+    let (home, SequenceNumber(page)) = parse_of_number(KeyKind::Share, key)?;
     Some((home, page))
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn message(entity: EntityId, part: Part, number: SequenceNumber) -> [
     key
 }
 
-/// What a message's key says.
+/// Parses a message's key.
 pub(crate) fn parse_message(key: &[u8]) -> Option<(EntityId, Part, SequenceNumber)> {
     let (entity, rest) = split_u64(key)?;
     let (part, rest) = rest.split_first()?;
@@ -143,7 +143,7 @@ pub(crate) fn body(pointer: BodyPointer, chunk: u32) -> [u8; 20] {
     key
 }
 
-/// What a chunk's key says.
+/// Parses a chunk's key.
 pub(crate) fn parse_body(key: &[u8]) -> Option<(BodyPointer, u32)> {
     let (home, rest) = split_u64(key)?;
     let (number, rest) = split_u64(rest)?;
@@ -157,7 +157,7 @@ pub(crate) fn parse_body(key: &[u8]) -> Option<(BodyPointer, u32)> {
 
 /// The key of a block's least deadline.
 pub(crate) fn expiry(entity: EntityId, part: Part, block: u64) -> [u8; 18] {
-    let mut key = [Kind::Expiry as u8; 18];
+    let mut key = [KeyKind::Expiry as u8; 18];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9] = part as u8;
     key[10..].copy_from_slice(&block.to_be_bytes());
@@ -172,9 +172,9 @@ pub(crate) fn expiries_of(entity: EntityId) -> ([u8; 18], [u8; 18]) {
     )
 }
 
-/// What an expiry's key says.
+/// Parses an expiry's key.
 pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
-    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Expiry as u8])?)?;
+    let (entity, rest) = split_u64(key.strip_prefix(&[KeyKind::Expiry as u8])?)?;
     let (part, rest) = rest.split_first()?;
     let (block, rest) = split_u64(rest)?;
     rest.is_empty()
@@ -185,24 +185,29 @@ pub(crate) fn parse_expiry(key: &[u8]) -> Option<(EntityId, Part, u64)> {
 pub(crate) const LONGEST_GROUP: usize = u16::MAX as usize;
 
 /// The key of an entry: its group comes with its length, so that shorter groups come first.
-pub(crate) fn entry(entity: EntityId, index: Index, place: &EntryKey) -> Vec<u8> {
-    let mut key = Vec::with_capacity(20 + place.group.len());
-    append_entry(entity, index, place, &mut key);
+pub(crate) fn entry(entity: EntityId, index: Index, entry_key: &EntryKey) -> Vec<u8> {
+    let mut key = Vec::with_capacity(20 + entry_key.group.len());
+    append_entry(entity, index, entry_key, &mut key);
     key
 }
 
 /// The same behind what is there.
-pub(crate) fn append_entry(entity: EntityId, index: Index, place: &EntryKey, key: &mut Vec<u8>) {
+pub(crate) fn append_entry(
+    entity: EntityId,
+    index: Index,
+    entry_key: &EntryKey,
+    key: &mut Vec<u8>,
+) {
     key.extend_from_slice(&index_of(entity, index));
-    let len = u16::try_from(place.group.len()).expect("a group is shorter than its bound");
+    let len = u16::try_from(entry_key.group.len()).expect("a group is shorter than its bound");
     key.extend_from_slice(&len.to_be_bytes());
-    key.extend_from_slice(&place.group);
-    key.extend_from_slice(&place.number.0.to_be_bytes());
+    key.extend_from_slice(&entry_key.group);
+    key.extend_from_slice(&entry_key.number.0.to_be_bytes());
 }
 
 /// What the keys of all entries of an index begin with.
 pub(crate) fn index_of(entity: EntityId, index: Index) -> [u8; 10] {
-    let mut key = [Kind::Entry as u8; 10];
+    let mut key = [KeyKind::Entry as u8; 10];
     key[1..9].copy_from_slice(&entity.0.to_be_bytes());
     key[9] = index as u8;
     key
@@ -221,16 +226,17 @@ pub(crate) fn entries_of(entity: EntityId) -> ([u8; 10], [u8; 10]) {
     (index_of(entity, first), index_of(after(entity), first))
 }
 
-/// What an entry's key says.
+/// Parses an entry's key.
 pub(crate) fn parse_entry(key: &[u8]) -> Option<(EntityId, Index, EntryKey)> {
-    let (entity, rest) = split_u64(key.strip_prefix(&[Kind::Entry as u8])?)?;
+    let (entity, rest) = split_u64(key.strip_prefix(&[KeyKind::Entry as u8])?)?;
     let (index, rest) = rest.split_first()?;
     let (len, rest) = rest.split_first_chunk()?;
     let (group, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
     let (number, rest) = split_u64(rest)?;
     let index = *Index::ALL.get(usize::from(*index))?;
-    let place = EntryKey::new(Bytes::copy_from_slice(group), SequenceNumber(number));
-    rest.is_empty().then_some((EntityId(entity), index, place))
+    let entry_key = EntryKey::new(Bytes::copy_from_slice(group), SequenceNumber(number));
+    rest.is_empty()
+        .then_some((EntityId(entity), index, entry_key))
 }
 
 /// The id after an entity's; ids are given out one by one and never reach the last.
@@ -278,13 +284,13 @@ mod tests {
         fn other_keys_say_what_they_were_made_of(home: u64, n: u64, chunk: u32, part in part()) {
             let pointer = BodyPointer { home: EntityId(home), number: SequenceNumber(n) };
             prop_assert_eq!(parse_body(&body(pointer, chunk)), Some((pointer, chunk)));
-            let key = of_number(Kind::Patch, pointer.home, pointer.number);
-            prop_assert_eq!(parse_of_number(Kind::Patch, &key), Some((pointer.home, pointer.number)));
-            prop_assert_eq!(parse_of_number(Kind::DeliveryCount, &key), None);
+            let key = of_number(KeyKind::Patch, pointer.home, pointer.number);
+            prop_assert_eq!(parse_of_number(KeyKind::Patch, &key), Some((pointer.home, pointer.number)));
+            prop_assert_eq!(parse_of_number(KeyKind::DeliveryCount, &key), None);
             prop_assert_eq!(parse_share(&share(pointer.home, n)), Some((pointer.home, n)));
-            let key = of_entity(Kind::Head, pointer.home);
-            prop_assert_eq!(parse_of_entity(Kind::Head, &key), Some(pointer.home));
-            prop_assert_eq!(parse_of_entity(Kind::Entity, &key), None);
+            let key = of_entity(KeyKind::Head, pointer.home);
+            prop_assert_eq!(parse_of_entity(KeyKind::Head, &key), Some(pointer.home));
+            prop_assert_eq!(parse_of_entity(KeyKind::Entity, &key), None);
             prop_assert_eq!(parse_expiry(&expiry(pointer.home, part, n)), Some((pointer.home, part, n)));
         }
 
@@ -293,11 +299,11 @@ mod tests {
             one in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
             two in (0..Index::ALL.len(), prop::collection::vec(any::<u8>(), 0..4), any::<u64>()),
         ) {
-            let place = |(index, group, number): (usize, Vec<u8>, u64)| {
+            let entry_key = |(index, group, number): (usize, Vec<u8>, u64)| {
                 (Index::ALL[index], EntryKey::new(group, SequenceNumber(number)))
             };
-            let (one, two) = (place(one), place(two));
-            let key = |(index, place): &(Index, EntryKey)| entry(EntityId(7), *index, place);
+            let (one, two) = (entry_key(one), entry_key(two));
+            let key = |(index, entry_key): &(Index, EntryKey)| entry(EntityId(7), *index, entry_key);
             prop_assert_eq!(key(&one).cmp(&key(&two)), one.cmp(&two));
             prop_assert_eq!(parse_entry(&key(&one)), Some((EntityId(7), one.0, one.1)));
         }
@@ -307,8 +313,8 @@ mod tests {
             if let Some((entity, part, number)) = parse_message(&key) {
                 prop_assert_eq!(&message(entity, part, number)[..], &key[..]);
             }
-            if let Some((entity, index, place)) = parse_entry(&key) {
-                prop_assert_eq!(&entry(entity, index, &place)[..], &key[..]);
+            if let Some((entity, index, entry_key)) = parse_entry(&key) {
+                prop_assert_eq!(&entry(entity, index, &entry_key)[..], &key[..]);
             }
             if let Some((entity, part, block)) = parse_expiry(&key) {
                 prop_assert_eq!(&expiry(entity, part, block)[..], &key[..]);

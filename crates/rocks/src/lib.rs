@@ -1,34 +1,33 @@
 //! The embedded store: a journal, and RocksDB as its index.
 //!
 //! One [`RocksStore`] owns one data directory. Write sets go to one committer thread, which makes
-//! them durable in the journal in large groups (one that is alone may be committed by whoever has
-//! it), and from there to the indexer, which makes them readable; readers work on snapshots and
-//! disturb neither. Nothing that was acknowledged is ever lost silently: a log that ends too early
+//! them durable in the journal in large groups (the submitting thread may commit a single one
+//! itself), and from there to the indexer, which makes them readable. Readers work on snapshots
+//! and disturb neither. An acknowledged commit is never lost silently: a log that ends too early
 //! is refused at opening.
 
 mod audit;
 mod backup;
 mod chunk;
+mod commit_progress;
 mod commits;
 mod committer;
 mod database;
 mod directory;
+mod disk_space;
 mod entries;
-mod giveback;
 mod group;
 #[cfg(test)]
 mod hooks;
+mod incremental_free;
 mod indexer;
 mod journal;
 mod key;
-mod letting_go;
 mod log;
-mod manners;
 mod merge;
-mod opened;
+mod open_store;
 mod options;
-mod patience;
-mod progress;
+mod range_reclaim;
 mod reader;
 mod removal;
 mod rescue;
@@ -38,7 +37,6 @@ mod rocks_store;
 mod scan;
 mod settled;
 mod shares;
-mod space;
 mod stager;
 pub mod statistics;
 mod submitter;
@@ -46,6 +44,8 @@ mod unapplied;
 mod value;
 mod verify;
 mod witness;
+mod writer_lock;
+mod yield_filter;
 
 pub use options::{Durability, Options};
 pub use restore::{RestoreError, restore};

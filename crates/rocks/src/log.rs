@@ -1,7 +1,7 @@
 //! Commit log: the only way to write to the journal.
 //!
-//! The first error is final: after a failed sync nobody knows what is on the disk, and asking again
-//! may even succeed without it being there, so nothing is ever retried.
+//! The first error is final. After a failed sync the content of the disk is unknown, and a second
+//! sync may succeed without the data being there, so nothing is ever retried.
 
 use std::io;
 #[cfg(test)]
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use store::{StoreError, WriteSet};
 
-use crate::journal::{Appended, Moves, Sealed, Writer};
+use crate::journal::{AppendedRecord, Moves, SealedSegment, Writer};
 
 /// When a record has to be on stable storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,7 +46,7 @@ impl CommitLog {
         sets: &mut [WriteSet],
         moves: &mut Moves,
         sync: Sync,
-    ) -> Result<Appended, StoreError> {
+    ) -> Result<AppendedRecord, StoreError> {
         self.attempt(sync, |journal| {
             let mut appended = journal.append(position, sets, moves)?;
             if sync == Sync::Now {
@@ -64,7 +64,7 @@ impl CommitLog {
     }
 
     /// Ends the newest segment, so that nothing is added to what a copy links to.
-    pub fn seal(&mut self) -> Option<Sealed> {
+    pub fn seal(&mut self) -> Option<SealedSegment> {
         self.journal.seal()
     }
 

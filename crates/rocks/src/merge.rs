@@ -1,15 +1,16 @@
-//! Merge: from the write sets of a group to one batch for RocksDB.
+//! Merge: turns the write sets of a group into one batch for RocksDB.
 //!
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
 //! microsecond more per message. Since no number is ever used twice the order does not matter for
-//! them. Entries come index by index, sorted where their keys are in no order (`entries.rs`). What else
-//! there is keeps its order, but of several heads of one entity only the last is written, and so it is
-//! with counts of copies. A message that is sent and settled within the group is not written at all. Bodies are in the journal already; what is put for one is its place, and
-//! mostly in the row that came with it (`beside.rs`).
+//! them. Entries come index by index, sorted if their keys are in no order (`entries.rs`). Other
+//! writes keep their order, but of several heads of one entity only the last is written, and so it
+//! is with counts of copies. A message that is sent and settled within the group is not written at
+//! all. Bodies are in the journal already; for a body its location is put, mostly in the row that
+//! came with it (`inline_location.rs`).
 
-mod beside;
 mod entries;
+mod inline_location;
 mod put;
 mod remove;
 
@@ -19,58 +20,58 @@ use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
 use crate::database::{Database, Families};
-use crate::giveback::GiveBack;
 use crate::journal::Moves;
 use crate::key::single;
+use crate::range_reclaim::RangeReclaim;
 use crate::removal::Removals;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 use crate::shares::Shares;
-use beside::Placed;
 use entries::Entries;
+use inline_location::LocatedBody;
 
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
 
-/// What outlives one group.
+/// The state that outlives one group.
 pub(crate) struct Merger {
     last_entity: Option<EntityId>,
     /// Whether there may be bodies of several chunks.
     large_bodies: bool,
-    /// Whether bodies that came with a row that is still there have none of their own.
-    beside_only: bool,
+    /// Whether no body whose row still exists has a row of its own.
+    inline_only: bool,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
-    settled_rows: Settled<(EntityId, Part)>,
-    settled_bodies: Settled<EntityId>,
+    settled_rows: SettledRanges<(EntityId, Part)>,
+    settled_bodies: SettledRanges<EntityId>,
     scratch: Vec<u8>,
 }
 
 /// A group, ready to be written.
-pub(crate) struct Merged {
+pub(crate) struct MergedGroup {
     pub batch: WriteBatch,
-    /// What may be dropped as soon as the batch is permanent.
-    pub give_back: Vec<GiveBack>,
+    /// Ranges whose tables may be dropped as soon as the batch is permanent.
+    pub reclaims: Vec<RangeReclaim>,
 }
 
 impl Merger {
     /// For a store as it was found at opening.
-    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, beside_only: bool) -> Self {
+    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, inline_only: bool) -> Self {
         Self {
             last_entity,
             large_bodies,
-            beside_only,
+            inline_only,
             rows: Removals::new(),
             bodies: Removals::new(),
             shares: Shares::new(),
-            settled_rows: Settled::new(),
-            settled_bodies: Settled::new(),
+            settled_rows: SettledRanges::new(),
+            settled_bodies: SettledRanges::new(),
             scratch: Vec::new(),
         }
     }
 
     /// The bodies that are known to be removed.
-    pub fn settled(&self) -> &Settled<EntityId> {
+    pub fn settled(&self) -> &SettledRanges<EntityId> {
         &self.settled_bodies
     }
 
@@ -81,7 +82,7 @@ impl Merger {
         moves: &Moves,
         position: u64,
         database: &Database,
-    ) -> Result<Merged, StoreError> {
+    ) -> Result<MergedGroup, StoreError> {
         let bytes = self.survey(sets, database)?;
         let mut merge = Merge {
             merger: self,
@@ -92,15 +93,15 @@ impl Merger {
             heads: BTreeMap::new(),
             entries: Entries::default(),
             removed_entities: Vec::new(),
-            give_back: Vec::new(),
+            reclaims: Vec::new(),
         };
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             merge.put(write);
         }
-        for (pointer, place) in moves {
-            merge.move_body(*pointer, place, database)?;
+        for (pointer, location) in moves {
+            merge.move_body(*pointer, location, database)?;
         }
-        merge.part(database)?;
+        merge.separate_bodies(database)?;
         merge.put_rows(database)?;
         merge.put_bodies();
         merge.write_entries();
@@ -117,9 +118,9 @@ impl Merger {
         merge.remove_rows();
         merge.remove_bodies(&database.db)?;
         merge.remove_entities();
-        Ok(Merged {
+        Ok(MergedGroup {
             batch: merge.batch,
-            give_back: merge.give_back,
+            reclaims: merge.reclaims,
         })
     }
 
@@ -170,9 +171,9 @@ struct Merge<'a> {
     families: Families<'a>,
     batch: WriteBatch,
     rows: Vec<(RowKey, &'a MessageRow)>,
-    bodies: Vec<Placed>,
+    bodies: Vec<LocatedBody>,
     heads: BTreeMap<EntityId, &'a Head>,
     entries: Entries<'a>,
     removed_entities: Vec<EntityId>,
-    give_back: Vec<GiveBack>,
+    reclaims: Vec<RangeReclaim>,
 }

@@ -1,4 +1,4 @@
-//! Options: what the owner of a store decides about it.
+//! Options: the settings of a store.
 
 use crate::journal::Access;
 
@@ -21,13 +21,14 @@ pub struct Options {
     /// When a write set counts as durable.
     pub durability: Durability,
     /// What RocksDB may use for memtables (two thirds) and block cache (one third), in bytes. After
-    /// as much of the journal the memtables are flushed, so this also bounds how long a restart takes.
+    /// as much of the journal the memtables are flushed, so this also bounds how long a restart
+    /// takes.
     pub memory_bytes: u64,
-    /// Below this much free space the store says that it is nearly full. By default the log cap,
-    /// the memtables and one compaction: what settling everything could still need.
+    /// Below this much free space the store is nearly full. By default the log cap, the memtables
+    /// and one compaction: the space that settling everything could still need.
     pub reserve_bytes: Option<u64>,
-    /// Opens a store whose log lost acknowledged commits, with what is left. For operators who
-    /// have seen [`StoreError::LostCommits`](store::StoreError::LostCommits) and decided.
+    /// Opens a store whose log lost acknowledged commits, with what is left. For use after
+    /// [`StoreError::LostCommits`](store::StoreError::LostCommits), by decision of the operator.
     pub accept_data_loss: bool,
 }
 
@@ -46,7 +47,7 @@ impl Options {
     /// Less than this and RocksDB would do nothing but flush.
     const LEAST_MEMORY: u64 = 12 << 20;
 
-    /// The least mark of a nearly full disk unless told otherwise.
+    /// The least default of [`reserve_bytes`](Self::reserve_bytes).
     const LEAST_RESERVE: u64 = 64 << 20;
 
     pub(crate) fn memory(&self) -> u64 {

@@ -10,34 +10,34 @@ use std::sync::Arc;
 
 use store::{CommitId, EntityId, Found, Part, Query, Reader, StoreError};
 
+use crate::commit_progress::CommitProgress;
 use crate::entries::Entries;
-use crate::opened::Opened;
-use crate::progress::Progress;
+use crate::open_store::OpenStore;
 use crate::unapplied::Unapplied;
 
 use view::View;
 
 /// Reads from a store, from any thread.
 pub(crate) struct RocksReader {
-    pub opened: Arc<Opened>,
-    pub progress: Arc<Progress>,
+    pub open_store: Arc<OpenStore>,
+    pub progress: Arc<CommitProgress>,
     pub unapplied: Arc<Unapplied>,
 }
 
 impl Reader for RocksReader {
     fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
         if self.progress.applied() < after {
-            self.unapplied.want(after);
+            self.unapplied.request_apply(after);
         }
         self.progress.wait_until_applied(after)?;
-        let database = &self.opened.database;
+        let database = &self.open_store.database;
         let _files = database.files.read();
         let db = &database.db;
         let families = database.families();
         let snapshot = &db.snapshot();
         let view = |entity: &EntityId, part: &Part, bodies: &bool| View {
             db,
-            files: &self.opened.files,
+            files: &self.open_store.files,
             families,
             snapshot,
             entity: *entity,

@@ -1,7 +1,7 @@
-//! Removals: which numbers one group of write sets takes away, in runs of neighbours.
+//! Removals: the numbers that one group of write sets removes, in runs of neighbours.
 //!
-//! A run holds only numbers that were removed one by one by the sets of the group, so deleting
-//! the whole range deletes nothing else. A number that is put and removed in the same group never
+//! A run holds only numbers that were removed one by one by the sets of the group, so deleting the
+//! whole range deletes nothing else. A number that is put and removed in the same group never
 //! reaches the disk.
 
 /// From this many neighbours on, one range deletion is cheaper than one deletion each.
@@ -12,7 +12,8 @@ const RANGE_FROM: usize = 4;
 pub(crate) struct Removal<S> {
     pub scope: S,
     pub number: u64,
-    /// There is nothing to delete, since it was put in this very group, or stands in a row that goes too.
+    /// There is nothing to delete, since it was put in this very group, or stands in a row that
+    /// goes too.
     pub nothing_there: bool,
 }
 

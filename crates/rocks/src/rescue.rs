@@ -1,8 +1,8 @@
 //! Rescue: a second name for every log file of RocksDB while the store is being opened.
 //!
-//! Only stores in format 1 have any with something in them. Recovery deletes the log it has read, also when it had to stop at a damaged record in the
-//! middle. The links keep such a log for those who want to dig in it; they go once the witness
-//! agrees with what was recovered.
+//! Only stores in format 1 have any with content. Recovery deletes the log that it has read, even
+//! if it had to stop at a damaged record in the middle. The links keep such a log for an analysis;
+//! they are removed once the witness confirms the recovery.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ pub(crate) struct Rescue {
 
 impl Rescue {
     /// Links every log file of `database` into `folder`. What is there already stays: names of
-    /// log files are never used twice. Where links can not be made, as on a full disk, the
+    /// log files are never used twice. Where links cannot be made, as on a full disk, the
     /// opening goes on without: the witness is checked all the same.
     pub fn link(database: &Path, folder: PathBuf) -> Self {
         let rescue = Self { folder };

@@ -1,7 +1,7 @@
-//! Restore: from a backup to a data directory, which is there whole and verified or not at all.
+//! Restore: makes a data directory from a backup; it is there whole and verified or not at all.
 //!
-//! The backup is copied beside the target, opened as at any start, read from end to end, and only
-//! then moved to its place. The backup itself is never written to.
+//! The backup is copied next to the target, opened as at any start, read from end to end, and only
+//! then moved to the target. The backup itself is never written to.
 
 #![allow(missing_docs, reason = "the texts say it")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use store::StoreError;
 
 use crate::directory::{Layout, sync_directory};
-use crate::opened;
+use crate::open_store;
 use crate::options::Options;
 use crate::rocks_store::load_recovery;
 use crate::verify::{Contents, verify};
@@ -37,18 +37,18 @@ pub enum RestoreError {
     Unusable { path: String, error: StoreError },
 }
 
-/// Makes a data directory at `target` of the backup at `source`, and says what is in it.
+/// Makes a data directory at `target` of the backup at `source`, and returns its contents.
 ///
 /// # Errors
-/// When the target has something in it, or the backup is not whole. Then there is nothing at the target,
-/// or the empty directory that was there.
+/// When the target has something in it, or the backup is not whole. Then there is nothing at the
+/// target, or the empty directory that was there.
 pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Contents, RestoreError> {
     let backup = Layout::new(source);
     check_source(&backup)?;
     check_target(target)?;
-    let copy = Layout::new(&beside(target));
+    let copy = Layout::new(&sibling_path(target));
     if copy.root().exists() {
-        let path = shown(copy.root());
+        let path = display(copy.root());
         return Err(RestoreError::Interrupted { path });
     }
     check_place(&copy, target)?;
@@ -56,7 +56,7 @@ pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Conten
         .and_then(|()| read_through(&copy, options, source))
         .and_then(|contents| move_to(&copy, target).map(|()| contents));
     if restored.is_err() {
-        // It says itself that it is in the way, should it stay.
+        // If it stays, the next restore reports it.
         drop(copy.remove());
     }
     restored
@@ -70,7 +70,7 @@ fn check_source(backup: &Layout) -> Result<(), RestoreError> {
     ];
     match parts.into_iter().find(|(path, _)| !path.exists()) {
         Some((_, missing)) => Err(RestoreError::NoBackup {
-            path: shown(backup.root()),
+            path: display(backup.root()),
             missing,
         }),
         None => Ok(()),
@@ -81,32 +81,32 @@ fn check_target(target: &Path) -> Result<(), RestoreError> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(RestoreError::NotEmpty {
-            path: shown(target),
+            path: display(target),
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error(target, &error)),
     }
 }
 
-/// Puts an empty directory in the place of an empty one, as will be done with the copy: better it fails
-/// now than when all has been copied and read.
+/// Puts an empty directory in the place of an empty one, as will be done with the copy: better it
+/// fails now than when all has been copied and read.
 fn check_place(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
     if !target.exists() {
         return Ok(());
     }
     fs::create_dir(copy.root()).map_err(|error| io_error(copy.root(), &error))?;
     fs::rename(copy.root(), target).map_err(|error| {
-        // An empty directory; should it stay, it says itself that it is in the way.
+        // An empty directory; if it stays, the next restore reports it.
         drop(fs::remove_dir(copy.root()));
         RestoreError::InPlace {
-            path: shown(target),
+            path: display(target),
             error: error.to_string(),
         }
     })
 }
 
 /// Where the copy is until it is known to be good.
-fn beside(target: &Path) -> PathBuf {
+fn sibling_path(target: &Path) -> PathBuf {
     let mut name = target
         .file_name()
         .map_or_else(OsString::new, OsString::from);
@@ -147,19 +147,19 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 /// Opens the copy as a start does, and reads all of it.
 fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Contents, RestoreError> {
     let read = || {
-        let (opened, recovered) = opened::open(copy.root(), options)?;
-        let recovery = load_recovery(&opened.database)?;
-        let contents = verify(&opened, &recovery)?;
+        let (open_store, recovered) = open_store::open(copy.root(), options)?;
+        let recovery = load_recovery(&open_store.database)?;
+        let contents = verify(&open_store, &recovery)?;
         let position = recovered.position;
         // What was read from the journal is the next opening's to read again.
-        opened.database.flush()?;
+        open_store.database.flush()?;
         Ok(Contents {
             position,
             ..contents
         })
     };
     read().map_err(|error| RestoreError::Unusable {
-        path: shown(source),
+        path: display(source),
         error,
     })
 }
@@ -174,11 +174,11 @@ fn move_to(copy: &Layout, target: &Path) -> Result<(), RestoreError> {
 
 fn io_error(path: &Path, error: &io::Error) -> RestoreError {
     RestoreError::Io {
-        path: shown(path),
+        path: display(path),
         error: error.to_string(),
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }

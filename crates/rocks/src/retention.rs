@@ -1,12 +1,12 @@
 //! Retention: which segments of the journal are still needed.
 //!
-//! A segment goes when the index finds no body in it any more, where bodies are not known to be settled, and when even what the index has
-//! made permanent knows none: whatever a crash takes away, nothing will ask for it. Bodies go
-//! mostly in the order in which they came, so what is remembered of a segment is the first body that
-//! was still there; one look at it usually tells that the segment stays. So it is with the file of a
-//! staged body, but that never moves.
+//! A segment is removed when the index has no body in it any more, leaving out bodies that are
+//! known to be settled, and when the permanent part of the index has none either: then no crash
+//! brings back a row that needs it. Bodies mostly go in the order in which they came, so the first
+//! body that was still there is remembered for each segment; one look at it usually shows that the
+//! segment stays. The same goes for the file of a staged body, but that is never moved.
 
-mod look;
+mod liveness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,44 +16,45 @@ use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::journal::{Files, Moves, Place, Sealed, is_staged};
+use crate::journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
 use crate::key;
-use crate::patience::Patience;
-use crate::settled::Settled;
-use look::{From, Look};
-pub(crate) use look::{is_needed, place_of};
+use crate::settled::SettledRanges;
+use crate::writer_lock::WriterLock;
+use liveness::{LivenessCheck, ScanStart};
+pub(crate) use liveness::{is_needed, location_of};
 
-/// Rows of the index that are looked at for one segment at a time.
-const MOST_ROWS: usize = 4_096;
+/// Rows of the index that are checked for one segment at a time.
+const MAX_ROWS: usize = 4_096;
 
-/// So many segments that wait for nothing but a flush are worth one, however busy the store is: a
-/// backlog that is taken away writes little, and its space is wanted back.
-const WORTH_A_FLUSH: u64 = 4;
-/// What a segment counts then.
+/// Segments waiting for a flush that make it worth its cost, however busy the store is: draining a
+/// backlog writes little, and its space should be freed.
+const FLUSH_FROM_SEGMENTS: u64 = 4;
+/// The weight of a segment in that sum.
 const WEIGHT: u64 = 256;
-/// Large bodies that are looked at in one go, and how many of them go in one go: readers wait meanwhile.
-const MOST_STAGED: usize = 1_024;
-const MOST_GIVEN_UP: usize = 64;
-/// For so long files do not go because somebody reads.
-const HINDERED: Duration = Duration::from_secs(2);
+/// Large bodies that are checked at once, and the most that are removed at once: readers wait
+/// meanwhile.
+const MAX_STAGED: usize = 1_024;
+const MAX_RELEASED: usize = 64;
+/// How long readers go first before files are removed.
+const READER_PRIORITY: Duration = Duration::from_secs(2);
 
-/// How patient it is.
+/// The intervals of retention.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// All segments are looked at no more often than this.
-    pub look_after: Duration,
-    /// Between counting one segment and the next.
-    pub count_after: Duration,
-    /// For so long the number of bodies in a segment has not changed before they are moved.
-    pub unchanged: Duration,
+pub(crate) struct RetentionTiming {
+    /// The shortest time between two checks of all segments.
+    pub check_interval: Duration,
+    /// The time between counting one segment and the next.
+    pub count_interval: Duration,
+    /// How long the number of bodies in a segment has to be unchanged before they are moved.
+    pub unchanged_for: Duration,
 }
 
-impl Default for Pace {
+impl Default for RetentionTiming {
     fn default() -> Self {
         Self {
-            look_after: Duration::from_millis(250),
-            count_after: Duration::from_secs(1),
-            unchanged: Duration::from_secs(30),
+            check_interval: Duration::from_millis(250),
+            count_interval: Duration::from_secs(1),
+            unchanged_for: Duration::from_secs(30),
         }
     }
 }
@@ -62,9 +63,9 @@ impl Default for Pace {
 pub(crate) struct Retention {
     database: Arc<Database>,
     files: Arc<Files>,
-    /// What is kept of a file for the next segment.
+    /// The length that a recycled file keeps.
     segment_bytes: u64,
-    segments: BTreeMap<u64, Kept>,
+    segments: BTreeMap<u64, RetainedFile>,
     /// What was applied last.
     applied: u64,
     /// The large body that was looked at last, unless all were.
@@ -75,29 +76,29 @@ pub(crate) struct Retention {
     flushing: u64,
     /// When all segments were looked at.
     looked_at: Instant,
-    patience: Patience,
-    pub pace: Pace,
+    writer_lock: WriterLock,
+    pub timing: RetentionTiming,
 }
 
-struct Kept {
-    sealed: Sealed,
+struct RetainedFile {
+    sealed: SealedSegment,
     /// From where on the index may know a body in it.
-    from: From,
+    from: ScanStart,
     /// When nothing in it was needed any more.
     dead_at: Option<u64>,
     /// How many bodies were left when they were counted last, and since when; 0 if many.
     left: (usize, Instant),
     /// When they were counted last and nothing was to be done.
-    judged_at: u64,
+    checked_at: u64,
 }
 
-impl Kept {
-    fn new(sealed: Sealed) -> Self {
+impl RetainedFile {
+    fn new(sealed: SealedSegment) -> Self {
         Self {
-            from: From::default(),
+            from: ScanStart::default(),
             dead_at: None,
             left: (0, Instant::now()),
-            judged_at: 0,
+            checked_at: 0,
             sealed,
         }
     }
@@ -122,7 +123,7 @@ impl Retention {
         database: Arc<Database>,
         files: Arc<Files>,
         segment_bytes: u64,
-        sealed: Vec<Sealed>,
+        sealed: Vec<SealedSegment>,
         applied: u64,
     ) -> Self {
         let mut retention = Self {
@@ -133,24 +134,24 @@ impl Retention {
             applied,
             staged_until: 0,
             counted: (0, Instant::now()),
-            pace: Pace::default(),
+            timing: RetentionTiming::default(),
             flushing: 0,
             looked_at: Instant::now(),
-            patience: Patience::new(HINDERED),
+            writer_lock: WriterLock::new(READER_PRIORITY),
         };
         retention.add(sealed, applied);
         retention
     }
 
     /// Adds segments that ended, all of whose records were applied by `applied`.
-    pub fn add(&mut self, sealed: Vec<Sealed>, applied: u64) {
+    pub fn add(&mut self, sealed: Vec<SealedSegment>, applied: u64) {
         self.applied = applied;
         for sealed in sealed {
-            self.segments.insert(sealed.id, Kept::new(sealed));
+            self.segments.insert(sealed.id, RetainedFile::new(sealed));
         }
     }
 
-    /// Removes the staged bodies that nobody put.
+    /// Removes the staged bodies that were never put.
     pub fn remove_abandoned(&self) {
         if let Err(error) = self.files.remove_abandoned() {
             tracing::warn!(%error, "a large body that was never put stays on the disk for now");
@@ -159,56 +160,60 @@ impl Retention {
 
     /// Whether a segment could go even if nothing is applied any more.
     pub fn has_work(&self) -> bool {
-        let waits = |kept: &Kept| kept.dead_at.is_some() || kept.judged_at < self.applied;
+        let waits = |retained: &RetainedFile| {
+            retained.dead_at.is_some() || retained.checked_at < self.applied
+        };
         self.segments.values().any(waits) || self.files.staged.has_unnamed()
     }
 
-    /// Gives up what is not needed, of which some is known to be `settled`. Returns whether a flush is worth its while: then segments wait
-    /// for nothing else.
+    /// Removes files that are not needed; some bodies are known to be `settled`. Returns whether a
+    /// flush is worth its cost: segments wait for nothing else then.
     pub fn collect(
         &mut self,
         is_idle: bool,
-        settled: &Settled<EntityId>,
+        settled: &SettledRanges<EntityId>,
     ) -> Result<bool, StoreError> {
-        let is_time = is_idle || self.looked_at.elapsed() >= self.pace.look_after;
+        let is_time = is_idle || self.looked_at.elapsed() >= self.timing.check_interval;
         if self.segments.is_empty() || !is_time {
             return Ok(false);
         }
         self.looked_at = Instant::now();
         let permanent = self.database.permanent_position()?;
         let database = &self.database;
-        let look = Look { database, settled };
+        let check = LivenessCheck { database, settled };
         let mut staged = 0;
         let looked_at = std::mem::take(&mut self.staged_until);
-        for (id, kept) in &mut self.segments {
-            if kept.is_staged() {
+        for (id, retained) in &mut self.segments {
+            if retained.is_staged() {
                 if *id <= looked_at {
                     continue;
                 }
                 staged += 1;
-                if staged > MOST_STAGED {
+                if staged > MAX_STAGED {
                     break;
                 }
                 self.staged_until = *id;
-                kept.judged_at = self.applied;
+                retained.checked_at = self.applied;
             }
-            if kept.dead_at.is_none() && !look.is_alive(&kept.sealed, &mut kept.from, MOST_ROWS)? {
-                kept.dead_at = Some(self.applied);
+            if retained.dead_at.is_none()
+                && !check.is_alive(&retained.sealed, &mut retained.from, MAX_ROWS)?
+            {
+                retained.dead_at = Some(self.applied);
             }
         }
-        if staged <= MOST_STAGED {
+        if staged <= MAX_STAGED {
             // From the first again, the next time.
             self.staged_until = 0;
         }
-        self.give_up(permanent)?;
+        self.release(permanent)?;
         let (mut waiting, mut newest) = (0, 0);
-        for kept in self.segments.values() {
-            if let Some(dead_at) = kept.dead_at {
-                waiting += kept.weight(self.segment_bytes);
+        for retained in self.segments.values() {
+            if let Some(dead_at) = retained.dead_at {
+                waiting += retained.weight(self.segment_bytes);
                 newest = dead_at.max(newest);
             }
         }
-        let is_worth_it = waiting >= WORTH_A_FLUSH * WEIGHT || is_idle && waiting > 0;
+        let is_worth_it = waiting >= FLUSH_FROM_SEGMENTS * WEIGHT || is_idle && waiting > 0;
         // The flush that was asked for last has to be over, and was not for all of them.
         let flush = is_worth_it && self.flushing <= permanent && self.flushing < newest;
         if flush {
@@ -218,45 +223,48 @@ impl Retention {
     }
 
     /// Counts what is left in one more segment, and returns it if it is little and stays so.
-    pub fn stragglers(&mut self, settled: &Settled<EntityId>) -> Result<Moves, StoreError> {
+    pub fn remaining_bodies(
+        &mut self,
+        settled: &SettledRanges<EntityId>,
+    ) -> Result<Moves, StoreError> {
         let (last, when) = self.counted;
-        if when.elapsed() < self.pace.count_after {
+        if when.elapsed() < self.timing.count_interval {
             return Ok(Moves::new());
         }
         let applied = self.applied;
-        let is_next = |kept: &&mut Kept| {
-            kept.dead_at.is_none() && kept.judged_at < applied && !kept.is_staged()
+        let is_next = |retained: &&mut RetainedFile| {
+            retained.dead_at.is_none() && retained.checked_at < applied && !retained.is_staged()
         };
         let after = self
             .segments
             .range_mut(last + 1..)
-            .map(|(_, kept)| kept)
+            .map(|(_, retained)| retained)
             .find(is_next);
-        let Some(kept) = after else {
+        let Some(retained) = after else {
             // From the first again, the next time.
             self.counted = (0, when);
             return Ok(Moves::new());
         };
-        self.counted = (kept.sealed.id, Instant::now());
+        self.counted = (retained.sealed.id, Instant::now());
         let database = &self.database;
-        let left = Look { database, settled }.left_in(&kept.sealed)?;
+        let left = LivenessCheck { database, settled }.left_in(&retained.sealed)?;
         if left.is_empty() {
-            kept.left = (0, Instant::now());
-            kept.judged_at = applied;
-        } else if kept.left.0 != left.len() {
-            kept.left = (left.len(), Instant::now());
-        } else if kept.left.1.elapsed() >= self.pace.unchanged {
-            kept.judged_at = applied;
+            retained.left = (0, Instant::now());
+            retained.checked_at = applied;
+        } else if retained.left.0 != left.len() {
+            retained.left = (left.len(), Instant::now());
+        } else if retained.left.1.elapsed() >= self.timing.unchanged_for {
+            retained.checked_at = applied;
             return self.read(left);
         }
         Ok(Moves::new())
     }
 
-    fn read(&self, left: Vec<(BodyPointer, Place)>) -> Result<Moves, StoreError> {
+    fn read(&self, left: Vec<(BodyPointer, JournalLocation)>) -> Result<Moves, StoreError> {
         let wanted: Vec<_> = left.into_iter().map(Some).collect();
         let bodies = match self.files.read(&wanted) {
             Ok(bodies) => bodies,
-            // One of them is damaged: all stay where they are, and whoever reads it is told.
+            // One of them is damaged: all stay where they are, and a reader of it gets the error.
             Err(StoreError::Corrupt { .. }) => return Ok(Moves::new()),
             Err(error) => return Err(error),
         };
@@ -267,25 +275,27 @@ impl Retention {
             .collect())
     }
 
-    /// While somebody reads, they wait for the next time, if that does not go on for ever.
-    fn give_up(&mut self, permanent: u64) -> Result<(), StoreError> {
-        let is_gone = |kept: &Kept| kept.dead_at.is_some_and(|dead_at| dead_at <= permanent);
+    /// Removes dead files. While there are readers they wait for the next call, though not for
+    /// ever.
+    fn release(&mut self, permanent: u64) -> Result<(), StoreError> {
+        let is_gone =
+            |retained: &RetainedFile| retained.dead_at.is_some_and(|dead_at| dead_at <= permanent);
         if !self.segments.values().any(is_gone) {
             return Ok(());
         }
-        let Some(_files) = self.patience.alone(&self.database.files) else {
+        let Some(_files) = self.writer_lock.try_acquire(&self.database.files) else {
             return Ok(());
         };
         let mut batch = WriteBatch::default();
         let mut count = 0;
-        let may_go = |_: &u64, kept: &mut Kept| {
-            let goes = is_gone(kept) && count < MOST_GIVEN_UP;
-            count += usize::from(goes && kept.is_staged());
+        let may_go = |_: &u64, retained: &mut RetainedFile| {
+            let goes = is_gone(retained) && count < MAX_RELEASED;
+            count += usize::from(goes && retained.is_staged());
             goes
         };
         for (id, _) in self.segments.extract_if(.., may_go) {
-            let given_up = self.files.give_up(id, self.segment_bytes);
-            given_up.map_err(|error| StoreError::Io(format!("giving up segment {id}: {error}")))?;
+            let released = self.files.release(id, self.segment_bytes);
+            released.map_err(|error| StoreError::Io(format!("giving up segment {id}: {error}")))?;
             batch.delete_cf(self.database.families().state, key::segment(id));
         }
         self.database.write(batch)

@@ -1,4 +1,4 @@
-//! The store itself: one shard's door to the committer and to the readers.
+//! The store itself: one shard's access to the committer and to the readers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use store::{
 
 use crate::audit;
 use crate::backup::RocksBackup;
+use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
 use crate::committer::{Committer, Wake};
 use crate::database::Database;
 use crate::directory::io_error;
+use crate::disk_space::DiskSpace;
 use crate::entries;
 use crate::indexer::{self, Indexer};
 use crate::journal::Writer;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
-use crate::opened::{self, Opened};
+use crate::open_store::{self, OpenStore};
 use crate::options::Options;
-use crate::patience::Patience;
-use crate::progress::Progress;
 use crate::reader::RocksReader;
 use crate::retention::Retention;
 use crate::scan::Scan;
-use crate::space::Space;
 use crate::stager::RocksStager;
 use crate::statistics::Statistics;
-use crate::submitter::{Submitter, Turnstile};
+use crate::submitter::{CommitLock, Submitter};
 use crate::unapplied::Unapplied;
 use crate::value;
 use crate::witness::Witness;
+use crate::writer_lock::WriterLock;
 
 /// A durable store in a directory of its own.
 ///
@@ -42,8 +42,8 @@ use crate::witness::Witness;
 /// [`close`](Self::close) does the same and tells of failures. A [`Reader`] keeps the directory
 /// open until it is dropped too.
 pub struct RocksStore {
-    opened: Arc<Opened>,
-    progress: Arc<Progress>,
+    open_store: Arc<OpenStore>,
+    progress: Arc<CommitProgress>,
     statistics: Arc<Statistics>,
     /// None once the store is being closed.
     submitter: Option<Submitter>,
@@ -56,25 +56,25 @@ pub struct RocksStore {
 }
 
 impl RocksStore {
-    /// Opens the store at `path`, or makes one. `wake` is called when the watermark has risen
-    /// by the committer's work, the store has failed, or the disk is or is no longer nearly full; from any of
-    /// its threads, or from within [`commit`](Store::commit).
+    /// Opens the store at `path`, or makes one. `wake` is called when the watermark has risen by
+    /// the committer's work, the store has failed, or the disk is or is no longer nearly full; from
+    /// any of its threads, or from within [`commit`](Store::commit).
     ///
     /// # Errors
     /// When the directory is locked, was written by a newer program, is damaged, or lost
     /// commits that had been acknowledged.
     pub fn open(path: &Path, options: Options, wake: Wake) -> Result<Self, StoreError> {
-        let (opened, recovered) = opened::open(path, &options)?;
-        let opened = Arc::new(opened);
-        let layout = opened.directory.layout();
+        let (open_store, recovered) = open_store::open(path, &options)?;
+        let open_store = Arc::new(open_store);
+        let layout = open_store.directory.layout();
         let witness = Witness::open(&layout.witness(), recovered.position)?;
         let asking = |error| io_error("asking for free space at", path, &error);
-        let space = Space::new(layout.root(), options.reserve()).map_err(asking)?;
-        let progress = Arc::new(Progress::default());
+        let space = DiskSpace::new(layout.root(), options.reserve()).map_err(asking)?;
+        let progress = Arc::new(CommitProgress::default());
         progress.set_nearly_full(space.is_nearly_full());
         let statistics = Arc::new(Statistics::default());
         let unapplied = Arc::new(Unapplied::default());
-        let (database, files) = (opened.database.clone(), opened.files.clone());
+        let (database, files) = (open_store.database.clone(), open_store.files.clone());
         let (submissions, queue) = mpsc::channel();
         let submissions = Arc::new(submissions);
         let segment_bytes = options.segment_bytes();
@@ -91,8 +91,8 @@ impl RocksStore {
             progress: progress.clone(),
             wake: wake.clone(),
             submissions: Arc::downgrade(&submissions),
-            kept_back: Vec::new(),
-            patience: Patience::new(indexer::HINDERED),
+            pending_reclaims: Vec::new(),
+            writer_lock: WriterLock::new(indexer::READER_PRIORITY),
             flush_after: options.log_cap(),
             since_flush: 0,
         };
@@ -100,7 +100,7 @@ impl RocksStore {
         let log = CommitLog::new(journal);
         #[cfg(test)]
         let hooks = log.hooks.clone();
-        let turnstile = Arc::new(Turnstile::new(Commits {
+        let commit_lock = Arc::new(CommitLock::new(Commits {
             log,
             database,
             files,
@@ -113,17 +113,17 @@ impl RocksStore {
             statistics: statistics.clone(),
             wake: wake.clone(),
             sync: None,
-            told: 0,
-            kept: None,
+            logged_groups: 0,
+            maintained_at: None,
         }));
         let committer = Committer {
-            turnstile: turnstile.clone(),
+            commit_lock: commit_lock.clone(),
             progress: progress.clone(),
             unapplied: unapplied.clone(),
             wake,
         };
         let submitter = Submitter {
-            turnstile,
+            commit_lock,
             submissions,
             progress: progress.clone(),
             durability: options.durability,
@@ -134,7 +134,7 @@ impl RocksStore {
             start("indexer", move || indexer.run())?,
         ];
         Ok(Self {
-            opened,
+            open_store,
             progress,
             statistics,
             submitter: Some(submitter),
@@ -167,13 +167,13 @@ impl RocksStore {
     /// When something is damaged, or chunks and their index disagree.
     pub fn image(&self) -> Result<Image, StoreError> {
         self.wait_until_applied()?;
-        let _files = self.opened.database.files.read();
-        let recovery = load_recovery(&self.opened.database)?;
-        audit::image(&self.opened, recovery)
+        let _files = self.open_store.database.files.read();
+        let recovery = load_recovery(&self.open_store.database)?;
+        audit::image(&self.open_store, recovery)
     }
 
     fn finish(&mut self) {
-        self.opened.files.staged.close();
+        self.open_store.files.staged.close();
         self.submitter = None;
         for thread in self.threads.drain(..) {
             // It reports a panic of its own as a failure.
@@ -184,7 +184,7 @@ impl RocksStore {
     /// Waits until everything that was submitted can be read.
     fn wait_until_applied(&self) -> Result<(), StoreError> {
         let last = self.last();
-        self.unapplied.want(last);
+        self.unapplied.request_apply(last);
         self.progress.wait_until_applied(last)
     }
 
@@ -220,7 +220,7 @@ impl Store for RocksStore {
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(RocksReader {
-            opened: self.opened.clone(),
+            open_store: self.open_store.clone(),
             progress: self.progress.clone(),
             unapplied: self.unapplied.clone(),
         })
@@ -228,7 +228,7 @@ impl Store for RocksStore {
 
     fn stager(&self) -> Option<Arc<dyn Stager>> {
         Some(Arc::new(RocksStager {
-            opened: Arc::downgrade(&self.opened),
+            open_store: Arc::downgrade(&self.open_store),
             reserve: self.reserve,
         }))
     }
@@ -239,13 +239,13 @@ impl Store for RocksStore {
 
     fn backup(&self) -> Option<Arc<dyn Backup>> {
         let submissions = &self.submitter.as_ref()?.submissions;
-        let backup = RocksBackup::new(&self.opened, submissions, self.progress.clone());
+        let backup = RocksBackup::new(&self.open_store, submissions, self.progress.clone());
         Some(Arc::new(backup))
     }
 
     fn recover(&mut self) -> Result<Recovery, StoreError> {
         self.wait_until_applied()?;
-        load_recovery(&self.opened.database)
+        load_recovery(&self.open_store.database)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
@@ -272,12 +272,12 @@ pub(crate) fn load_recovery(database: &Database) -> Result<Recovery, StoreError>
         entities,
         heads: load_heads(database)?,
         expiries: load_expiries(database)?,
-        last_entity: opened::last_entity(database)?,
+        last_entity: open_store::last_entity(database)?,
     })
 }
 
 fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
-    let (from, until) = Kind::Entity.bounds();
+    let (from, until) = KeyKind::Entity.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut entities = Vec::new();
     while let Some((key, value)) = scan.next()? {
@@ -287,11 +287,11 @@ fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
 }
 
 fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> {
-    let (from, until) = Kind::Head.bounds();
+    let (from, until) = KeyKind::Head.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut heads = Vec::new();
     while let Some((key, value)) = scan.next()? {
-        let entity = key::parse_of_entity(Kind::Head, key);
+        let entity = key::parse_of_entity(KeyKind::Head, key);
         let entity = entity.ok_or_else(|| value::damaged("a head's key", format!("{key:02x?}")))?;
         heads.push((entity, value::decode_head(entity, value)?));
     }
@@ -299,7 +299,7 @@ fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> 
 }
 
 fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
-    let (from, until) = Kind::Expiry.bounds();
+    let (from, until) = KeyKind::Expiry.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut expiries = Vec::new();
     while let Some((key, value)) = scan.next()? {

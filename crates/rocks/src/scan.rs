@@ -1,15 +1,14 @@
-//! Scan: an iterator that can not be made without both of its bounds.
+//! Scan: an iterator that has both of its bounds.
 //!
-//! From an entity's bare prefix a seek walks over every tombstone of what was ever deleted there:
-//! seconds after a million settlements. So nothing in this crate touches RocksDB's own iterators
-//! but this type, and whoever scans says from which remembered key and up to which one. A long one lets
-//! others have its processor now and then.
+//! From an entity's bare prefix a seek walks over every tombstone of all earlier deletions there:
+//! seconds after a million settlements. So this type alone touches RocksDB's iterators, and each
+//! scan names its first and its last key. A long scan yields its processor at intervals.
 
 use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;
 
 use crate::database::refused;
-use crate::manners::Stint;
+use crate::yield_filter::TimeSlice;
 
 /// A key and its value, valid until the next one is asked for.
 pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
@@ -18,7 +17,7 @@ pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);
 pub(crate) struct Scan<'a> {
     iterator: DBRawIterator<'a>,
     state: State,
-    stint: Stint,
+    time_slice: TimeSlice,
 }
 
 enum State {
@@ -59,7 +58,7 @@ impl<'a> Scan<'a> {
         Self {
             iterator: db.raw_iterator_cf_opt(family, options),
             state,
-            stint: Stint::begin(),
+            time_slice: TimeSlice::begin(),
         }
     }
 
@@ -81,7 +80,7 @@ impl<'a> Scan<'a> {
         }
         if self.iterator.valid() {
             self.state = State::Running;
-            self.stint.step();
+            self.time_slice.step();
             return Ok(self.iterator.item());
         }
         self.state = State::Ended;

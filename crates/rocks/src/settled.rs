@@ -1,30 +1,31 @@
-//! Settled numbers: which whole stretches can give their files back, and which need not be looked for.
+//! Settled numbers: the ranges whose tables can be dropped, and whose bodies need not be looked
+//! for.
 //!
-//! Deleted rows take space until compaction meets them. Here the numbers that were removed one
-//! by one grow into stretches; once one has grown by 65,536 numbers or about 64 MiB, it is
-//! deleted as a whole once more and files that lie inside are dropped at once.
+//! Deleted rows take space until compaction meets them. Here the numbers that were removed one by
+//! one grow into ranges; once one has grown by 65,536 numbers or about 64 MiB, it is deleted as a
+//! whole and the files inside it are dropped at once.
 //!
-//! Why this is safe for bodies whose row moved to another part, number or entity: a stretch holds
-//! only numbers whose body itself was removed, and a body is never put again. A dead letter's
-//! body ends a stretch instead of being inside it. Nothing is derived from heads.
+//! This is safe for bodies whose row moved to another part, number or entity: a range holds only
+//! numbers whose body itself was removed, and a body is never put again. The body of a dead letter
+//! ends a range instead of being inside it. Nothing is derived from heads.
 
 use std::collections::BTreeMap;
 
-/// A stretch is given back when it has grown by this much.
-const RIPE_NUMBERS: u64 = 65_536;
-const RIPE_BYTES: u64 = 64 << 20;
-/// More stretches of one scope than this are not followed; compaction takes care of the rest.
-const MAX_STRETCHES: usize = 16;
+/// A range is reclaimed when it has grown by this much.
+const RECLAIM_FROM_NUMBERS: u64 = 65_536;
+const RECLAIM_FROM_BYTES: u64 = 64 << 20;
+/// The most ranges of one scope that are followed; compaction takes care of the rest.
+const MAX_RANGES: usize = 16;
 
-/// The settled stretches of every scope. Forgotten when the process ends.
+/// The settled ranges of every scope. Forgotten when the process ends.
 #[derive(Debug)]
-pub(crate) struct Settled<S> {
-    scopes: BTreeMap<S, Vec<Stretch>>,
+pub(crate) struct SettledRanges<S> {
+    scopes: BTreeMap<S, Vec<SettledRange>>,
 }
 
 /// All numbers from `first` to `last` are removed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Stretch {
+struct SettledRange {
     first: u64,
     last: u64,
     /// Added since it was given back.
@@ -32,15 +33,15 @@ struct Stretch {
     fresh_bytes: u64,
 }
 
-impl<S: Copy + Ord> Settled<S> {
+impl<S: Copy + Ord> SettledRanges<S> {
     pub fn new() -> Self {
         Self {
             scopes: BTreeMap::new(),
         }
     }
 
-    /// Adds a run that was removed, of which so many numbers were on the disk and took so many bytes. Returns the
-    /// stretch to give back if that made it ripe.
+    /// Adds a removed run, with the count and bytes of its numbers that were on the disk. Returns
+    /// the range to reclaim if it has grown enough.
     pub fn add(
         &mut self,
         scope: S,
@@ -49,33 +50,31 @@ impl<S: Copy + Ord> Settled<S> {
         fresh: u64,
         bytes: u64,
     ) -> Option<(u64, u64)> {
-        let stretches = self.scopes.entry(scope).or_default();
+        let ranges = self.scopes.entry(scope).or_default();
         let index = join(
-            stretches,
-            Stretch {
+            ranges,
+            SettledRange {
                 first,
                 last,
                 fresh,
                 fresh_bytes: bytes,
             },
         );
-        let stretch = &mut stretches[index];
-        if stretch.fresh >= RIPE_NUMBERS || stretch.fresh_bytes >= RIPE_BYTES {
-            stretch.fresh = 0;
-            stretch.fresh_bytes = 0;
-            return Some((stretch.first, stretch.last));
+        let range = &mut ranges[index];
+        if range.fresh >= RECLAIM_FROM_NUMBERS || range.fresh_bytes >= RECLAIM_FROM_BYTES {
+            range.fresh = 0;
+            range.fresh_bytes = 0;
+            return Some((range.first, range.last));
         }
-        forget_shortest(stretches, index);
+        forget_shortest(ranges, index);
         None
     }
 
     /// Whether all numbers from `first` to `last` are known to be removed.
     pub fn covers(&self, scope: S, first: u64, last: u64) -> bool {
-        let stretches = self.scopes.get(&scope).map_or(&[][..], Vec::as_slice);
-        let index = stretches.partition_point(|stretch| stretch.last < last);
-        stretches
-            .get(index)
-            .is_some_and(|stretch| stretch.first <= first)
+        let ranges = self.scopes.get(&scope).map_or(&[][..], Vec::as_slice);
+        let index = ranges.partition_point(|range| range.last < last);
+        ranges.get(index).is_some_and(|range| range.first <= first)
     }
 
     /// Forgets the scopes that a removed entity had.
@@ -85,26 +84,28 @@ impl<S: Copy + Ord> Settled<S> {
 }
 
 /// Joins `new` with its neighbours and returns where it is now.
-fn join(stretches: &mut Vec<Stretch>, new: Stretch) -> usize {
-    let from = stretches.partition_point(|stretch| stretch.last.saturating_add(1) < new.first);
-    let until = stretches.partition_point(|stretch| stretch.first <= new.last.saturating_add(1));
-    let joined = stretches[from..until].iter().fold(new, |one, two| Stretch {
-        first: one.first.min(two.first),
-        last: one.last.max(two.last),
-        fresh: one.fresh.saturating_add(two.fresh),
-        fresh_bytes: one.fresh_bytes.saturating_add(two.fresh_bytes),
-    });
-    stretches.splice(from..until, [joined]);
+fn join(ranges: &mut Vec<SettledRange>, new: SettledRange) -> usize {
+    let from = ranges.partition_point(|range| range.last.saturating_add(1) < new.first);
+    let until = ranges.partition_point(|range| range.first <= new.last.saturating_add(1));
+    let joined = ranges[from..until]
+        .iter()
+        .fold(new, |one, two| SettledRange {
+            first: one.first.min(two.first),
+            last: one.last.max(two.last),
+            fresh: one.fresh.saturating_add(two.fresh),
+            fresh_bytes: one.fresh_bytes.saturating_add(two.fresh_bytes),
+        });
+    ranges.splice(from..until, [joined]);
     from
 }
 
 /// Forgets one other than that which has just grown, if there are too many.
-fn forget_shortest(stretches: &mut Vec<Stretch>, grown: usize) {
-    if stretches.len() > MAX_STRETCHES {
-        let others = (0..stretches.len()).filter(|index| *index != grown);
-        let length = |index: &usize| stretches[*index].last - stretches[*index].first;
+fn forget_shortest(ranges: &mut Vec<SettledRange>, grown: usize) {
+    if ranges.len() > MAX_RANGES {
+        let others = (0..ranges.len()).filter(|index| *index != grown);
+        let length = |index: &usize| ranges[*index].last - ranges[*index].first;
         if let Some(shortest) = others.min_by_key(length) {
-            stretches.remove(shortest);
+            ranges.remove(shortest);
         }
     }
 }
@@ -113,39 +114,39 @@ fn forget_shortest(stretches: &mut Vec<Stretch>, grown: usize) {
 mod tests {
     use super::*;
 
-    fn stretches(settled: &Settled<u8>) -> Vec<(u64, u64)> {
+    fn ranges(settled: &SettledRanges<u8>) -> Vec<(u64, u64)> {
         settled.scopes[&1]
             .iter()
-            .map(|stretch| (stretch.first, stretch.last))
+            .map(|range| (range.first, range.last))
             .collect()
     }
 
     #[test]
     fn runs_grow_together_and_never_over_a_gap() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for (first, last) in [(10, 19), (30, 39), (1, 5), (20, 25), (27, 29), (6, 9)] {
             assert_eq!(settled.add(1, first, last, last - first + 1, 0), None);
         }
-        assert_eq!(stretches(&settled), [(1, 25), (27, 39)]);
+        assert_eq!(ranges(&settled), [(1, 25), (27, 39)]);
         settled.add(1, 26, 26, 1, 0);
-        assert_eq!(stretches(&settled), [(1, 39)]);
+        assert_eq!(ranges(&settled), [(1, 39)]);
     }
 
     #[test]
-    fn a_stretch_is_given_back_each_time_it_has_grown_enough() {
-        let mut settled = Settled::new();
+    fn a_range_is_reclaimed_each_time_it_has_grown_enough() {
+        let mut settled = SettledRanges::new();
         assert_eq!(settled.add(1, 1, 65_535, 65_535, 0), None);
         assert_eq!(settled.add(1, 65_536, 65_536, 1, 0), Some((1, 65_536)));
         assert_eq!(settled.add(1, 65_537, 65_540, 4, 0), None);
         assert_eq!(
-            settled.add(1, 65_541, 65_541, 1, RIPE_BYTES),
+            settled.add(1, 65_541, 65_541, 1, RECLAIM_FROM_BYTES),
             Some((1, 65_541))
         );
     }
 
     #[test]
     fn what_was_never_on_the_disk_does_not_ripen_and_is_known_to_be_settled() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for first in (1..1_000_001).step_by(1_000) {
             assert_eq!(settled.add(1, first, first + 999, 0, 0), None);
         }
@@ -161,19 +162,19 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_stretches_are_followed() {
-        let mut settled = Settled::new();
+    fn a_bounded_number_of_ranges_is_followed() {
+        let mut settled = SettledRanges::new();
         settled.add(1, 1_000_000, 1_000_100, 101, 0);
         for number in 0..100 {
             settled.add(1, number * 2, number * 2, 1, 0);
         }
-        assert_eq!(stretches(&settled).len(), MAX_STRETCHES);
-        assert!(stretches(&settled).contains(&(1_000_000, 1_000_100)));
+        assert_eq!(ranges(&settled).len(), MAX_RANGES);
+        assert!(ranges(&settled).contains(&(1_000_000, 1_000_100)));
     }
 
     #[test]
     fn one_that_begins_to_grow_stays_though_there_are_many_longer_ones() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         for number in 0..20 {
             settled.add(1, number * 100, number * 100 + 50, 0, 0);
         }
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_last_numbers_do_not_overflow() {
-        let mut settled = Settled::new();
+        let mut settled = SettledRanges::new();
         settled.add(1, u64::MAX, u64::MAX, 1, 0);
         settled.add(1, 0, 0, 1, u64::MAX);
         assert_eq!(

@@ -1,31 +1,31 @@
 //! Shares: how many copies of each shared body are left, and which bodies go with their last one.
 //!
-//! Counts stand in pages of neighbours, one row each, so what costs is a page and not a release:
-//! bodies are shared and released in about the order of their numbers. What a group does is summed
-//! up per body first; a page that is not among those last in use is read as the group before left
-//! it. A body that is shared and released to the end within one group leaves no trace. A group that
-//! does neither costs nothing here.
-//! Invariant: a page in memory is what the database holds once the group is written.
+//! Counts stand in pages of neighbours, one row each, so the cost is per page and not per release:
+//! bodies are shared and released in about the order of their numbers. The changes of a group are
+//! summed up per body first; a page that is not cached is read as the group before left it. A body
+//! that is shared and released completely within one group leaves no trace. A group that does
+//! neither costs nothing here. Invariant: a page in memory equals the database once the group is
+//! written.
 
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::key;
-use page::Place;
-use recent::Recent;
+use page::PageKey;
+use page_cache::PageCache;
 
 pub(crate) use page::Page;
 
 mod page;
-mod recent;
+mod page_cache;
 
 /// The pages last in use, and what one group changes in them.
 pub(crate) struct Shares {
-    recent: Recent,
+    page_cache: PageCache,
     changes: Vec<Change>,
     /// Where the changes are, ascending.
-    places: Vec<Place>,
+    page_keys: Vec<PageKey>,
     scratch: Vec<u8>,
 }
 
@@ -47,16 +47,16 @@ impl Change {
 impl Shares {
     pub fn new() -> Self {
         Self {
-            recent: Recent::new(),
+            page_cache: PageCache::new(),
             changes: Vec::new(),
-            places: Vec::new(),
+            page_keys: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
     pub fn clear(&mut self) {
         self.changes.clear();
-        self.places.clear();
+        self.page_keys.clear();
     }
 
     pub fn share(&mut self, pointer: BodyPointer, copies: u32) {
@@ -85,10 +85,13 @@ impl Shares {
             return Ok(());
         }
         self.sum_up();
-        let places = self.changes.iter().map(|change| Place::of(change.pointer));
-        self.places.extend(places);
-        self.places.dedup();
-        self.recent.load(&self.places, database)?;
+        let page_keys = self
+            .changes
+            .iter()
+            .map(|change| PageKey::of(change.pointer));
+        self.page_keys.extend(page_keys);
+        self.page_keys.dedup();
+        self.page_cache.load(&self.page_keys, database)?;
         self.subtract();
         self.drop_unknown();
         Ok(())
@@ -102,11 +105,11 @@ impl Shares {
 
     /// Adds the pages that have changed to the group's batch.
     pub fn write(&mut self, state: &ColumnFamily, batch: &mut WriteBatch) {
-        for place in &self.places {
-            let Some(kept) = self.recent.get_mut(*place) else {
+        for page_key in &self.page_keys {
+            let Some(kept) = self.page_cache.get_mut(*page_key) else {
                 continue;
             };
-            let key = key::share(place.home, place.page);
+            let key = key::share(page_key.home, page_key.page);
             let empty = kept.page.is_empty();
             if kept.changed && !empty {
                 kept.page.encode(&mut self.scratch);
@@ -117,15 +120,15 @@ impl Shares {
             kept.changed = false;
             kept.on_disk = !empty;
             if empty {
-                self.recent.remove(*place);
+                self.page_cache.remove(*page_key);
             }
         }
-        self.recent.keep_to_the_bound();
+        self.page_cache.evict_excess();
     }
 
     /// Forgets the bodies of a removed entity.
     pub fn forget(&mut self, home: EntityId) {
-        self.recent.forget(home);
+        self.page_cache.forget(home);
     }
 
     /// One change per body, in the order of their keys.
@@ -143,9 +146,9 @@ impl Shares {
 
     fn subtract(&mut self) {
         let neighbours =
-            |one: &Change, two: &Change| Place::of(one.pointer) == Place::of(two.pointer);
+            |one: &Change, two: &Change| PageKey::of(one.pointer) == PageKey::of(two.pointer);
         for changes in self.changes.chunk_by_mut(neighbours) {
-            let Some(kept) = self.recent.get_mut(Place::of(changes[0].pointer)) else {
+            let Some(kept) = self.page_cache.get_mut(PageKey::of(changes[0].pointer)) else {
                 continue;
             };
             for change in changes {
@@ -161,7 +164,7 @@ impl Shares {
         }
     }
 
-    /// Rather a body too many than one too few: what has no count is nobody's to remove.
+    /// Rather a body too many than one too few: a body without a count is not removed.
     fn drop_unknown(&mut self) {
         let all = self.changes.len();
         self.changes.retain(|change| change.copies > 0);

@@ -1,7 +1,7 @@
-//! Stager: has large bodies on the disk before anybody decides about their messages.
+//! Stager: writes large bodies to the disk before their messages are decided.
 //!
-//! It does not keep the store open. A body that can not be staged (the disk is nearly full, say) is
-//! handed back as it came; its commit then writes it, or says why it can not.
+//! It does not keep the store open. A body that cannot be staged (the disk is nearly full, say) is
+//! returned as it came; its commit then writes it, or fails with the reason.
 
 use std::io;
 use std::sync::Weak;
@@ -9,13 +9,13 @@ use std::sync::Weak;
 use bytes::Bytes;
 use store::Stager;
 
+use crate::disk_space::free_bytes;
 use crate::journal::STAGED_FROM;
-use crate::opened::Opened;
-use crate::space::free_bytes;
+use crate::open_store::OpenStore;
 
 /// Stages bodies for one store, from any thread.
 pub(crate) struct RocksStager {
-    pub opened: Weak<Opened>,
+    pub open_store: Weak<OpenStore>,
     /// Free space that is left to settlements.
     pub reserve: u64,
 }
@@ -26,10 +26,10 @@ impl Stager for RocksStager {
     }
 
     fn stage(&self, body: Bytes) -> Bytes {
-        let Some(opened) = self.opened.upgrade() else {
+        let Some(open_store) = self.open_store.upgrade() else {
             return body;
         };
-        match self.try_stage(&opened, &body) {
+        match self.try_stage(&open_store, &body) {
             Ok(staged) => staged,
             Err(error) => {
                 tracing::warn!(%error, bytes = body.len(), "a large body goes the way of small ones");
@@ -40,12 +40,12 @@ impl Stager for RocksStager {
 }
 
 impl RocksStager {
-    fn try_stage(&self, opened: &Opened, body: &Bytes) -> io::Result<Bytes> {
-        opened.files.remove_abandoned()?;
-        let free = free_bytes(opened.directory.layout().root())?;
+    fn try_stage(&self, open_store: &OpenStore, body: &Bytes) -> io::Result<Bytes> {
+        open_store.files.remove_abandoned()?;
+        let free = free_bytes(open_store.directory.layout().root())?;
         if free < self.reserve.saturating_add(body.len() as u64) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        opened.files.stage(body)
+        open_store.files.stage(body)
     }
 }

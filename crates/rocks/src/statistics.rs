@@ -1,7 +1,7 @@
-//! Statistics: how groups and commits have been going, for metrics.
+//! Statistics: the sizes and durations of groups and commits, for metrics.
 //!
-//! Plain counters that whoever commits raises; reading them costs nothing and is not exact
-//! while a commit runs.
+//! Plain counters that the committing thread increments; reading them costs nothing and is not
+//! exact while a commit runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,10 +1,11 @@
-//! Submitter: hands write sets to the committer, or commits one itself when nobody else does.
+//! Submitter: sends write sets to the committer, or commits one itself while no other thread
+//! commits.
 //!
-//! To wake a thread and to be woken by it costs as much as a quarter of a sync, and as much as all of it
-//! where nothing is synced. Where one message is sent after the other that is all in vain, so the shard may
-//! commit on its own thread: if nothing is on its way to the committer, nobody commits, and the disk was
-//! quick the last time. One mutex decides whose turn it is, and sets become durable in the order of their
-//! ids either way.
+//! Waking a thread and being woken by it costs as much as a quarter of a sync, or all of the time
+//! if nothing is synced. With one message sent after the other that brings nothing, so the shard
+//! may commit on its own thread: if no set is on its way to the committer, no commit is under way,
+//! and the last sync was fast. One mutex admits one committing thread at a time, and sets become
+//! durable in the order of their ids either way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -12,53 +13,53 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use store::{Caller, CommitId, StoreError, WriteSet};
 
+use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
 use crate::committer::Submission;
 use crate::group::Group;
 use crate::options::Durability;
-use crate::progress::Progress;
 
-/// Where one at a time commits.
-pub(crate) struct Turnstile {
+/// The lock that lets one thread at a time commit.
+pub(crate) struct CommitLock {
     commits: Mutex<Commits>,
     /// Sets that were sent to the committer and are not durable.
-    on_their_way: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
-impl Turnstile {
+impl CommitLock {
     pub fn new(commits: Commits) -> Self {
         Self {
             commits: Mutex::new(commits),
-            on_their_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
         }
     }
 
-    /// Waits until it is one's turn.
+    /// Waits until no other thread commits.
     ///
     /// # Errors
-    /// When somebody panicked meanwhile: nobody knows what is in the journal then.
-    pub fn enter(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
+    /// When a thread panicked while committing: the content of the journal is unknown then.
+    pub fn lock(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
         self.commits.lock().map_err(|_| panicked())
     }
 
-    /// So many sets of those that were sent are durable. Said before the turn is over.
-    pub fn has_committed(&self, sets: usize) {
-        self.on_their_way.fetch_sub(sets, Ordering::Relaxed);
+    /// Notes that `sets` of the sent sets are durable. Called while the lock is held.
+    pub fn committed(&self, sets: usize) {
+        self.in_flight.fetch_sub(sets, Ordering::Relaxed);
     }
 
-    /// Enters if nobody is there and nothing is on its way.
-    fn enter_alone(&self) -> Option<MutexGuard<'_, Commits>> {
+    /// Takes the lock if it is free and no set is on its way to the committer.
+    fn try_lock_idle(&self) -> Option<MutexGuard<'_, Commits>> {
         let commits = self.commits.try_lock().ok()?;
-        let is_alone = self.on_their_way.load(Ordering::Relaxed) == 0;
+        let is_alone = self.in_flight.load(Ordering::Relaxed) == 0;
         is_alone.then_some(commits)
     }
 }
 
-/// The shard's way to durability.
+/// Makes the write sets of a shard durable.
 pub(crate) struct Submitter {
-    pub turnstile: Arc<Turnstile>,
+    pub commit_lock: Arc<CommitLock>,
     pub submissions: Arc<Sender<Submission>>,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<CommitProgress>,
     pub durability: Durability,
     /// The newest set's.
     pub last: CommitId,
@@ -68,27 +69,27 @@ impl Submitter {
     /// Has `writes` made durable by the committer.
     pub fn submit(&mut self, writes: WriteSet) -> CommitId {
         self.last = self.last.next();
-        self.turnstile.on_their_way.fetch_add(1, Ordering::Relaxed);
+        self.commit_lock.in_flight.fetch_add(1, Ordering::Relaxed);
         self.send(Submission::Writes(self.last, writes));
         self.last
     }
 
-    /// Makes `writes` durable before it returns, if that is worth it for such a `caller`.
+    /// Makes `writes` durable before it returns, if that pays for such a `caller`.
     pub fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
         if caller == Caller::Busy && self.durability == Durability::Synced {
             return self.submit(writes);
         }
-        let Some(mut commits) = self.turnstile.enter_alone() else {
+        let Some(mut commits) = self.commit_lock.try_lock_idle() else {
             return self.submit(writes);
         };
         let mut group = Group::default();
         group.add(self.last.next(), writes);
-        if !commits.take_at_once(&group) {
+        if !commits.is_quick(&group) {
             drop(commits);
             return self.submit(group.sets.pop().unwrap_or_default());
         }
         self.last = group.last;
-        let were_at_rest = commits.are_at_rest();
+        let was_idle = commits.is_idle();
         let had_failed = self.progress.failure().is_some();
         if let Err(failure) = commits.commit_own(group)
             && !had_failed
@@ -97,8 +98,8 @@ impl Submitter {
             self.progress.fail(failure);
         }
         drop(commits);
-        if were_at_rest {
-            self.send(Submission::Rise);
+        if was_idle {
+            self.send(Submission::WakeUp);
         }
         self.last
     }

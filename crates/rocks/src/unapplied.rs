@@ -1,30 +1,30 @@
-//! Unapplied: what is durable and not in the index yet.
+//! Unapplied: the groups that are durable and not in the index yet.
 //!
-//! Whoever commits adds here and goes on. The indexer takes all of it when enough has come together,
-//! when a reader wants it, or after a second: what is settled before that never reaches the index.
-//! There is a bound; at it the committer waits.
+//! The committing thread adds groups here and goes on. The indexer takes all of them when there
+//! are enough, when a reader needs one, or after a second: a message that is settled before that
+//! never reaches the index. At an upper bound the committer waits.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use store::{CommitId, WriteSet};
 
-use crate::journal::{Handle, Moves, Sealed};
+use crate::journal::{Handle, Moves, SealedSegment};
 
-/// So many writes are applied at once. Enough that most of what is settled soon is in one batch
-/// with its sending; a write here takes about 130 bytes.
-const ENOUGH: usize = 32_768;
+/// Writes that are applied at once. Enough that most messages that are settled soon are in one
+/// batch with their sending; a write here takes about 130 bytes.
+const APPLY_FROM_WRITES: usize = 32_768;
 /// The same in bytes of what writes hold besides.
-const ENOUGH_BYTES: u64 = 8 << 20;
-/// The committer waits at so many.
-const MOST: usize = 4 * ENOUGH;
-const MOST_BYTES: u64 = 4 * ENOUGH_BYTES;
+const APPLY_FROM_BYTES: u64 = 8 << 20;
+/// The committer waits at this many.
+const MAX_WRITES: usize = 4 * APPLY_FROM_WRITES;
+const MAX_BYTES: u64 = 4 * APPLY_FROM_BYTES;
 /// Nothing waits longer.
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// A group that is in the journal.
 #[derive(Debug, Default)]
-pub(crate) struct Durable {
+pub(crate) struct DurableGroup {
     /// With places for bodies.
     pub sets: Vec<WriteSet>,
     pub moves: Moves,
@@ -34,7 +34,7 @@ pub(crate) struct Durable {
     pub last: CommitId,
     pub position: u64,
     /// The segment that ended before it, and the files of the staged bodies that it names.
-    pub sealed: Vec<Sealed>,
+    pub sealed: Vec<SealedSegment>,
     /// What its record takes as a whole.
     pub journal_bytes: u64,
     /// What has to be synced before the index may have it, in a store that acknowledges sooner.
@@ -50,7 +50,7 @@ pub(crate) struct Unapplied {
 
 #[derive(Default)]
 struct State {
-    groups: Vec<Durable>,
+    groups: Vec<DurableGroup>,
     writes: usize,
     bytes: u64,
     /// When the first of `groups` came.
@@ -67,7 +67,10 @@ struct State {
 
 impl State {
     fn is_enough(&self) -> bool {
-        self.ended || self.writes >= ENOUGH || self.bytes >= ENOUGH_BYTES || self.is_wanted()
+        self.ended
+            || self.writes >= APPLY_FROM_WRITES
+            || self.bytes >= APPLY_FROM_BYTES
+            || self.is_wanted()
     }
 
     fn is_wanted(&self) -> bool {
@@ -76,24 +79,24 @@ impl State {
     }
 
     fn is_too_much(&self) -> bool {
-        !self.stopped && (self.writes >= MOST || self.bytes >= MOST_BYTES)
+        !self.stopped && (self.writes >= MAX_WRITES || self.bytes >= MAX_BYTES)
     }
 }
 
 impl Unapplied {
     /// Adds a group, and returns once there is not too much.
-    pub fn add(&self, group: Durable) {
+    pub fn add(&self, group: DurableGroup) {
         let state = self.push(group);
         let waited = self.changed.wait_while(state, |state| state.is_too_much());
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Adds a group, however much there is.
-    pub fn add_at_once(&self, group: Durable) {
+    pub fn add_without_waiting(&self, group: DurableGroup) {
         drop(self.push(group));
     }
 
-    fn push(&self, group: Durable) -> MutexGuard<'_, State> {
+    fn push(&self, group: DurableGroup) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let was_enough = !state.groups.is_empty() && state.is_enough();
         let is_first = state.groups.is_empty();
@@ -113,7 +116,7 @@ impl Unapplied {
     }
 
     /// Has everything up to `id` applied soon.
-    pub fn want(&self, id: CommitId) {
+    pub fn request_apply(&self, id: CommitId) {
         let mut state = self.lock();
         if id > state.wanted {
             state.wanted = id;
@@ -125,7 +128,7 @@ impl Unapplied {
 
     /// Takes what there is once it is time, and nothing when there will be no more. With
     /// `look_up`, it returns after a second even if there is nothing to take.
-    pub fn take(&self, look_up: bool) -> Option<Vec<Durable>> {
+    pub fn take(&self, look_up: bool) -> Option<Vec<DurableGroup>> {
         let mut state = self.lock();
         let began = Instant::now();
         while !state.is_enough() {
@@ -136,7 +139,7 @@ impl Unapplied {
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner),
                 Some(since) => {
-                    let Some(left) = LONGEST.checked_sub(since.elapsed()) else {
+                    let Some(left) = MAX_DELAY.checked_sub(since.elapsed()) else {
                         break;
                     };
                     let waited = self.changed.wait_timeout(state, left);

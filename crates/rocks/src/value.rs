@@ -1,7 +1,7 @@
-//! Values: how rows, heads, definitions and chunks of bodies look on disk.
+//! Values: the encoding of rows, heads, definitions and chunks of bodies.
 //!
-//! A message's row leaves out what is at its usual value, so most take 13 bytes, and 29 more where
-//! the place of the body that came with it stands in it too. Decoding trusts nothing and never panics.
+//! A message's row leaves out fields with their usual value, so most take 13 bytes, and 29 more
+//! with the location of the body that came with it. Decoding trusts nothing and never panics.
 
 use bytes::Bytes;
 use store::{
@@ -9,8 +9,8 @@ use store::{
     SequenceNumber, StoreError,
 };
 
-use crate::chunk::PLACE;
-use crate::key::{self, Kind};
+use crate::chunk::LOCATION;
+use crate::key::{self, KeyKind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
 /// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids.
@@ -25,7 +25,7 @@ mod tag {
     pub const FLAGS: u8 = 16;
     pub const ENQUEUED_NUMBER: u8 = 32;
     /// The place of the message's own body, behind all else.
-    pub const PLACE: u8 = 64;
+    pub const LOCATION: u8 = 64;
     pub const ALL: u8 = 127;
 }
 
@@ -40,12 +40,12 @@ mod field {
 }
 
 /// A short value on the stack.
-pub(crate) struct Short {
+pub(crate) struct ShortValue {
     bytes: [u8; 96],
     len: usize,
 }
 
-impl Short {
+impl ShortValue {
     fn new() -> Self {
         Self {
             bytes: [0; 96],
@@ -59,19 +59,19 @@ impl Short {
     }
 }
 
-impl AsRef<[u8]> for Short {
+impl AsRef<[u8]> for ShortValue {
     fn as_ref(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
 /// Encodes the row of a message at its place: a pointer to its own number is left out.
-pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &MessageRow) -> Short {
+pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &MessageRow) -> ShortValue {
     let own = BodyPointer {
         home: entity,
         number,
     };
-    let mut value = Short::new();
+    let mut value = ShortValue::new();
     value.add([0]);
     value.add(row.enqueued_ms.to_be_bytes());
     value.add(row.size.to_be_bytes());
@@ -106,14 +106,14 @@ pub(crate) fn encode_row(entity: EntityId, number: SequenceNumber, row: &Message
 }
 
 /// Adds the place of the message's own body to its row.
-pub(crate) fn add_place(row: &mut Short, place: [u8; PLACE]) {
-    row.bytes[0] |= tag::PLACE;
-    row.add(place);
+pub(crate) fn add_location(row: &mut ShortValue, location: [u8; LOCATION]) {
+    row.bytes[0] |= tag::LOCATION;
+    row.add(location);
 }
 
 /// The place of the message's own body in its row, as a value of the `body` family.
-pub(crate) fn place_in_row(value: &[u8]) -> Option<&[u8; PLACE]> {
-    let has_place = value.first()? & tag::PLACE != 0;
+pub(crate) fn location_in_row(value: &[u8]) -> Option<&[u8; LOCATION]> {
+    let has_place = value.first()? & tag::LOCATION != 0;
     has_place.then(|| value.last_chunk()).flatten()
 }
 
@@ -163,7 +163,7 @@ fn parse_row(entity: EntityId, number: SequenceNumber, value: &[u8]) -> Option<M
     if has(tag::ENQUEUED_NUMBER) {
         row.enqueued_number = fields.u64()?;
     }
-    let rest = if has(tag::PLACE) { PLACE } else { 0 };
+    let rest = if has(tag::LOCATION) { LOCATION } else { 0 };
     (fields.0.len() == rest && tags & !tag::ALL == 0).then_some(row)
 }
 
@@ -260,8 +260,8 @@ fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
     Some(())
 }
 
-/// What the broker relies on without looking: room for more numbers, stragglers that ascend, and few eras that
-/// do too.
+/// What the broker relies on without looking: room for more numbers, stragglers that ascend, and
+/// few eras that do too.
 fn is_sound(head: &Head) -> bool {
     head.next_number < SequenceNumber::MAX
         && head.eras.len() <= Head::MAX_ERAS
@@ -289,7 +289,7 @@ pub(crate) fn decode_entity(key: &[u8], value: &[u8]) -> Result<EntityRow, Store
 
 fn parse_entity(key: &[u8], value: &[u8]) -> Option<EntityRow> {
     let mut fields = Fields(value);
-    let id = key::parse_of_entity(Kind::Entity, key)?;
+    let id = key::parse_of_entity(KeyKind::Entity, key)?;
     let namespace = NamespaceId(fields.u32()?);
     let path = usize::try_from(fields.u32()?).ok()?;
     let (path, definition) = fields.0.split_at_checked(path)?;
@@ -314,7 +314,7 @@ pub(crate) fn decode_u64(what: &str, value: &[u8]) -> Result<u64, StoreError> {
     word.map_err(|_| damaged(what, format!("{} bytes", value.len())))
 }
 
-/// The error for something on disk that can not be right.
+/// The error for something on disk that cannot be right.
 pub(crate) fn damaged(what: &str, detail: impl Into<String>) -> StoreError {
     StoreError::Corrupt {
         what: what.into(),
@@ -380,15 +380,15 @@ mod tests {
         fn every_row_survives_the_disk(row in row()) {
             let value = encode_row(AT.0, AT.1, &row);
             prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
-            prop_assert_eq!(place_in_row(value.as_ref()), None);
+            prop_assert_eq!(location_in_row(value.as_ref()), None);
         }
 
         #[test]
-        fn the_place_of_its_body_stands_in_a_row(row in row(), place: [u8; PLACE]) {
+        fn the_place_of_its_body_stands_in_a_row(row in row(), location: [u8; LOCATION]) {
             let mut value = encode_row(AT.0, AT.1, &row);
-            add_place(&mut value, place);
+            add_location(&mut value, location);
             prop_assert_eq!(decode_row(AT.0, AT.1, value.as_ref()), Ok(row));
-            prop_assert_eq!(place_in_row(value.as_ref()), Some(&place));
+            prop_assert_eq!(location_in_row(value.as_ref()), Some(&location));
         }
 
         #[test]
@@ -396,7 +396,7 @@ mod tests {
             value in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             drop(decode_row(AT.0, AT.1, &value));
-            place_in_row(&value);
+            location_in_row(&value);
             drop(decode_head(AT.0, &value));
             drop(decode_entity(b"i00000000", &value));
         }

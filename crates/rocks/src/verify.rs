@@ -1,8 +1,8 @@
 //! Verify: whether a store is whole, by reading all of it.
 //!
-//! Every row of every family is decoded and every checksum checked, every row's body has to be
-//! there and every head has to count what is there. Nothing is kept but counts by entity, however
-//! large the store is.
+//! Every row of every family is decoded and every checksum checked, every row's body has to exist
+//! and every head has to have the right counts. Only counts by entity are kept, however large the
+//! store is.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::audit::{each, each_of};
 use crate::chunk::{self, Chunk};
 use crate::database::{Database, refused};
 use crate::entries;
-use crate::key::{self, Kind};
-use crate::opened::Opened;
+use crate::key::{self, KeyKind};
+use crate::open_store::OpenStore;
 use crate::shares::Page;
 use crate::value::{self, damaged};
 
@@ -29,24 +29,24 @@ pub struct Contents {
 }
 
 /// Reads everything; `recovery` is what was read of the small tables.
-pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, StoreError> {
-    let database = &opened.database;
+pub(crate) fn verify(open_store: &OpenStore, recovery: &Recovery) -> Result<Contents, StoreError> {
+    let database = &open_store.database;
     let mut counted = BTreeMap::new();
     each(database, database.families().message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value);
         Some(row.and_then(|row| {
             count(&mut counted, (entity, part), &row);
-            match chunk::place_in_row(row.body, value)? {
-                Some(place) => {
+            match chunk::location_in_row(row.body, value)? {
+                Some(location) => {
                     check_no_other_place(database, row.body)?;
-                    opened.read_body(row.body, place).map(drop)
+                    open_store.read_body(row.body, location).map(drop)
                 }
                 None => check_body_is_there(database, row.body),
             }
         }))
     })?;
-    check_bodies(opened)?;
+    check_bodies(open_store)?;
     check_small_rows(database)?;
     let messages = counted.values().map(|&(count, _)| count).sum();
     for (entity, head) in &recovery.heads {
@@ -68,8 +68,8 @@ pub(crate) fn verify(opened: &Opened, recovery: &Recovery) -> Result<Contents, S
 /// Messages and their bytes.
 type Counted = BTreeMap<(EntityId, Part), (u64, u64)>;
 
-fn count(counted: &mut Counted, place: (EntityId, Part), row: &MessageRow) {
-    let (messages, bytes) = counted.entry(place).or_default();
+fn count(counted: &mut Counted, queue_part: (EntityId, Part), row: &MessageRow) {
+    let (messages, bytes) = counted.entry(queue_part).or_default();
     *messages += 1;
     *bytes = bytes.saturating_add(u64::from(row.size));
 }
@@ -85,7 +85,7 @@ fn check_body_is_there(database: &Database, pointer: BodyPointer) -> Result<(), 
         .db
         .get_pinned_cf(families.message, key::own_row(pointer));
     let row = row.map_err(refused)?;
-    if row.is_some_and(|row| value::place_in_row(&row).is_some()) {
+    if row.is_some_and(|row| value::location_in_row(&row).is_some()) {
         return Ok(());
     }
     Err(damaged("a body", format!("{pointer:?} is not there")))
@@ -118,7 +118,7 @@ fn check_head(entity: EntityId, head: &Head, counted: &mut Counted) -> Result<()
 }
 
 /// A large body whose chunks are being read.
-struct Reading {
+struct PartialBody {
     pointer: BodyPointer,
     chunks: u32,
     total: u64,
@@ -128,9 +128,9 @@ struct Reading {
 }
 
 /// Every body has its checksums right, and large ones all of their chunks.
-fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
-    let database = &opened.database;
-    let mut reading: Option<Reading> = None;
+fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
+    let database = &open_store.database;
+    let mut reading: Option<PartialBody> = None;
     let mut large = 0_u64;
     each(database, database.families().body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
@@ -140,7 +140,7 @@ fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
             }
             match chunk::decode(pointer, index, value)? {
                 Chunk::Whole(_) => {}
-                Chunk::Elsewhere(place) => drop(opened.read_body(pointer, place)?),
+                Chunk::Elsewhere(location) => drop(open_store.read_body(pointer, location)?),
                 Chunk::First {
                     chunks,
                     total,
@@ -148,7 +148,7 @@ fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
                 } => {
                     large += 1;
                     check_index(database, pointer, chunks)?;
-                    reading = Some(Reading {
+                    reading = Some(PartialBody {
                         pointer,
                         chunks,
                         total,
@@ -170,7 +170,7 @@ fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
         Some(check())
     })?;
     finish(reading)?;
-    each_of(database, Kind::LargeBody, |_, _| {
+    each_of(database, KeyKind::LargeBody, |_, _| {
         large = large.wrapping_sub(1);
         Some(Ok(()))
     })?;
@@ -183,7 +183,7 @@ fn check_bodies(opened: &Opened) -> Result<(), StoreError> {
     }
 }
 
-fn finish(reading: Option<Reading>) -> Result<(), StoreError> {
+fn finish(reading: Option<PartialBody>) -> Result<(), StoreError> {
     match reading {
         Some(body) if (body.seen, body.bytes) != (body.chunks, body.total) => {
             Err(incomplete(body.pointer))
@@ -193,7 +193,7 @@ fn finish(reading: Option<Reading>) -> Result<(), StoreError> {
 }
 
 fn check_index(database: &Database, pointer: BodyPointer, chunks: u32) -> Result<(), StoreError> {
-    let key = key::of_number(Kind::LargeBody, pointer.home, pointer.number);
+    let key = key::of_number(KeyKind::LargeBody, pointer.home, pointer.number);
     let indexed = database.single(&key)?;
     let indexed = indexed.map(|value| value::decode_u32("the index of large bodies", &value));
     if indexed.transpose()? == Some(chunks) {
@@ -211,19 +211,19 @@ fn incomplete(pointer: BodyPointer) -> StoreError {
 
 /// What belongs to messages and entities besides rows, bodies and what a recovery reads.
 fn check_small_rows(database: &Database) -> Result<(), StoreError> {
-    each_of(database, Kind::DeliveryCount, |key, value| {
-        key::parse_of_number(Kind::DeliveryCount, key)?;
+    each_of(database, KeyKind::DeliveryCount, |key, value| {
+        key::parse_of_number(KeyKind::DeliveryCount, key)?;
         Some(value::decode_u32("a delivery count", value).map(drop))
     })?;
-    each_of(database, Kind::Patch, |key, _| {
-        let _: (EntityId, SequenceNumber) = key::parse_of_number(Kind::Patch, key)?;
+    each_of(database, KeyKind::Patch, |key, _| {
+        let _: (EntityId, SequenceNumber) = key::parse_of_number(KeyKind::Patch, key)?;
         Some(Ok(()))
     })?;
-    each_of(database, Kind::Share, |key, value| {
+    each_of(database, KeyKind::Share, |key, value| {
         key::parse_share(key)?;
         Some(Page::decode(value).map(drop))
     })?;
-    each_of(database, Kind::Entry, |key, value| {
+    each_of(database, KeyKind::Entry, |key, value| {
         Some(entries::entry_of(key, value).map(drop))
     })
 }

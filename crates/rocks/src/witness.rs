@@ -1,9 +1,9 @@
 //! Witness: remembers outside the log how far the log was acknowledged.
 //!
-//! RocksDB ends its recovery at the first damaged record of the log and opens without what lies
-//! behind it. The position of each commit is therefore also written here, into one of two slots
-//! in turn, each with a CRC32C; a torn write leaves the other slot. The file is synced about once
-//! a second only: a power cut may bring back an older position, never one that was not durable.
+//! RocksDB ends its recovery at the first damaged record of the log and opens without the records
+//! behind it. The position of each commit is therefore also written here, into one of two slots in
+//! turn, each with a CRC32C; a torn write leaves the other slot. The file is synced about once a
+//! second only: a power cut may bring back an older position, never one that was not durable.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -28,9 +28,9 @@ pub(crate) struct Witness {
     synced: bool,
 }
 
-/// What the file says at opening.
+/// The content of the file at opening.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Testimony {
+pub(crate) enum WitnessState {
     /// There is no file: a new store.
     Nothing,
     Position(u64),
@@ -39,21 +39,21 @@ pub(crate) enum Testimony {
 }
 
 impl Witness {
-    /// Reads what the witness of an earlier opening says.
-    pub fn read(path: &Path) -> Result<Testimony, StoreError> {
+    /// Reads the witness of an earlier opening.
+    pub fn read(path: &Path) -> Result<WitnessState, StoreError> {
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Testimony::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(WitnessState::Nothing),
             Err(error) => return Err(io_error("opening", path, &error)),
         };
         let slots = SLOT_OFFSETS.map(|offset| read_slot(&file, offset));
         Ok(match slots.into_iter().flatten().max() {
-            Some(position) => Testimony::Position(position),
-            None => Testimony::Unreadable,
+            Some(position) => WitnessState::Position(position),
+            None => WitnessState::Unreadable,
         })
     }
 
-    /// Opens the file and makes it say `position`.
+    /// Opens the file and writes `position` to it.
     pub fn open(path: &Path, position: u64) -> Result<Self, StoreError> {
         Self::try_open(path, position).map_err(|error| io_error("writing", path, &error))
     }
@@ -130,12 +130,12 @@ mod tests {
     fn the_newest_position_is_read_back() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("witness");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Nothing));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Nothing));
         let mut witness = Witness::open(&path, 5).expect("opened");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(5)));
         for position in 6..12 {
             witness.record(position).expect("recorded");
-            assert_eq!(Witness::read(&path), Ok(Testimony::Position(position)));
+            assert_eq!(Witness::read(&path), Ok(WitnessState::Position(position)));
         }
         witness.sync().expect("synced");
     }
@@ -149,10 +149,10 @@ mod tests {
         let mut content = fs::read(&path).expect("read");
         content[3] ^= 1;
         fs::write(&path, &content).expect("written");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(5)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(5)));
         content[4_100] ^= 1;
         fs::write(&path, &content).expect("written");
-        assert_eq!(Witness::read(&path), Ok(Testimony::Unreadable));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Unreadable));
     }
 
     #[test]
@@ -161,6 +161,6 @@ mod tests {
         let path = directory.path().join("witness");
         drop(Witness::open(&path, 500).expect("opened"));
         drop(Witness::open(&path, 20).expect("opened"));
-        assert_eq!(Witness::read(&path), Ok(Testimony::Position(20)));
+        assert_eq!(Witness::read(&path), Ok(WitnessState::Position(20)));
     }
 }

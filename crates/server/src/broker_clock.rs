@@ -1,11 +1,11 @@
-//! Broker clock: what the shard reads and sleeps by. Real time, or virtual time where the server
-//! was started so.
+//! Broker clock: the time that the shard reads and sleeps by. It is real time, or virtual time if
+//! the server was started with a virtual clock.
 
-use broker::{Command, Deadline, Incoming, Now, Operation, SubqueueId};
+use broker::{Command, Deadline, Incoming, Now, Operation};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::virtual_clock::{Answer, Progress, Refusal, Request, VirtualClock};
+use crate::virtual_clock::{ClockError, ClockRequest, ReplySender, ShardProgress, VirtualClock};
 
 /// Broker time.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl BrokerClock {
     pub async fn sleep(&self, deadline: Option<Deadline>, reads: usize) {
         match &self.moved {
             None => sleep_until(deadline.and_then(|deadline| self.real.wake(deadline))).await,
-            // Lets others run, so that a long advance does not keep a thread for itself.
+            // Lets other tasks run, so that a long advance does not occupy a thread.
             Some(moved) if moved.wants_turn(self.real.now(), deadline, reads) => {
                 tokio::task::yield_now().await;
             }
@@ -72,20 +72,20 @@ impl BrokerClock {
     }
 
     /// Takes a user's request; the answer comes when it is done.
-    pub fn ask(&mut self, request: Request, answer: Answer) {
+    pub fn ask(&mut self, request: ClockRequest, answer: ReplySender) {
         match &mut self.moved {
             Some(moved) => moved.ask(request, answer, self.real.now()),
             None => {
-                // Who asked may be gone.
-                let _ = answer.send(Err(Refusal::NotVirtual));
+                // The client may be gone.
+                let _ = answer.send(Err(ClockError::NotVirtual));
             }
         }
     }
 
     /// The shard has made a turn.
-    pub fn proceed(&mut self, progress: Progress) {
+    pub fn advance_to_deadline(&mut self, progress: ShardProgress) {
         if let Some(moved) = &mut self.moved {
-            moved.proceed(self.real.now(), progress);
+            moved.advance_to_deadline(self.real.now(), progress);
         }
     }
 }
@@ -113,7 +113,7 @@ async fn sleep_until(wake: Option<Instant>) {
 mod tests {
     use std::time::Duration;
 
-    use broker::{ConnectionId, RequestId, Subqueue, Wall};
+    use broker::{ConnectionId, RequestId, Subqueue, SubqueueId, Wall};
     use store::{CommitId, EntityId};
     use tokio::sync::oneshot;
 
@@ -150,10 +150,10 @@ mod tests {
     fn a_batch_delete_of_what_was_enqueued_before_now_goes_up_to_the_brokers_now() {
         let mut clock = BrokerClock::new(Clock::start(), true);
         let (answer, mut advanced) = oneshot::channel();
-        clock.ask(Request::Advance(Duration::from_millis(DAY)), answer);
+        clock.ask(ClockRequest::Advance(Duration::from_millis(DAY)), answer);
         // As the shard does after its turns, until there is nothing left to do.
         for _ in 0..3 {
-            clock.proceed(Progress {
+            clock.advance_to_deadline(ShardProgress {
                 deadline: None,
                 reads: 0,
                 submitted: CommitId(0),

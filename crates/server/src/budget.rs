@@ -1,13 +1,14 @@
-//! Budget: bytes that all connections together may have made the server keep.
+//! Budget: bytes that all connections together may make the server keep.
 //!
-//! They are of two kinds. Unanswered bytes are with the broker, which answers in time whatever the
-//! peer does; so a connection that has some may be left unread while the budget is used up. Partial
-//! bytes are of messages that are not whole; only their peer can finish them, so waiting does not
-//! help, and a connection has to give them up instead. They may fill a half at most, and those of
-//! strangers an eighth, so that neither those who dawdle nor those without a key stop the others.
+//! There are two kinds. Unanswered bytes are with the broker, which answers in time whatever the
+//! peer does, so a connection with unanswered bytes may stay unread while the budget is used up.
+//! Partial bytes belong to unfinished messages. Only their peer can finish them, so waiting does
+//! not help, and a connection drops them instead. Partial bytes may fill half of the budget, those
+//! of connections without a right an eighth, so neither slow nor unauthenticated peers stop the
+//! others.
 //!
 //! Each connection keeps its own share up to date. Invariant: the totals are the sums of the
-//! shares of all connections that live.
+//! shares of all open connections.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::Arc;
@@ -48,26 +49,26 @@ impl Budget {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Those of messages that are not whole.
+    /// Bytes of unfinished messages.
     pub fn partial(&self) -> usize {
         self.partial.load(Ordering::Relaxed)
     }
 
-    fn partial_limit(&self, is_stranger: bool) -> usize {
+    fn partial_limit(&self, is_unauthenticated: bool) -> usize {
         let half = (self.limit() / 2).max(LEAST_PARTIAL);
-        if is_stranger { half / 4 } else { half }
+        if is_unauthenticated { half / 4 } else { half }
     }
 }
 
 /// One connection's share of a [`Budget`]; given back on drop.
 #[derive(Debug)]
-pub struct Share {
+pub struct BudgetShare {
     budget: Arc<Budget>,
     unanswered: usize,
     partial: usize,
 }
 
-impl Share {
+impl BudgetShare {
     /// An empty share.
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
@@ -80,8 +81,8 @@ impl Share {
     /// Says what the share is now.
     pub fn set(&mut self, unanswered: usize, partial: usize) {
         let before = self.unanswered + self.partial;
-        shift(&self.budget.total, before, unanswered + partial);
-        shift(&self.budget.partial, self.partial, partial);
+        adjust(&self.budget.total, before, unanswered + partial);
+        adjust(&self.budget.partial, self.partial, partial);
         self.unanswered = unanswered;
         self.partial = partial;
     }
@@ -97,28 +98,28 @@ impl Share {
     }
 
     /// Whether this share has to shrink before it may grow. One with nothing unanswered may always
-    /// grow, so that settlements are never stuck behind the sends of others, and since nothing
-    /// would make it shrink.
+    /// grow, so that settlements are never stuck behind the sends of other connections, and since
+    /// nothing would make it shrink.
     pub fn is_exhausted(&self) -> bool {
         self.unanswered > 0 && self.budget.total.load(Ordering::Relaxed) >= self.budget.limit()
     }
 
-    /// Partial bytes of this share that are too many, given those of all others.
-    pub fn excess(&self, is_stranger: bool) -> usize {
-        let limit = self.budget.partial_limit(is_stranger);
+    /// Partial bytes of this share beyond its limit, given those of all other shares.
+    pub fn excess(&self, is_unauthenticated: bool) -> usize {
+        let limit = self.budget.partial_limit(is_unauthenticated);
         let partial = self.budget.partial.load(Ordering::Relaxed);
         partial.saturating_sub(limit).min(self.partial)
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         self.set(0, 0);
     }
 }
 
 /// Replaces one share in a total.
-fn shift(total: &AtomicUsize, before: usize, after: usize) {
+fn adjust(total: &AtomicUsize, before: usize, after: usize) {
     // Statistics, not synchronisation: the limit may be passed by what one read brings.
     match after.cmp(&before) {
         Greater => _ = total.fetch_add(after - before, Ordering::Relaxed),
@@ -133,8 +134,8 @@ mod tests {
 
     const LIMIT: usize = 8 << 20;
 
-    fn share(budget: &Arc<Budget>, unanswered: usize, partial: usize) -> Share {
-        let mut share = Share::new(Arc::clone(budget));
+    fn share(budget: &Arc<Budget>, unanswered: usize, partial: usize) -> BudgetShare {
+        let mut share = BudgetShare::new(Arc::clone(budget));
         share.set(unanswered, partial);
         share
     }
@@ -144,7 +145,7 @@ mod tests {
         let budget = Arc::new(Budget::new(100));
         let sender = share(&budget, 60, 0);
         let mut other = share(&budget, 39, 0);
-        let receiver = Share::new(Arc::clone(&budget));
+        let receiver = BudgetShare::new(Arc::clone(&budget));
         assert!(!sender.is_exhausted());
         other.set(40, 0);
         assert!(sender.is_exhausted());
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_share_is_given_back() {
+    fn a_dropped_share_returns_its_bytes() {
         let budget = Arc::new(Budget::new(LIMIT));
         let sender = share(&budget, 1, 0);
         let dawdler = share(&budget, 0, 1);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_bytes_beyond_half_the_budget_are_an_excess_of_whoever_adds_to_them() {
+    fn partial_bytes_beyond_half_the_budget_are_an_excess_of_the_share_that_grows() {
         let budget = Arc::new(Budget::new(LIMIT));
         let mut first = share(&budget, 0, LIMIT / 4);
         let second = share(&budget, LIMIT, LIMIT / 4);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_an_eighth_of_the_budget_for_partial_bytes() {
+    fn unauthenticated_peers_have_an_eighth_of_the_budget_for_partial_bytes() {
         let budget = Arc::new(Budget::new(LIMIT));
         let stranger = share(&budget, 0, LIMIT / 8 + 1);
         assert_eq!(stranger.excess(true), 1);

@@ -1,7 +1,8 @@
-//! Clock: the machine's two clocks, read together. The only place where time enters the server.
+//! Clock: the machine's two clocks, read together. It is the only place where time enters the
+//! server.
 //!
-//! Broker time and connection time are the same readings, handed out as separate types, since the
-//! broker's may be moved (see `broker_clock`) while tokens and time-outs stay on real time.
+//! Broker time and connection time are the same readings as separate types: the broker's may be
+//! moved (see `broker_clock`), while tokens and time-outs stay on real time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,11 +1,11 @@
-//! Connection: one AMQP stream and its client of the dialect.
+//! Connection: one AMQP stream and the client of the dialect that it carries.
 //!
-//! Each round waits for something to happen, then hears what the broker says, reads what is there,
-//! sends the shard all commands as one batch (large messages and what is said after them wait for
-//! the store, see [`staging`](crate::staging)) and writes what can be written; where there is much of
-//! that already while it hears. Writing never waits, so a peer that does not read still has its settlements
-//! taken in and its time-outs kept; what may pile up for it is bounded by the broker's outlet and by the
-//! limits that pause reading. That a peer is gone counts once what it had sent is read.
+//! Each round waits for an event, then handles the outputs of the broker, reads the socket, sends
+//! all commands to the shard as one batch and writes the output; it writes earlier if there is
+//! much of it. Large messages, and the commands behind them, wait for the store first (see
+//! [`staging`](crate::staging)). Writing never waits, so a peer that does not read still has its
+//! settlements and time-outs handled. The broker's outlet and the limits that pause reading bound
+//! the output that piles up for it. The end of the input counts once the bytes before it are read.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,34 +20,35 @@ use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
-use crate::breath::Breath;
-use crate::budget::Share;
-use crate::door::House;
+use crate::budget::BudgetShare;
 use crate::input::{Input, Read, is_temporary};
+use crate::large_message_throttle::LargeMessageThrottle;
 use crate::options::Limits;
-use crate::paper;
-use crate::shard::{Directories, Message};
+use crate::output_buffer;
+use crate::server_state::ServerState;
+use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
 
-/// Reads in one round; then it is somebody else's turn.
+/// Reads in one round; then other connections of the thread have their turn.
 const READS_PER_ROUND: usize = 4;
-/// Bytes of one read, and the only one of its round, while rules take long to look at what it brings.
+/// Bytes of one read, and the only one of its round, while rules take long to look at what it
+/// brings.
 const SLOW_READ: usize = 4 * 1024;
-/// Batches heard in one round.
+/// Batches of outputs handled in one round.
 const BATCHES_PER_ROUND: usize = 32;
-/// Output is written as soon as there is so much: while it is in the processor's cache, and so that the
-/// peer has something to do meanwhile.
+/// Output is written as soon as it has this many bytes: while it is in the processor's cache, and
+/// so that the peer can work meanwhile.
 const WRITTEN_AT: usize = 256 * 1024;
-/// Where a round brought so many commands, room is made for as many in the next, up to a bound.
+/// A round with this many commands reserves memory for as many in the next, up to a bound.
 const MANY_COMMANDS: usize = 64;
 const MOST_EXPECTED: usize = 4_096;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// What ended a wait.
-enum Cause {
-    Heard(usize),
+enum WakeReason {
+    Outputs(usize),
     Staged(Vec<Command>),
     Entities,
     Socket,
@@ -60,22 +61,22 @@ pub struct Connection<S> {
     stream: S,
     client: Client,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-    heard: Vec<Vec<Output>>,
-    directories: Directories,
+    output_batches: Vec<Vec<Output>>,
+    directory_receiver: DirectoryReceiver,
     input: Input,
     staging: Staging,
-    share: Share,
-    breath: Breath,
-    /// From where, and which one.
+    share: BudgetShare,
+    large_message_throttle: LargeMessageThrottle,
+    /// The peer's address, and the connection's id.
     from: (SocketAddr, ConnectionId),
-    house: Arc<House>,
-    /// Those that held when it came.
+    server: Arc<ServerState>,
+    /// The limits at the time when it was accepted.
     limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
-    said_goodbye: bool,
+    shutdown_begun: bool,
     /// Bytes that the socket did not take when it was last written to.
     unwritten: usize,
-    /// So many commands are likely to come of what is read next.
+    /// The number of commands that the next read is likely to give.
     expected: usize,
     /// Credentials of the peer that were refused and are counted.
     refused_credentials: u64,
@@ -83,7 +84,7 @@ pub struct Connection<S> {
     has_more: bool,
     /// The peer has sent its last byte.
     input_ended: bool,
-    /// The socket is of no use any more.
+    /// The socket cannot be used any more.
     is_gone: bool,
 }
 
@@ -95,25 +96,25 @@ impl<S: Stream> Connection<S> {
         early: BytesMut,
         client: Client,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-        directories: Directories,
+        directory_receiver: DirectoryReceiver,
         from: (SocketAddr, ConnectionId),
-        house: Arc<House>,
+        server: Arc<ServerState>,
     ) -> Self {
         Self {
             stream,
             client,
             outputs,
-            heard: Vec::new(),
-            directories,
+            output_batches: Vec::new(),
+            directory_receiver,
             input: Input::new(early),
-            staging: Staging::new(house.gate.clone()),
-            share: Share::new(Arc::clone(&house.budget)),
-            breath: Breath::default(),
+            staging: Staging::new(server.command_stager.clone()),
+            share: BudgetShare::new(Arc::clone(&server.budget)),
+            large_message_throttle: LargeMessageThrottle::default(),
             from,
-            stopping: house.stopping.clone(),
-            limits: house.limits(),
-            house,
-            said_goodbye: false,
+            stopping: server.stopping.clone(),
+            limits: server.limits(),
+            server,
+            shutdown_begun: false,
             unwritten: 0,
             expected: 0,
             refused_credentials: 0,
@@ -123,22 +124,22 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Runs until either side has enough.
+    /// Runs until either side ends the connection.
     pub async fn run(mut self) {
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
         while !self.is_over() {
             self.wait(alarm.as_mut()).await;
-            self.look_around();
-            self.hear();
+            self.update_directory();
+            self.handle_outputs();
             self.read();
             self.submit().await;
-            self.count_told();
+            self.count_sent_errors();
             self.log_refusals();
             self.write();
             self.submit().await;
-            self.let_others_go().await;
+            self.yield_or_pause().await;
         }
-        self.count_told();
+        self.count_sent_errors();
         self.log_refusals();
         self.finish_staging().await;
         if !self.is_gone {
@@ -147,10 +148,13 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Steps back for a moment if this connection has much to do.
-    async fn let_others_go(&mut self) {
-        let received = self.house.counts.received_bytes.get();
-        match self.breath.after(self.share.partial(), received) {
+    /// Pauses, or yields to other tasks, if this connection has much to do.
+    async fn yield_or_pause(&mut self) {
+        let received = self.server.counts.received_bytes.get();
+        match self
+            .large_message_throttle
+            .pause_after_round(self.share.partial(), received)
+        {
             Some(pause) if self.has_more => tokio::time::sleep(pause).await,
             _ if self.client.is_slow() || self.has_more => tokio::task::yield_now().await,
             _ => {}
@@ -163,22 +167,22 @@ impl<S: Stream> Connection<S> {
         let interest = self.interest();
         let cause = tokio::select! {
             biased;
-            commands = self.staging.next() => Cause::Staged(commands),
-            count = self.outputs.recv_many(&mut self.heard, BATCHES_PER_ROUND) => Cause::Heard(count),
-            Ok(()) = self.directories.changed() => Cause::Entities,
+            commands = self.staging.next() => WakeReason::Staged(commands),
+            count = self.outputs.recv_many(&mut self.output_batches, BATCHES_PER_ROUND) => WakeReason::Outputs(count),
+            Ok(()) = self.directory_receiver.changed() => WakeReason::Entities,
             // Before a socket that always has more.
-            () = alarm.as_mut() => Cause::Alarm,
-            _ = self.stopping.wait_for(|stopping| *stopping), if !self.said_goodbye => Cause::Stop,
-            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => Cause::Socket,
+            () = alarm.as_mut() => WakeReason::Alarm,
+            _ = self.stopping.wait_for(|stopping| *stopping), if !self.shutdown_begun => WakeReason::Stop,
+            _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => WakeReason::Socket,
         };
         match cause {
             // The shard has ended, and with it everything.
-            Cause::Heard(0) => self.is_gone = true,
-            Cause::Heard(_) | Cause::Socket => {}
-            Cause::Staged(commands) => self.tell(commands).await,
-            Cause::Entities => self.directories.mark_changed(),
-            Cause::Alarm => self.handle_alarm(),
-            Cause::Stop => self.say_goodbye(),
+            WakeReason::Outputs(0) => self.is_gone = true,
+            WakeReason::Outputs(_) | WakeReason::Socket => {}
+            WakeReason::Staged(commands) => self.send_to_shard(commands).await,
+            WakeReason::Entities => self.directory_receiver.mark_changed(),
+            WakeReason::Alarm => self.handle_alarm(),
+            WakeReason::Stop => self.begin_shutdown(),
         }
     }
 
@@ -186,7 +190,7 @@ impl<S: Stream> Connection<S> {
     /// it anew each time the deadline moves on.
     fn arm(&self, alarm: Pin<&mut Sleep>) {
         if let Some(deadline) = self.client.deadline() {
-            let instant = self.house.clock.instant(deadline);
+            let instant = self.server.clock.instant(deadline);
             if alarm.is_elapsed() || instant < alarm.deadline() {
                 alarm.reset(instant);
             }
@@ -195,9 +199,9 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Does what is due, if anything, and gives back what an idle connection does not need.
+    /// Handles time-outs that are due, and frees memory that an idle connection does not need.
     fn handle_alarm(&mut self) {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         if self
             .client
             .deadline()
@@ -208,9 +212,9 @@ impl<S: Stream> Connection<S> {
         self.client.output(now).shrink(0);
     }
 
-    fn say_goodbye(&mut self) {
-        self.said_goodbye = true;
-        self.client.shut_down(self.house.clock.moment());
+    fn begin_shutdown(&mut self) {
+        self.shutdown_begun = true;
+        self.client.shut_down(self.server.clock.moment());
     }
 
     /// What the socket should be ready for.
@@ -224,7 +228,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether the peer may be heard, or has to wait until it was answered or has read.
+    /// Whether the socket may be read, or has to wait until the peer was answered or has read.
     fn may_read(&self) -> bool {
         let limits = &self.limits;
         self.share.unanswered() < limits.unanswered_bytes_per_connection
@@ -233,52 +237,52 @@ impl<S: Stream> Connection<S> {
             && !self.staging.is_full()
     }
 
-    /// Tells the client of entities that have changed, before it hears or reads anything that was
-    /// said after that.
-    fn look_around(&mut self) {
-        if self.directories.has_changed().unwrap_or(false) {
-            let directory = Arc::clone(&self.directories.borrow_and_update());
-            let now = self.house.clock.moment();
+    /// Passes changes of entities to the client, before it handles any later output or input.
+    fn update_directory(&mut self) {
+        if self.directory_receiver.has_changed().unwrap_or(false) {
+            let directory = Arc::clone(&self.directory_receiver.borrow_and_update());
+            let now = self.server.clock.moment();
             self.client.set_directory(now, directory);
         }
     }
 
-    fn hear(&mut self) {
-        while self.heard.len() < BATCHES_PER_ROUND
+    fn handle_outputs(&mut self) {
+        while self.output_batches.len() < BATCHES_PER_ROUND
             && let Ok(batch) = self.outputs.try_recv()
         {
-            self.heard.push(batch);
+            self.output_batches.push(batch);
         }
-        if self.heard.is_empty() {
+        if self.output_batches.is_empty() {
             return;
         }
-        paper::lend(&mut self.client);
-        let now = self.house.clock.moment();
-        let mut heard = std::mem::take(&mut self.heard);
+        output_buffer::lend(&mut self.client);
+        let now = self.server.clock.moment();
+        let mut output_batches = std::mem::take(&mut self.output_batches);
         let mut takes_more = self.unwritten == 0;
-        for output in heard.drain(..).flatten() {
+        for output in output_batches.drain(..).flatten() {
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {
                 // A peer that is gone is noticed once what it had sent is read.
                 takes_more = matches!(self.write_out(), Ok(true));
             }
         }
-        self.heard = heard;
+        self.output_batches = output_batches;
     }
 
-    /// Keeps the share true to what the client has.
+    /// Updates the connection's share of the budget.
     fn account(&mut self) {
         let unanswered = self.client.unanswered_bytes();
         self.share.set(unanswered, self.client.partial_bytes());
     }
 
-    /// Gives up unfinished messages if more of them came than all connections have room for. The
-    /// peer is not kept waiting instead: what it has left unfinished only its own bytes can finish.
-    fn shed(&mut self, partial_before: usize) {
+    /// Drops unfinished messages if all connections together have too many. Leaving the peer unread
+    /// would not help: only its own bytes can finish its messages.
+    fn drop_partials(&mut self, partial_before: usize) {
         let excess = self.share.excess(self.client.is_unauthenticated());
         if self.share.partial() > partial_before && excess > 0 {
-            self.house.counts.shed.raise();
-            self.client.shed_partials(self.house.clock.moment(), excess);
+            self.server.counts.shed.increment();
+            self.client
+                .shed_partials(self.server.clock.moment(), excess);
             self.account();
         }
     }
@@ -289,7 +293,7 @@ impl<S: Stream> Connection<S> {
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
             if !self.may_read() {
-                self.house.counts.pauses.raise();
+                self.server.counts.pauses.increment();
                 break;
             }
             if is_slow && round > 0 {
@@ -299,43 +303,47 @@ impl<S: Stream> Connection<S> {
             match self.input.read(&mut self.stream, most) {
                 Read::Some(count) => {
                     reads += 1;
-                    self.house.counts.received_bytes.add(count as u64);
-                    self.breath.took(count as u64);
-                    let now = self.house.clock.moment();
+                    self.server.counts.received_bytes.add(count as u64);
+                    self.large_message_throttle.count_received(count as u64);
+                    let now = self.server.clock.moment();
                     let expected = std::mem::take(&mut self.expected);
                     self.client.commands().reserve(expected);
                     self.client.handle_input(now, self.input.buffer());
-                    self.count_refusals();
+                    self.count_refused_credentials();
                 }
                 Read::Nothing => break,
                 Read::End => {
-                    self.client.handle_eof(self.house.clock.moment());
+                    self.client.handle_eof(self.server.clock.moment());
                     self.input_ended = true;
                     break;
                 }
             }
             let partial_before = self.share.partial();
             self.account();
-            self.shed(partial_before);
+            self.drop_partials(partial_before);
         }
         self.has_more = reads == READS_PER_ROUND;
-        self.input.rest();
+        self.input.release_buffer();
     }
 
-    /// Counts the credentials that were refused meanwhile.
-    fn count_refusals(&mut self) {
+    /// Counts newly refused credentials.
+    fn count_refused_credentials(&mut self) {
         let refused = self.client.refused_credentials();
         let more = refused.saturating_sub(self.refused_credentials);
         if more > 0 {
             self.refused_credentials = refused;
-            self.house.counts.refused_credentials.add(more);
+            self.server.counts.refused_credentials.add(more);
         }
     }
 
-    /// Counts the errors that the peer is being told.
-    fn count_told(&mut self) {
-        for ((scope, condition), count) in self.client.take_error_counts() {
-            self.house.counts.told.of(scope, &condition).add(count);
+    /// Counts the errors that are sent to the peer.
+    fn count_sent_errors(&mut self) {
+        for ((scope, condition), count) in self.client.take_told() {
+            self.server
+                .counts
+                .error_counters
+                .of(scope, &condition)
+                .add(count);
         }
     }
 
@@ -343,11 +351,11 @@ impl<S: Stream> Connection<S> {
     fn log_refusals(&mut self) {
         if let Some(refusals) = self.client.take_refusals() {
             let (peer, id) = self.from;
-            self.house.refusals.amqp(peer, id, &refusals);
+            self.server.refusals.amqp(peer, id, &refusals);
         }
     }
 
-    /// Sends the shard what there is to decide. Waits only while the shard has more to do than it can.
+    /// Sends the client's commands to the shard. Waits only while the shard's inbox is full.
     async fn submit(&mut self) {
         let commands = std::mem::take(self.client.commands());
         if commands.is_empty() {
@@ -356,47 +364,48 @@ impl<S: Stream> Connection<S> {
         if commands.len() >= MANY_COMMANDS {
             self.expected = commands.len().min(MOST_EXPECTED);
         }
-        let commands = self.staging.pass(commands);
-        self.tell(commands).await;
+        let commands = self.staging.enqueue(commands);
+        self.send_to_shard(commands).await;
     }
 
-    async fn tell(&mut self, commands: Vec<Command>) {
+    async fn send_to_shard(&mut self, commands: Vec<Command>) {
         if commands.is_empty() {
             return;
         }
         let batch = Message::Commands(commands);
-        if self.house.inbox.send(batch).await.is_err() {
+        if self.server.inbox.send(batch).await.is_err() {
             self.is_gone = true;
         }
     }
 
-    /// Hands on what has arrived, for the peer may have said goodbye without waiting for answers.
+    /// Passes on commands that have arrived: the peer may have closed without waiting for answers.
     async fn finish_staging(&mut self) {
         while !self.staging.is_idle() {
             let commands = self.staging.next().await;
-            self.tell(commands).await;
+            self.send_to_shard(commands).await;
         }
     }
 
-    /// Writes what the stream takes, and gives back the memory for it if that was all.
+    /// Writes what the stream takes, and frees the output's memory if that was all.
     fn write(&mut self) {
         match self.write_out() {
             Ok(true) => {
-                let output = self.client.output(self.house.clock.moment());
-                paper::take_back(output);
+                let output = self.client.output(self.server.clock.moment());
+                output_buffer::reclaim(output);
                 output.shrink(0);
             }
             Ok(false) => {}
-            Err(_) => self.lose(),
+            Err(_) => self.abort(),
         }
     }
 
-    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of it.
+    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of
+    /// it.
     ///
     /// # Errors
     /// When the stream will not take any more.
     fn write_out(&mut self) -> io::Result<bool> {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         loop {
             let output = self.client.output(now);
             self.unwritten = output.len();
@@ -405,7 +414,7 @@ impl<S: Stream> Connection<S> {
             }
             match self.stream.try_write_output(output) {
                 Ok(count) => {
-                    self.house.counts.sent_bytes.add(count as u64);
+                    self.server.counts.sent_bytes.add(count as u64);
                     self.client.written();
                 }
                 Err(error) if is_temporary(&error) => return Ok(false),
@@ -418,8 +427,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    fn lose(&mut self) {
-        self.client.handle_eof(self.house.clock.moment());
+    fn abort(&mut self) {
+        self.client.handle_eof(self.server.clock.moment());
         self.is_gone = true;
     }
 
@@ -427,10 +436,10 @@ impl<S: Stream> Connection<S> {
         self.is_gone || self.input_ended || self.client.is_finished()
     }
 
-    /// Says goodbye. A peer that is slow or gone is left alone.
+    /// Closes the stream gracefully, without waiting long for a peer that is slow or gone.
     async fn linger(mut self) {
-        let now = self.house.clock.moment();
+        let now = self.server.clock.moment();
         let last = std::mem::take(self.client.output(now));
-        drop(tokio::time::timeout(LINGER, self.stream.farewell(last)).await);
+        drop(tokio::time::timeout(LINGER, self.stream.close_gracefully(last)).await);
     }
 }

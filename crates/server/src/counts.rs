@@ -1,21 +1,22 @@
-//! Counts: what the rim of the server has seen, for metrics. Each place raises its own counter; nothing
-//! is read but when somebody asks for `/metrics`.
+//! Counts: counters of connections, requests and bytes, for metrics.
+//!
+//! Each place increments its own counter. Counters are read only when `/metrics` is requested.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::told::Told;
+use crate::error_counters::ErrorCounters;
 
-/// A counter that many raise.
+/// A counter that many tasks increment.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
     /// One more.
-    pub fn raise(&self) {
+    pub fn increment(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds `more`.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
@@ -56,8 +57,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What a connection turned out to speak; those with several layers count in each.
-    Spoken, ByProtocol {
+    /// The protocol that a connection uses; a connection with several layers counts in each.
+    ServedProtocol, ByServedProtocol {
         Amqp => "amqp",
         Http => "http",
         Tls => "tls",
@@ -67,7 +68,7 @@ counters! {
 
 counters! {
     /// Why a connection was refused before it was one of AMQP or HTTP, or could ask anything.
-    Refused, ByRefusal {
+    RefusalReason, ByRefusalReason {
         Full => "connections",
         FullOfAddress => "connections-per-address",
         TimeOut => "handshake-time-out",
@@ -78,22 +79,22 @@ counters! {
 
 counters! {
     /// How an HTTP request was answered.
-    Answered, ByAnswer {
-        Done => "2xx",
-        Elsewhere => "3xx",
-        Mistaken => "4xx",
-        Failed => "5xx",
+    StatusClass, ByStatusClass {
+        Success => "2xx",
+        Redirect => "3xx",
+        ClientError => "4xx",
+        ServerError => "5xx",
     }
 }
 
 /// All that is counted.
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub spoken: ByProtocol,
-    pub refused: ByRefusal,
-    pub answered: ByAnswer,
-    /// Errors that AMQP connections were told when they, their sessions or their links ended.
-    pub told: Told,
+    pub served: ByServedProtocol,
+    pub refused: ByRefusalReason,
+    pub responses: ByStatusClass,
+    /// Errors with which this end closed AMQP connections and ended their sessions and links.
+    pub error_counters: ErrorCounters,
     /// Credentials that were not accepted, over AMQP.
     pub refused_credentials: Counter,
     /// The same over HTTP: requests that were answered with 401.
@@ -102,7 +103,8 @@ pub struct Counts {
     pub received_bytes: Counter,
     /// Bytes of AMQP that were sent.
     pub sent_bytes: Counter,
-    /// Times that a connection was left unread, since it had as much unanswered or unwritten as it may.
+    /// Times that a connection was left unread, since it had as much unanswered or unwritten as it
+    /// may.
     pub pauses: Counter,
     /// Times that a connection lost unfinished messages, since all together had too many.
     pub shed: Counter,
@@ -112,15 +114,15 @@ impl Counts {
     /// Counts the answer to an HTTP request.
     pub fn answer(&self, status: hyper::StatusCode) {
         if status == hyper::StatusCode::UNAUTHORIZED {
-            self.unauthorized.raise();
+            self.unauthorized.increment();
         }
         let case = match status.as_u16() {
-            300..=399 => Answered::Elsewhere,
-            400..=499 => Answered::Mistaken,
-            500..=599 => Answered::Failed,
-            _ => Answered::Done,
+            300..=399 => StatusClass::Redirect,
+            400..=499 => StatusClass::ClientError,
+            500..=599 => StatusClass::ServerError,
+            _ => StatusClass::Success,
         };
-        self.answered.of(case).raise();
+        self.responses.of(case).increment();
     }
 }
 
@@ -131,8 +133,8 @@ mod tests {
     #[test]
     fn each_case_has_a_counter_under_its_own_word() {
         let counts = Counts::default();
-        counts.refused.of(Refused::TimeOut).raise();
-        counts.refused.of(Refused::Tls).add(2);
+        counts.refused.of(RefusalReason::TimeOut).increment();
+        counts.refused.of(RefusalReason::Tls).add(2);
         let found: Vec<_> = counts.refused.iter().collect();
         let expected = [
             ("connections", 0),
@@ -150,7 +152,7 @@ mod tests {
         for status in [101, 200, 201, 404, 431, 503] {
             counts.answer(hyper::StatusCode::from_u16(status).unwrap());
         }
-        let found: Vec<_> = counts.answered.iter().collect();
+        let found: Vec<_> = counts.responses.iter().collect();
         assert_eq!(found, [("2xx", 3), ("3xx", 0), ("4xx", 2), ("5xx", 1)]);
     }
 }

@@ -1,7 +1,8 @@
 //! Durations in ISO 8601, as Service Bus writes them (`PT1M30S`, `P14D`), in milliseconds.
 //!
-//! Years count 365 days and months 30, as .NET counts them. "Never" is `P10675199DT2H48M5.4775807S`,
-//! the most that a .NET time span can be; whatever is as long is never.
+//! Years count 365 days and months 30, as .NET counts them. "Never" is
+//! `P10675199DT2H48M5.4775807S`, the most that a .NET time span can be; whatever is as long is
+//! never.
 
 use jiff::{SpanRelativeTo, SpanTotal, Unit};
 
@@ -62,7 +63,7 @@ fn millis(text: &str) -> Option<u64> {
     days.checked_mul(DAY)?.checked_add(millis)
 }
 
-/// Writes `millis` so that everybody can read it: days, hours, minutes and seconds.
+/// Writes `millis` for people: days, hours, minutes and seconds.
 #[must_use]
 pub fn text(millis: u64) -> String {
     if millis == NEVER {

@@ -1,10 +1,10 @@
-//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`, the
-//! opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's management
-//! everywhere else.
+//! HTTP on the same ports: `/health`, `/metrics`, the broker's own interface under `/$railbus/`,
+//! the opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's
+//! management everywhere else.
 //!
-//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1). All
-//! else needs Manage, except with the development key on a loopback listener. A queue may be
-//! called `health` or `metrics` too: clients of management name a version.
+//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1).
+//! All other paths need Manage, except with the development key on a loopback listener. A queue
+//! may be called `health` or `metrics` too: clients of management name a version.
 
 mod admin;
 mod answer;
@@ -40,9 +40,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use servicebus::{Operation, Severity};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use crate::apply::Wish;
-use crate::counts::{Answered, Refused};
-use crate::door::House;
+use crate::apply::ApplyMode;
+use crate::counts::{RefusalReason, StatusClass};
+use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
 use routes::Route;
@@ -55,56 +55,60 @@ const FAILURES: u32 = 32;
 
 /// Where the counters are.
 const METRICS: &str = "/metrics";
-/// Whether all is well; open to everybody, however they come.
+/// The health check; it needs no credentials and no TLS.
 const HEALTH: &str = "/health";
-/// What is ours besides the contracts.
+/// The prefix of our own interface, beside the contracts.
 const OWN: &str = "/$railbus/";
-/// What there is below that, in the words of OpenAPI.
+/// The OpenAPI document of our own interface.
 const DOCUMENT: &str = include_str!("http/openapi.json");
 
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
-pub struct Upgraded<S> {
+pub struct UpgradedStream<S> {
     pub stream: S,
     /// What was read behind the request.
     pub early: Bytes,
 }
 
-/// How a connection came.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
-    /// Through a listener that only this machine can reach.
+pub struct Transport {
+    /// It came through a listener that only this machine can reach.
     pub is_loopback: bool,
     pub is_tls: bool,
-    /// Within TLS, or let in without it.
+    /// It uses TLS, or may do without.
     pub is_private: bool,
     /// From where.
     pub peer: SocketAddr,
 }
 
-/// Serves HTTP on `stream` until the peer has enough, the server stops, or they agree to go on with
-/// WebSocket. On loopback nobody is asked for the development key.
-pub async fn serve<S>(stream: S, house: Arc<House>, way: Way) -> Option<Upgraded<S>>
+/// Serves HTTP on `stream` until the peer closes, the server stops, or a handshake turns the
+/// connection into WebSocket. A loopback listener does not require the development key.
+pub async fn serve<S>(
+    stream: S,
+    server: Arc<ServerState>,
+    transport: Transport,
+) -> Option<UpgradedStream<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut stopping = house.stopping.clone();
-    let limits = house.limits();
+    let mut stopping = server.stopping.clone();
+    let limits = server.limits();
     let handshake = limits.handshake;
     // The library takes no less.
     let header_bytes = limits.http_header_bytes.max(8 << 10);
     let is_upgraded = Arc::new(AtomicBool::new(false));
     let agreed = Arc::clone(&is_upgraded);
     let failures = Arc::new(AtomicU32::new(0));
-    let counting = Arc::clone(&house);
+    let counting = Arc::clone(&server);
     let service = service_fn(move |request| {
-        let (house, agreed) = (Arc::clone(&house), Arc::clone(&agreed));
+        let (server, agreed) = (Arc::clone(&server), Arc::clone(&agreed));
         let failures = Arc::clone(&failures);
         Box::pin(async move {
             let (method, uri) = (request.method().clone(), request.uri().clone());
-            let mut response = admit(request, &house, way).await;
-            house.counts.answer(response.status());
-            log_refusal((&method, &uri), &response, &house, way);
+            let mut response = admit(request, &server, transport).await;
+            server.counts.answer(response.status());
+            log_refusal((&method, &uri), &response, &server, transport);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
             }
@@ -129,12 +133,12 @@ where
             poll_fn(|cx| connection.poll_without_shutdown(cx)).await
         }
     };
-    note_end(&result, &counting, way);
+    note_end(&result, &counting, transport);
     let parts = connection.into_parts();
     let mut stream = parts.io.into_inner();
     if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
         let early = parts.read_buf;
-        return Some(Upgraded { stream, early });
+        return Some(UpgradedStream { stream, early });
     }
     // A peer that takes no end is left alone.
     drop(tokio::time::timeout(handshake, stream.shutdown()).await);
@@ -151,57 +155,74 @@ fn note_failure(response: &mut Response, failures: &AtomicU32) {
     }
 }
 
-fn note_end(result: &hyper::Result<()>, house: &House, way: Way) {
+fn note_end(result: &hyper::Result<()>, server: &ServerState, transport: Transport) {
     if let Err(error) = result {
         tracing::debug!(%error, "an HTTP connection ended early");
         if error.is_parse() {
             // What is no request, or too large a header, has been answered before we saw it.
-            house.counts.answered.of(Answered::Mistaken).raise();
-            house.refusals.no_request(way.peer, error);
+            server
+                .counts
+                .responses
+                .of(StatusClass::ClientError)
+                .increment();
+            server.refusals.no_request(transport.peer, error);
         }
     }
 }
 
-/// Logs the answer to a request if it is an error. That a server that stops can not answer is ordinary.
-fn log_refusal(request: (&Method, &Uri), response: &Response, house: &House, way: Way) {
+/// Logs the answer to a request if it is an error. The refusals of a stopping server are ordinary.
+fn log_refusal(
+    request: (&Method, &Uri),
+    response: &Response,
+    server: &ServerState,
+    transport: Transport,
+) {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
         return;
     }
     let severity = match status {
-        StatusCode::SERVICE_UNAVAILABLE if *house.stopping.borrow() => Severity::Expected,
+        StatusCode::SERVICE_UNAVAILABLE if *server.stopping.borrow() => Severity::Expected,
         _ => Severity::Warning,
     };
     let reason = answer::reason(response);
-    let log = &house.refusals;
-    log.http(way.peer, request, status, reason.as_ref(), severity);
+    let log = &server.refusals;
+    log.http(transport.peer, request, status, reason.as_ref(), severity);
 }
 
-/// Answers a request if it may come the way it did.
-async fn admit(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
-    if !way.is_private && request.uri().path() != HEALTH {
-        house.counts.refused.of(Refused::Plain).raise();
+/// Answers a request if its transport allows it.
+async fn admit(
+    request: Request<Incoming>,
+    server: &Arc<ServerState>,
+    transport: Transport,
+) -> Response {
+    if !transport.is_private && request.uri().path() != HEALTH {
+        server.counts.refused.of(RefusalReason::Plain).increment();
         return answer::plain();
     }
-    match upgrade::respond(&request, house, way.is_loopback) {
+    match upgrade::respond(&request, server, transport.is_loopback) {
         Some(response) => response,
-        None => respond(request, house, way).await,
+        None => respond(request, server, transport).await,
     }
 }
 
-async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Response {
+async fn respond(
+    request: Request<Incoming>,
+    server: &Arc<ServerState>,
+    transport: Transport,
+) -> Response {
     if is_ambiguous(request.headers()) {
         return answer::ambiguous();
     }
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
-    let is_management = !is_own && admin::is_meant(&request);
+    let is_management = !is_own && admin::is_management_request(&request);
     if path == HEALTH && !is_management {
-        return health(request.method(), !*house.stopping.borrow());
+        return health(request.method(), !*server.stopping.borrow());
     }
     if path == "/" {
-        return answer::nothing_here();
+        return answer::not_found();
     }
     let is_metrics = path == METRICS && !is_management;
     let operation = match (is_own, is_metrics) {
@@ -209,49 +230,54 @@ async fn respond(request: Request<Incoming>, house: &Arc<House>, way: Way) -> Re
         (_, true) => Operation::ReadMetrics,
         _ => Operation::Administer,
     };
-    let caller = Caller::of(request.headers(), way.is_loopback);
-    if !is_own && let Some(call) = data::call(&request, house) {
-        return data::respond(request, call, caller, way, house).await;
+    let caller = Caller::of(request.headers(), transport.is_loopback);
+    if !is_own && let Some(call) = data::call(&request, server) {
+        return data::respond(request, call, caller, transport, server).await;
     }
     if operation == Operation::Administer {
-        return admin::respond(request, caller, house).await;
+        return admin::respond(request, caller, server).await;
     }
-    if let Err(reason) = caller.check(house, operation, &path) {
+    if let Err(reason) = caller.check(server, operation, &path) {
         return answer::unauthorized(&reason);
     }
     if is_metrics {
-        return metrics::respond(request.method(), house).await;
+        return metrics::respond(request.method(), server).await;
     }
     match Route::of(&path, request.method()) {
-        Some(route) => own(request, route, &path, house).await,
-        None => answer::nothing_here(),
+        Some(route) => respond_own(request, route, &path, server).await,
+        None => answer::not_found(),
     }
 }
 
-/// Answers a request of our own interface to whoever may manage.
-async fn own(request: Request<Incoming>, route: Route, path: &str, house: &Arc<House>) -> Response {
+/// Answers a request of our own interface. The caller has the right to manage.
+async fn respond_own(
+    request: Request<Incoming>,
+    route: Route,
+    path: &str,
+    server: &Arc<ServerState>,
+) -> Response {
     if !route.allows(request.method()) {
         return answer::method_not_allowed(route.allowed());
     }
     match route {
         Route::Document => answer::json(StatusCode::OK, DOCUMENT.to_owned()),
-        Route::Backups => backups::respond(request, house).await,
-        Route::Clock => clock::respond(request, house).await,
-        Route::TestRule => rules::respond(request, house).await,
-        Route::Plan => plan::respond(request, house, Wish::Show).await,
-        Route::Apply => plan::respond(request, house, Wish::Apply).await,
+        Route::Backups => backups::respond(request, server).await,
+        Route::Clock => clock::respond(request, server).await,
+        Route::TestRule => rules::respond(request, server).await,
+        Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
+        Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
         Route::Entities
         | Route::Entity
         | Route::Rules
         | Route::Rule
         | Route::Messages
         | Route::Purge
-        | Route::Redrive => entities::respond(request, route, path, house).await,
+        | Route::Redrive => entities::respond(request, route, path, server).await,
     }
 }
 
-/// Whether a request says in two ways how long it is: somebody on its way may have gone by the other
-/// one, and what is a body here may be a request there. [RFC 9112 6.3]
+/// Whether a request gives its length in two ways: a proxy may have used the other one, so that a
+/// body here is a request there. [RFC 9112 6.3]
 fn is_ambiguous(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }

@@ -1,8 +1,8 @@
-//! Input: a connection's read buffer, which is there only while there is something in it.
+//! Input: a connection's read buffer, which exists only while it holds bytes.
 //!
 //! The 64 KiB buffer belongs to the worker thread and is lent to a connection for the time of a
-//! read. What is left over of an unfinished frame stays with the connection, in an allocation of
-//! its own size when it is small. So an idle connection holds no read buffer.
+//! read. The remainder of an unfinished frame stays with the connection, in an allocation of its
+//! own size if it is small. So an idle connection holds no read buffer.
 
 use std::cell::RefCell;
 use std::io;
@@ -25,7 +25,7 @@ thread_local! {
 /// What came of a read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Read {
-    /// So many bytes are new.
+    /// The number of new bytes.
     Some(usize),
     /// Nothing is there now.
     Nothing,
@@ -72,7 +72,7 @@ impl Input {
     }
 
     /// Gives the buffer back to the thread if it holds little or nothing.
-    pub fn rest(&mut self) {
+    pub fn release_buffer(&mut self) {
         if self.buffer.capacity() <= SMALL_REMAINDER || self.buffer.len() > SMALL_REMAINDER {
             return;
         }
@@ -99,7 +99,7 @@ impl Input {
     }
 }
 
-/// Whether an error only says "not now".
+/// Whether an error only means that the operation is not possible now.
 pub fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -122,14 +122,14 @@ mod tests {
     fn an_input_without_bytes_holds_no_buffer() {
         let mut input = input(0);
         assert!(input.buffer.capacity() >= LEAST_ROOM);
-        input.rest();
+        input.release_buffer();
         assert_eq!(input.buffer.capacity(), 0);
     }
 
     #[test]
     fn a_small_remainder_is_kept_in_a_small_buffer() {
         let mut input = input(100);
-        input.rest();
+        input.release_buffer();
         assert_eq!(&input.buffer[..], &[7; 100]);
         assert!(input.buffer.capacity() <= SMALL_REMAINDER);
         input.make_room();
@@ -141,7 +141,7 @@ mod tests {
     fn a_large_remainder_stays_where_it_is() {
         let mut input = input(SMALL_REMAINDER + 1);
         let before = input.buffer.as_ptr();
-        input.rest();
+        input.release_buffer();
         assert_eq!(input.buffer.as_ptr(), before);
         assert_eq!(input.buffer.len(), SMALL_REMAINDER + 1);
     }

@@ -1,52 +1,55 @@
 //! The tokio server: listeners, one task per connection, one task per shard.
 //!
-//! Bytes are turned into commands at the rim and decided in the shard; nothing is decided here.
-//! Every hop carries a batch: a connection sends the shard all commands of one read at once, and
-//! the shard sends a connection all outputs of one turn at once. The shard never waits for a
+//! Connections turn bytes into commands and the shard decides them; nothing is decided here. Every
+//! hop carries a batch: a connection sends the shard all commands of one read at once, and the
+//! shard sends a connection all outputs of one turn at once. The shard never waits for a
 //! connection; a connection waits for the shard only while its channel is full.
 
-mod administrator;
 mod apply;
-mod breath;
 mod broker_clock;
 mod budget;
 mod clock;
+mod commit_mode;
 mod connection;
+mod connection_limiter;
 mod counts;
-mod crowd;
-mod desk;
-mod door;
+mod deletion_pause;
 pub mod duration;
-mod effort;
 pub mod entities;
-mod entrance;
+mod error_counters;
 mod http;
 mod input;
+mod large_message_throttle;
+mod listener;
 mod log_text;
 pub mod messages;
 mod namespace;
 mod options;
-mod paper;
+mod output_buffer;
 pub mod plan;
 mod random;
 mod refusals;
-mod rest;
+mod report;
 pub mod rules;
 mod server;
+mod server_handle;
+mod server_state;
 mod setup;
 mod shard;
+mod shard_client;
 mod staging;
 mod stream;
+mod task_usage;
 mod throttle;
 mod tls;
-mod told;
 mod virtual_clock;
 mod websocket;
 
-pub use administrator::Administrator;
-pub use desk::Closed;
 pub use namespace::Namespace;
 pub use options::{
-    Certificate, Limits, Options, Plain, QueueDefinition, SubscriptionDefinition, TopicDefinition,
+    Certificate, Limits, Options, PlaintextPolicy, QueueDefinition, SubscriptionDefinition,
+    TopicDefinition,
 };
-pub use server::{Prepared, Server, StartError};
+pub use server::{BoundServer, Server, StartError};
+pub use server_handle::ServerHandle;
+pub use shard_client::Closed;

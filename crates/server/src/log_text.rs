@@ -1,8 +1,8 @@
-//! Log text: what a peer has said, fit for a line of the log.
+//! Log text: text from a peer, made safe for a line of the log.
 //!
-//! It is short, stays on its line, and has no control characters. Names are the client's own, and a
-//! client that is set up wrongly may show a key or a token where a name belongs (a connection string
-//! for the name of a queue), so whatever looks like one is left out, with all that follows.
+//! It is short, stays on its line, and has no control characters. Names are the client's own, and
+//! a misconfigured client may send a key or a token as a name (a connection string as the name of
+//! a queue). Text that looks like a secret is therefore left out, with everything behind it.
 
 /// Most characters of a name.
 pub const NAME: usize = 256;

@@ -1,5 +1,5 @@
-//! Messages shown: their bodies, and in JSON all that is known of them. The same for those who receive
-//! or browse over AMQP and for those who look over HTTP.
+//! Decoded messages: the body of a message, and all of it as JSON. Used for messages received or
+//! browsed over AMQP and for messages shown over HTTP.
 
 use amqp::decode::DecodeError;
 use amqp::message::{BodyKind, Header, Properties, Sections, batch_parts, decode_map_section};
@@ -12,17 +12,17 @@ use serde_json::{Map as Object, Value as Json};
 
 use crate::rules::TypedValue;
 
-/// Parts of a body, which nobody sends more of by hand.
+/// The most parts of a body that are joined; few senders use more than one.
 const MOST_PARTS: usize = 4_096;
 
 /// What is known of a message.
 #[derive(Debug)]
-pub struct Shown {
+pub struct DecodedMessage {
     facts: Object<String, Json>,
     body: Vec<u8>,
 }
 
-impl Shown {
+impl DecodedMessage {
     /// Reads an encoded message.
     ///
     /// # Errors
@@ -56,8 +56,8 @@ impl Shown {
         &self.body
     }
 
-    /// An object. A body that is no text is in base 64, under a name of its own; of one with more than
-    /// `most` bytes only their number is told.
+    /// An object. A body that is no text is in base 64, under a name of its own; of one with more
+    /// than `most` bytes only their number is told.
     #[must_use]
     pub fn json(&self, most: usize) -> Object<String, Json> {
         let mut object = self.facts.clone();
@@ -93,7 +93,7 @@ fn insert(object: &mut Object<String, Json>, name: &str, value: Option<impl Seri
     }
 }
 
-/// A value as messages in JSON have it; null if that can not say it.
+/// A value as messages in JSON have it; null if that cannot say it.
 fn json(value: Value) -> Json {
     serde_json::to_value(TypedValue(value)).unwrap_or_default()
 }
@@ -191,7 +191,7 @@ mod tests {
             "message-id": "1", "subject": "red", "session-id": "s", "content-type": "text/plain",
             "properties": {"n": 5, "level": {"type": "int", "value": 7}}, "body": "hello",
         });
-        let shown = Shown::read(&message(facts.clone())).unwrap();
+        let shown = DecodedMessage::read(&message(facts.clone())).unwrap();
         assert_eq!(Json::Object(shown.json(5)), facts);
         assert_eq!(shown.body, b"hello");
     }
@@ -199,21 +199,21 @@ mod tests {
     #[test]
     fn a_body_that_is_no_text_is_told_apart() {
         let description = MessageDescription::default();
-        let shown = Shown::read(&description.encode_with(&[0xff, 0])).unwrap();
+        let shown = DecodedMessage::read(&description.encode_with(&[0xff, 0])).unwrap();
         assert_eq!(Json::Object(shown.json(5)), json!({"body-base64": "/wA="}));
     }
 
     #[test]
     fn of_a_body_that_is_too_long_the_length_is_told() {
         let message = MessageDescription::default().encode_with(b"hello!");
-        let shown = Shown::read(&message).unwrap();
+        let shown = DecodedMessage::read(&message).unwrap();
         assert_eq!(Json::Object(shown.json(5)), json!({"body-bytes": 6}));
         assert_eq!(Json::Object(shown.json(6)), json!({"body": "hello!"}));
     }
 
     #[test]
     fn what_is_no_message_is_refused() {
-        assert!(Shown::read(&Bytes::from_static(b"\x00\x53\x75")).is_err());
+        assert!(DecodedMessage::read(&Bytes::from_static(b"\x00\x53\x75")).is_err());
         assert_eq!(sequence_number(&Bytes::from_static(b"hello")), None);
     }
 }

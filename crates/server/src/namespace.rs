@@ -1,9 +1,9 @@
-//! Namespace: all entities with their settings and rules, as they are.
+//! Namespace: all entities with their settings and rules, as they are now.
 
 use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
 
-use crate::desk::{Closed, Desk};
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::shard_client::{Closed, ShardClient};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
@@ -23,37 +23,37 @@ pub struct Namespace {
 
 /// All there is, with what the broker says of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct NamespaceSnapshot {
     pub queues: Vec<EntityInfo>,
-    pub topics: Vec<SurveyedTopic>,
+    pub topics: Vec<TopicSnapshot>,
     /// What the broker called its state before the first of it was asked for.
     pub version: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct SurveyedTopic {
+pub(crate) struct TopicSnapshot {
     pub info: EntityInfo,
-    pub subscriptions: Vec<SurveyedSubscription>,
+    pub subscriptions: Vec<SubscriptionSnapshot>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct SurveyedSubscription {
+pub(crate) struct SubscriptionSnapshot {
     pub info: EntityInfo,
     pub rules: Vec<RuleDescription>,
 }
 
-impl Survey {
-    /// What there is now. Others may change it meanwhile.
-    pub(crate) async fn make(desk: &mut Desk) -> Result<Self, Closed> {
-        let version = match desk.order(Order::DescribeNamespace).await? {
+impl NamespaceSnapshot {
+    /// Reads the namespace. Other clients may change it meanwhile.
+    pub(crate) async fn make(shard_client: &mut ShardClient) -> Result<Self, Closed> {
+        let version = match shard_client.order(Order::DescribeNamespace).await? {
             Ok(Answer::Namespace(info)) => Some(info.version),
             _ => None,
         };
-        let queues = list(desk, &Listing::Queues).await?;
+        let queues = list(shard_client, &Listing::Queues).await?;
         let mut topics = Vec::new();
-        for info in list(desk, &Listing::Topics).await? {
-            let subscriptions = subscriptions(desk, &info.queue.path).await?;
-            topics.push(SurveyedTopic {
+        for info in list(shard_client, &Listing::Topics).await? {
+            let subscriptions = subscriptions(shard_client, &info.queue.path).await?;
+            topics.push(TopicSnapshot {
                 info,
                 subscriptions,
             });
@@ -66,12 +66,12 @@ impl Survey {
     }
 }
 
-impl From<Survey> for Namespace {
-    fn from(survey: Survey) -> Self {
-        let queues = survey.queues.into_iter();
-        let topics = survey.topics.into_iter();
+impl From<NamespaceSnapshot> for Namespace {
+    fn from(snapshot: NamespaceSnapshot) -> Self {
+        let queues = snapshot.queues.into_iter();
+        let topics = snapshot.topics.into_iter();
         Self {
-            version: survey.version,
+            version: snapshot.version,
             queues: queues
                 .map(|info| QueueDefinition {
                     path: info.queue.path,
@@ -89,9 +89,9 @@ impl From<Survey> for Namespace {
     }
 }
 
-impl From<SurveyedSubscription> for SubscriptionDefinition {
-    fn from(subscription: SurveyedSubscription) -> Self {
-        let SurveyedSubscription { info, rules } = subscription;
+impl From<SubscriptionSnapshot> for SubscriptionDefinition {
+    fn from(subscription: SubscriptionSnapshot) -> Self {
+        let SubscriptionSnapshot { info, rules } = subscription;
         Self {
             name: last_segment(&info.queue.path).to_owned(),
             settings: settings_of(&info),
@@ -116,18 +116,18 @@ pub(crate) fn last_segment(path: &str) -> &str {
 
 /// A topic's subscriptions with their rules.
 pub(crate) async fn subscriptions(
-    desk: &mut Desk,
+    shard_client: &mut ShardClient,
     topic: &str,
-) -> Result<Vec<SurveyedSubscription>, Closed> {
+) -> Result<Vec<SubscriptionSnapshot>, Closed> {
     let mut all = Vec::new();
-    for info in list(desk, &Listing::Subscriptions(topic.to_owned())).await? {
-        let rules = rules(desk, &info.queue.path).await?;
-        all.push(SurveyedSubscription { info, rules });
+    for info in list(shard_client, &Listing::Subscriptions(topic.to_owned())).await? {
+        let rules = rules(shard_client, &info.queue.path).await?;
+        all.push(SubscriptionSnapshot { info, rules });
     }
     Ok(all)
 }
 
-async fn list(desk: &mut Desk, of: &Listing) -> Result<Vec<EntityInfo>, Closed> {
+async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<EntityInfo>, Closed> {
     let mut all = Vec::new();
     loop {
         let order = Order::List {
@@ -136,7 +136,7 @@ async fn list(desk: &mut Desk, of: &Listing) -> Result<Vec<EntityInfo>, Closed> 
             top: PAGE,
         };
         // A topic that is gone by now has none.
-        let Ok(Answer::Entities(page)) = desk.order(order).await? else {
+        let Ok(Answer::Entities(page)) = shard_client.order(order).await? else {
             return Ok(all);
         };
         all.extend(page.items);
@@ -148,7 +148,7 @@ async fn list(desk: &mut Desk, of: &Listing) -> Result<Vec<EntityInfo>, Closed> 
 
 /// The rules of the subscription of a path.
 pub(crate) async fn rules(
-    desk: &mut Desk,
+    shard_client: &mut ShardClient,
     subscription: &str,
 ) -> Result<Vec<RuleDescription>, Closed> {
     let mut all = Vec::new();
@@ -158,7 +158,7 @@ pub(crate) async fn rules(
             skip: all.len(),
             top: PAGE,
         };
-        let Ok(Answer::Rules(page)) = desk.order(order).await? else {
+        let Ok(Answer::Rules(page)) = shard_client.order(order).await? else {
             return Ok(all);
         };
         all.extend(page.items);

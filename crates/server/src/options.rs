@@ -1,4 +1,4 @@
-//! Options: what a server is started with. Plain values, handed over whole.
+//! Options: the settings that a server is started with. Plain values, passed as a whole.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use rustls::ServerConfig;
 use servicebus::AccessRules;
 use tokio::sync::watch;
 
-/// What TLS handshakes go by now. Whoever holds the other end may replace it at any time.
+/// The current configuration of TLS handshakes. The holder of the sender may replace it at any
+/// time.
 pub type Certificate = watch::Receiver<Arc<ServerConfig>>;
 
 /// What a server is started with.
@@ -24,12 +25,13 @@ pub struct Options {
     pub connections: servicebus::Settings,
     /// What management over HTTP says of the namespace.
     pub admin: admin::Settings,
-    /// Who may do what in the namespace, until it is [replaced](crate::Server::replace_access_rules).
+    /// The access rules of the namespace, until they are
+    /// [replaced](crate::Server::replace_access_rules).
     pub rules: AccessRules,
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
-    /// Who may do without TLS.
-    pub plain: Plain,
+    /// Which peers may connect without TLS.
+    pub plain: PlaintextPolicy,
     /// Whether broker time is virtual and can be moved over HTTP.
     pub virtual_clock: bool,
     /// Where backups are made that are asked for over HTTP; none are when there is no such place.
@@ -44,20 +46,20 @@ pub struct Options {
 
 /// Whose connections may go without TLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Plain {
-    /// Nobody's.
+pub enum PlaintextPolicy {
+    /// No peer.
     Nobody,
-    /// Those that come from this machine.
+    /// Peers on this machine.
     #[default]
     Local,
-    /// Everybody's.
+    /// Every peer.
     Everyone,
 }
 
-impl Plain {
+impl PlaintextPolicy {
     /// Whether a connection from that address may.
     #[must_use]
-    pub fn admits(self, peer: IpAddr) -> bool {
+    pub fn allows(self, peer: IpAddr) -> bool {
         match self {
             Self::Nobody => false,
             Self::Local => peer.to_canonical().is_loopback(),
@@ -116,8 +118,8 @@ pub struct Limits {
     pub http_header_bytes: usize,
     /// The body of a request of management; those of our own interface have less.
     pub http_body_bytes: usize,
-    /// How long connections may take to say goodbye when the server stops.
-    pub farewell: Duration,
+    /// How long connections may take to close when the server stops.
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Limits {
@@ -131,7 +133,7 @@ impl Default for Limits {
             unwritten_bytes_per_connection: 8 << 20,
             http_header_bytes: 16 << 10,
             http_body_bytes: admin::MAX_BODY,
-            farewell: Duration::from_secs(2),
+            shutdown_grace: Duration::from_secs(2),
         }
     }
 }
@@ -140,14 +142,14 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
-    fn check(plain: Plain, peer: &str, expected: bool) {
-        assert_eq!(plain.admits(peer.parse().unwrap()), expected, "{peer}");
+    fn check(plain: PlaintextPolicy, peer: &str, expected: bool) {
+        assert_eq!(plain.allows(peer.parse().unwrap()), expected, "{peer}");
     }
 
     #[test]
     fn what_comes_from_this_machine_is_local() {
         for peer in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
-            check(Plain::Local, peer, true);
+            check(PlaintextPolicy::Local, peer, true);
         }
         for peer in [
             "192.168.0.1",
@@ -156,15 +158,15 @@ mod tests {
             "::ffff:10.0.0.1",
             "::",
         ] {
-            check(Plain::Local, peer, false);
+            check(PlaintextPolicy::Local, peer, false);
         }
     }
 
     #[test]
-    fn everyone_and_nobody_are_just_that() {
+    fn every_value_of_the_policy_applies() {
         for peer in ["127.0.0.1", "192.168.0.1", "::1"] {
-            check(Plain::Everyone, peer, true);
-            check(Plain::Nobody, peer, false);
+            check(PlaintextPolicy::Everyone, peer, true);
+            check(PlaintextPolicy::Nobody, peer, false);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Plan: what has to change for the namespace to be as a file says, and what of that can not be.
+//! Plan: the changes that make the namespace equal to a file, and the changes that are impossible.
 //!
-//! Entities and rules of the file are made or changed; what the file does not know stays, unless
-//! the file is to be all there is. A plan with a refusal is carried out by nobody: what it says is
-//! wrong as a whole. Making a plan changes nothing, and what it does not see (how much room there is)
-//! the broker says of it without doing it. It is carried out as one, and only if nobody has changed
-//! anything since it was made.
+//! Entities and rules of the file are created or changed. Entities that the file does not name
+//! stay, unless the file is authoritative. A plan with a refusal is wrong as a whole and is never
+//! carried out. Making a plan changes nothing. The broker checks the rest (how much room there is)
+//! without carrying the plan out. A plan is applied as one, and only if nothing has changed since
+//! it was made.
 
 mod differences;
 
@@ -25,9 +25,9 @@ pub use differences::{Difference, between};
 /// What may not change, by the names that files have for it. (docs/spec/entities.md#2.1)
 const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
 
-/// What a file says there should be.
+/// The namespace that a file describes.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DesiredNamespace {
     /// Queues.
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions and rules.
@@ -41,8 +41,8 @@ pub struct Wanted {
 pub struct Plan {
     /// All of it is done as one.
     pub changes: Vec<Change>,
-    /// What can not be.
-    pub refused: Vec<Refused>,
+    /// Changes that are refused.
+    pub refused: Vec<RefusedChange>,
     /// Queues to make or change.
     #[serde(skip)]
     pub(crate) queues: Vec<QueueDefinition>,
@@ -66,7 +66,7 @@ pub struct Change {
     /// What happens to it.
     pub action: Action,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Where it is; a rule is below its subscription.
     pub path: String,
     /// What is different then.
@@ -95,7 +95,7 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ResourceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Queue => "queue",
@@ -106,7 +106,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
             return f.write_str(&self.reason);
@@ -129,23 +129,23 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
-pub enum Kind {
+pub enum ResourceKind {
     Queue,
     Topic,
     Subscription,
     Rule,
 }
 
-/// What can not be, and why.
+/// A refused change, and the reason.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Refused {
+pub struct RefusedChange {
     /// Of the entity or rule; empty when it is the whole.
     pub path: String,
     /// One sentence.
     pub reason: String,
 }
 
-impl From<EntityError> for Refused {
+impl From<EntityError> for RefusedChange {
     fn from(error: EntityError) -> Self {
         let reason = error.cause().to_string();
         let path = match error {
@@ -157,9 +157,9 @@ impl From<EntityError> for Refused {
 }
 
 impl Plan {
-    /// What makes `namespace` as `wanted` says.
+    /// The changes that make `namespace` equal to `wanted`.
     #[must_use]
-    pub fn new(namespace: &Namespace, wanted: &Wanted) -> Self {
+    pub fn new(namespace: &Namespace, wanted: &DesiredNamespace) -> Self {
         let mut planner = Planner {
             plan: Self::default(),
             queues: by_path(&namespace.queues, |queue| &queue.path),
@@ -220,7 +220,12 @@ impl Planner<'_> {
         let before = known.map(|known| of_queue(&settled(&known.settings)));
         let default = of_queue(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        if self.note(Kind::Queue, &wanted.path, before.is_none(), differences) {
+        if self.note(
+            ResourceKind::Queue,
+            &wanted.path,
+            before.is_none(),
+            differences,
+        ) {
             self.plan.queues.push(wanted.clone());
         }
     }
@@ -235,7 +240,12 @@ impl Planner<'_> {
         let before = known.map(|known| of_topic(&known.settings));
         let default = of_topic(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        let mut changes = self.note(Kind::Topic, &wanted.path, before.is_none(), differences);
+        let mut changes = self.note(
+            ResourceKind::Topic,
+            &wanted.path,
+            before.is_none(),
+            differences,
+        );
         let known = known.map_or(&[][..], |known| &known.subscriptions);
         let known = by_path(known, |subscription| &subscription.name);
         let mut subscriptions = Vec::new();
@@ -269,7 +279,12 @@ impl Planner<'_> {
         let before = known.map(shown);
         let default = of_subscription(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
-        let changes = self.note(Kind::Subscription, &path, known.is_none(), differences);
+        let changes = self.note(
+            ResourceKind::Subscription,
+            &path,
+            known.is_none(),
+            differences,
+        );
         let known_rules = known.map_or(&[][..], |known| known.rules.as_deref().unwrap_or_default());
         let changed_rules = self.rules(&path, wanted, known_rules);
         let rules = match known {
@@ -304,7 +319,7 @@ impl Planner<'_> {
             let nothing = Default::default();
             let differences = between(before.as_ref().unwrap_or(&nothing), &of_rule(rule));
             let path = format!("{subscription}/Rules/{}", rule.name);
-            if self.note(Kind::Rule, &path, before.is_none(), differences) {
+            if self.note(ResourceKind::Rule, &path, before.is_none(), differences) {
                 changed.push(rule.clone());
             }
         }
@@ -317,7 +332,7 @@ impl Planner<'_> {
             });
             others.sort_by(|one, other| one.name.cmp(&other.name));
             for RuleDescription { name, .. } in others {
-                self.note_removal(Kind::Rule, format!("{subscription}/Rules/{name}"));
+                self.note_removal(ResourceKind::Rule, format!("{subscription}/Rules/{name}"));
                 let rule = (subscription.to_owned(), name.clone());
                 self.plan.removed_rules.push(rule);
             }
@@ -325,36 +340,36 @@ impl Planner<'_> {
         changed
     }
 
-    /// Entities that nobody wants. A topic's subscriptions go with it.
-    fn remove_others(&mut self, namespace: &Namespace, wanted: &Wanted) {
+    /// Removes entities that the file does not name. A topic's subscriptions go with it.
+    fn remove_others(&mut self, namespace: &Namespace, wanted: &DesiredNamespace) {
         let topics = by_path(&wanted.topics, |topic| &topic.path);
         let queues = by_path(&wanted.queues, |queue| &queue.path);
         for topic in &namespace.topics {
             match topics.get(&topic.path.to_lowercase()) {
-                None => self.remove_entity(Kind::Topic, topic.path.clone()),
+                None => self.remove_entity(ResourceKind::Topic, topic.path.clone()),
                 Some(wanted) => {
                     let kept = by_path(&wanted.subscriptions, |subscription| &subscription.name);
                     let others = topic.subscriptions.iter();
                     for other in others.filter(|it| !kept.contains_key(&it.name.to_lowercase())) {
                         let path = format!("{}/Subscriptions/{}", topic.path, other.name);
-                        self.remove_entity(Kind::Subscription, path);
+                        self.remove_entity(ResourceKind::Subscription, path);
                     }
                 }
             }
         }
         for queue in &namespace.queues {
             if !queues.contains_key(&queue.path.to_lowercase()) {
-                self.remove_entity(Kind::Queue, queue.path.clone());
+                self.remove_entity(ResourceKind::Queue, queue.path.clone());
             }
         }
     }
 
-    fn remove_entity(&mut self, kind: Kind, path: String) {
+    fn remove_entity(&mut self, kind: ResourceKind, path: String) {
         self.note_removal(kind, path.clone());
         self.plan.removed.push(path);
     }
 
-    fn note_removal(&mut self, kind: Kind, path: String) {
+    fn note_removal(&mut self, kind: ResourceKind, path: String) {
         self.plan.changes.push(Change {
             action: Action::Delete,
             kind,
@@ -364,7 +379,13 @@ impl Planner<'_> {
     }
 
     /// Notes what happens to an entity or a rule. Returns whether anything does.
-    fn note(&mut self, kind: Kind, path: &str, is_new: bool, properties: Vec<Difference>) -> bool {
+    fn note(
+        &mut self,
+        kind: ResourceKind,
+        path: &str,
+        is_new: bool,
+        properties: Vec<Difference>,
+    ) -> bool {
         if !is_new && properties.is_empty() {
             return false;
         }
@@ -392,7 +413,7 @@ impl Planner<'_> {
     }
 
     fn refuse(&mut self, path: &str, reason: &str) {
-        self.plan.refused.push(Refused {
+        self.plan.refused.push(RefusedChange {
             path: path.to_owned(),
             reason: reason.to_owned(),
         });

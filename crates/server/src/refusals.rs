@@ -1,9 +1,9 @@
-//! Refusals: the lines of the log about whatever a peer was refused.
+//! Refusals: the lines of the log about everything that a peer was refused.
 //!
 //! One line for each, with what the broker knows of it: the peer, the link or the path, the
-//! condition or the status, and the text. Lines of one peer are [bounded](crate::throttle), and what
-//! peers have said is made [fit to be shown](crate::log_text); a token, a key, a header or a message
-//! is never given to this module. What happens to sound clients too is said at a lower level.
+//! condition or the status, and the text. Lines of one peer are [bounded](crate::throttle), and
+//! text of peers is made [safe to log](crate::log_text); a token, a key, a header or a message is
+//! never given to this module. Refusals that correct clients meet too are logged at a lower level.
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ use servicebus::{Refusal, Refusals, Severity, Subject};
 use tracing::Level;
 
 use crate::log_text::{NAME, SENTENCE, printable};
-use crate::throttle::{Peer, Throttle, Verdict, WINDOW};
+use crate::throttle::{Decision, Peer, Throttle, WINDOW};
 
 /// Most characters of a method, which may be any word.
 const METHOD: usize = 32;
@@ -76,9 +76,9 @@ impl RefusalLog {
         }
         if refusals.left_out > 0 {
             let mut throttle = self.lock();
-            let verdict = throttle.leave_out(Instant::now(), peer.ip(), refusals.left_out);
+            let decision = throttle.leave_out(Instant::now(), peer.ip(), refusals.left_out);
             drop(throttle);
-            self.follow(verdict);
+            self.schedule_report(decision);
         }
     }
 
@@ -116,8 +116,8 @@ impl RefusalLog {
         }
     }
 
-    /// Whether a line goes into the log. One that nobody would see takes no room from others; at the
-    /// lowest level, which is off unless somebody looks for something, all are written.
+    /// Whether a line goes into the log. A line below the log level takes no room from other lines;
+    /// at the lowest level, which is off by default, all lines are written.
     fn may_write(self: &Arc<Self>, peer: IpAddr, severity: Severity) -> bool {
         let is_seen = match severity {
             Severity::Warning => tracing::enabled!(Level::WARN),
@@ -127,20 +127,20 @@ impl RefusalLog {
         if !is_seen {
             return false;
         }
-        let (ended, verdict) = {
+        let (ended, decision) = {
             let mut throttle = self.lock();
             let now = Instant::now();
             (throttle.end(now), throttle.decide(now, peer))
         };
-        tell(&ended);
-        self.follow(verdict);
-        verdict == Verdict::Written
+        log_suppressed(&ended);
+        self.schedule_report(decision);
+        decision == Decision::Written
     }
 
-    /// Has it told at the end of the window how much was left out, also when nothing else is refused
-    /// by then.
-    fn follow(self: &Arc<Self>, verdict: Verdict) {
-        if verdict != Verdict::FirstLeftOut {
+    /// Schedules the line at the end of the window with the number of suppressed lines, also if
+    /// nothing else is refused by then.
+    fn schedule_report(self: &Arc<Self>, decision: Decision) {
+        if decision != Decision::FirstLeftOut {
             return;
         }
         let log = Arc::clone(self);
@@ -148,7 +148,7 @@ impl RefusalLog {
         drop(tokio::spawn(async move {
             tokio::time::sleep(window).await;
             let ended = log.lock().end(Instant::now());
-            tell(&ended);
+            log_suppressed(&ended);
         }));
     }
 
@@ -157,7 +157,7 @@ impl RefusalLog {
     }
 }
 
-fn tell(ended: &[(Peer, u64)]) {
+fn log_suppressed(ended: &[(Peer, u64)]) {
     for (peer, left_out) in ended {
         match peer {
             Some(peer) => tracing::warn!(%peer, "{left_out} more refusals are left out"),
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    fn say(log: &Arc<RefusalLog>, refused: &Refusal, times: usize) {
+    fn log_times(log: &Arc<RefusalLog>, refused: &Refusal, times: usize) {
         let refusals = Refusals {
             first: vec![refused.clone(); times],
             left_out: 0,
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_line_says_what_is_refused_to_whom_and_why() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
-        let said = lines(Level::WARN, false, |log| say(log, &refused, 1));
+        let said = lines(Level::WARN, false, |log| log_times(log, &refused, 1));
         let line = "WARN an attach is refused: It is gone. peer=127.0.0.1:4711 connection=7 \
                     link=\"cbs\\\\nWARN a link\" entity=\"orders\" condition=amqp:not-found";
         assert_eq!(said, [line]);
@@ -288,7 +288,7 @@ mod tests {
                 "No \"number\".",
             )
         };
-        let said = lines(Level::WARN, true, |log| say(log, &refused, 1));
+        let said = lines(Level::WARN, true, |log| log_times(log, &refused, 1));
         let json: serde_json::Value = serde_json::from_str(&said[0]).expect("it is JSON");
         let fields = serde_json::json!({
             "message": "a request is refused: No \"number\".",
@@ -304,8 +304,8 @@ mod tests {
         let idle = refused(Subject::Connection, condition::CONNECTION_FORCED, "Idle.");
         let time_out = refused(Subject::Attach, condition::TIMEOUT, "No session.");
         let both = |log: &Arc<RefusalLog>| {
-            say(log, &idle, 1);
-            say(log, &time_out, 1);
+            log_times(log, &idle, 1);
+            log_times(log, &time_out, 1);
         };
         assert!(lines(Level::WARN, false, both).is_empty());
         let said = lines(Level::INFO, false, both);
@@ -324,12 +324,12 @@ mod tests {
     #[tokio::test]
     async fn a_peer_has_so_many_lines() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
-        let said = lines(Level::WARN, false, |log| say(log, &refused, 100));
+        let said = lines(Level::WARN, false, |log| log_times(log, &refused, 100));
         assert_eq!(said.len(), LINES as usize);
     }
 
     #[tokio::test]
-    async fn what_is_left_out_is_told_though_nothing_else_is_refused() {
+    async fn suppressed_lines_are_reported_though_nothing_else_is_refused() {
         let refused = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
         let (page, _guard) = Page::begin(Level::WARN, false);
         let log = Arc::new(RefusalLog::new(Duration::from_millis(50)));
@@ -356,12 +356,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_takes_no_line_from_others() {
+    fn suppressed_levels_take_no_line_from_other_refusals() {
         let idle = refused(Subject::Connection, condition::CONNECTION_FORCED, "Idle.");
         let gone = refused(Subject::Attach, condition::NOT_FOUND, "It is gone.");
         let said = lines(Level::WARN, false, |log| {
-            say(log, &idle, 100);
-            say(log, &gone, 1);
+            log_times(log, &idle, 100);
+            log_times(log, &gone, 1);
         });
         assert_eq!(said.len(), 1);
     }
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_not_let_in_is_refused_for_a_reason() {
+    fn a_connection_beyond_the_limits_is_refused_with_the_limit() {
         let said = lines(Level::WARN, false, |log| {
             log.connection(PEER, "it is not within TLS");
             log.no_request(PEER, "invalid HTTP method parsed");
@@ -409,9 +409,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_told_by_peer_and_of_all_others() {
+    fn suppressed_lines_are_reported_by_peer_and_for_all_other_peers() {
         let said = lines(Level::WARN, false, |_| {
-            tell(&[(Some(PEER.ip()), 7), (None, 5)]);
+            log_suppressed(&[(Some(PEER.ip()), 7), (None, 5)]);
         });
         let expected = [
             "WARN 7 more refusals are left out peer=127.0.0.1",

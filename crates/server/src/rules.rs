@@ -10,5 +10,5 @@ mod typed_value;
 
 pub use self::filter::{CorrelationFields, Filter};
 pub use message::MessageDescription;
-pub use tester::{Change, Refusal, Report, Test, Verdict};
+pub use tester::{Change, Report, Test, TestError, Verdict};
 pub use typed_value::TypedValue;

@@ -1,7 +1,7 @@
-//! Server: everything together, from an open store to the last goodbye.
+//! Server: from an open store to the end of the last connection.
 //!
-//! [`Prepared`] holds the listeners but lets nobody in; [`Prepared::serve`] opens the doors. So
-//! the ready line can be printed in between, and nobody is served before it is there.
+//! [`BoundServer`] holds the listeners but accepts no connection; [`BoundServer::serve`] starts
+//! accepting. So the ready line can be printed in between, before any client is served.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,20 +15,21 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::administrator::Administrator;
 use crate::broker_clock::BrokerClock;
 use crate::budget::Budget;
 use crate::clock::Clock;
+use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
-use crate::door::{self, House, Live};
-use crate::entrance::Entrance;
 use crate::http::backups::Backups;
+use crate::listener;
 use crate::options::Options;
-use crate::plan::Refused;
+use crate::plan::RefusedChange;
 use crate::refusals::RefusalLog;
+use crate::server_handle::ServerHandle;
+use crate::server_state::{LiveSettings, ServerState};
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
-use crate::staging::Gate;
+use crate::staging::CommandStager;
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,8 @@ pub enum StartError {
     Store(#[from] StoreError),
     /// The configured entities were refused, and none of them was made or changed.
     #[error("the entities of the configuration were refused: {0}")]
-    Entities(Refused),
-    /// An address can not be listened on.
+    Entities(RefusedChange),
+    /// An address cannot be listened on.
     #[error("can not listen on {address}: {error}")]
     Listen {
         /// As configured.
@@ -49,31 +50,31 @@ pub enum StartError {
     },
 }
 
-/// A server that listens but lets nobody in yet.
-pub struct Prepared {
+/// A server that listens but accepts no connection yet.
+pub struct BoundServer {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
-    house: Arc<House>,
+    state: Arc<ServerState>,
     server: Server,
 }
 
-/// A server at work.
+/// A running server.
 pub struct Server {
-    administrator: Administrator,
+    handle: ServerHandle,
     inbox: Inbox,
     shard: JoinHandle<Result<(), StoreError>>,
     stop: watch::Sender<bool>,
     /// Ends when the last connection has.
-    inside: mpsc::Receiver<()>,
-    farewell: std::time::Duration,
+    shutdown_guard: mpsc::Receiver<()>,
+    shutdown_grace: std::time::Duration,
 }
 
-impl Prepared {
+impl BoundServer {
     /// Recovers what `store` holds, makes the configured queues exist, and binds every address.
     /// `progress` is notified whenever the store has made progress.
     ///
     /// # Errors
-    /// When any of that can not be done.
+    /// When any of that cannot be done.
     pub async fn new(
         options: Options,
         store: Box<dyn Store>,
@@ -88,8 +89,8 @@ impl Prepared {
             clock.now(),
         )?;
         let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
-        let directories = directory.subscribe();
-        let gate = shard.store().stager().map(Gate::new);
+        let directory_receiver = directory.subscribe();
+        let command_stager = shard.store().stager().map(CommandStager::new);
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
         let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
         let shard = tokio::spawn(task.run());
@@ -97,7 +98,7 @@ impl Prepared {
             Ok(()) => {}
             Err(setup::Error::Refused(error)) => {
                 end(&inbox, shard).await?;
-                return Err(StartError::Entities(Refused::from(error)));
+                return Err(StartError::Entities(RefusedChange::from(error)));
             }
             Err(setup::Error::Closed(_)) => return Err(StartError::Store(failure(shard.await))),
         }
@@ -109,41 +110,41 @@ impl Prepared {
             }
         };
         let (stop, stopping) = watch::channel(false);
-        let (inside, last) = mpsc::channel(1);
-        let farewell = options.limits.farewell;
-        let house = Arc::new(House {
+        let (shutdown_guard, last) = mpsc::channel(1);
+        let shutdown_grace = options.limits.shutdown_grace;
+        let state = Arc::new(ServerState {
             clock,
-            entrance: Arc::new(Entrance::new(&options.limits)),
+            connection_limiter: Arc::new(ConnectionLimiter::new(&options.limits)),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),
             refusals: Arc::new(RefusalLog::default()),
-            live: watch::Sender::new(Live {
+            live_settings: watch::Sender::new(LiveSettings {
                 limits: Arc::new(options.limits),
                 settings: Arc::new(options.connections),
             }),
             admin: options.admin,
-            directories,
+            directory_receiver,
             certificate: options.certificate,
             plain: options.plain,
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             inbox: inbox.clone(),
-            gate,
+            command_stager,
             next_connection: AtomicU64::new(1),
             stopping,
-            inside,
+            shutdown_guard,
         });
         let server = Server {
-            administrator: Administrator::new(&house, directory),
+            handle: ServerHandle::new(&state, directory),
             inbox,
             shard,
             stop,
-            inside: last,
-            farewell,
+            shutdown_guard: last,
+            shutdown_grace,
         };
         Ok(Self {
             listeners,
             addresses,
-            house,
+            state,
             server,
         })
     }
@@ -154,26 +155,26 @@ impl Prepared {
         &self.addresses
     }
 
-    /// Opens the doors.
+    /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
         for listener in self.listeners {
-            tokio::spawn(door::open(listener, Arc::clone(&self.house)));
+            tokio::spawn(listener::accept_all(listener, Arc::clone(&self.state)));
         }
         self.server
     }
 }
 
 impl Server {
-    /// Who changes things while the server is at work.
+    /// The handle that changes the server while it runs.
     #[must_use]
-    pub fn administrator(&self) -> Administrator {
-        self.administrator.clone()
+    pub fn handle(&self) -> ServerHandle {
+        self.handle.clone()
     }
 
-    /// Replaces the rules of the namespace, as [`Administrator::replace_access_rules`] does.
+    /// Replaces the rules of the namespace, as [`ServerHandle::replace_access_rules`] does.
     pub fn replace_access_rules(&self, rules: AccessRules) {
-        self.administrator.replace_access_rules(rules);
+        self.handle.replace_access_rules(rules);
     }
 
     /// Waits until the store fails, which is final, and says why. Never returns otherwise.
@@ -181,15 +182,15 @@ impl Server {
         failure((&mut self.shard).await)
     }
 
-    /// Lets nobody in any more, closes every connection with `amqp:connection:forced`, finishes
+    /// Accepts no more connections, closes every connection with `amqp:connection:forced`, finishes
     /// what was begun and closes the store.
     ///
     /// # Errors
     /// When the store fails meanwhile.
     pub async fn stop(mut self) -> Result<(), StoreError> {
         self.stop.send_replace(true);
-        // A peer that does not say goodbye in time is left behind.
-        drop(tokio::time::timeout(self.farewell, self.inside.recv()).await);
+        // A connection that does not close in time is left behind.
+        drop(tokio::time::timeout(self.shutdown_grace, self.shutdown_guard.recv()).await);
         end(&self.inbox, self.shard).await
     }
 }

@@ -1,16 +1,17 @@
-//! Setup: makes the configured entities exist before the first client is let in.
+//! Setup: creates the configured entities before the first client is served.
 //!
-//! All of them or none. What exists takes over what may change; what may not change stays as it is
-//! stored, and the difference is logged. (docs/spec/admin.md#12, "Entity exists in the store")
+//! All of them or none. An existing entity takes over the properties that may change. A property
+//! that may not change keeps its stored value, and the difference is logged.
+//! (docs/spec/admin.md#12, "Entity exists in the store")
 
 use std::collections::HashMap;
 
 use broker::{Batch, ConnectionId, Ensured, EntityError, Order, QueueInfo, QueueSettings};
 
-use crate::desk::{Closed, Desk};
 use crate::namespace::SUBSCRIPTIONS;
 use crate::options::{QueueDefinition, TopicDefinition};
 use crate::shard::Inbox;
+use crate::shard_client::{Closed, ShardClient};
 
 /// Why the entities could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -30,8 +31,8 @@ pub async fn prepare(
     if queues.is_empty() && topics.is_empty() {
         return Ok(());
     }
-    let mut desk = Desk::open(inbox, ConnectionId::SERVER).await?;
-    let stored = Stored::read(&mut desk).await?;
+    let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
+    let stored = StoredEntities::read(&mut shard_client).await?;
     for queue in &mut queues {
         stored.reconcile(&queue.path, &mut queue.settings);
     }
@@ -46,8 +47,8 @@ pub async fn prepare(
         ensured: ensured(queues, topics),
         ..Batch::default()
     };
-    let result = desk.order(Order::Apply(Box::new(batch))).await?;
-    desk.close().await;
+    let result = shard_client.order(Order::Apply(Box::new(batch))).await?;
+    shard_client.close().await;
     result.map(drop).map_err(Error::Refused)
 }
 
@@ -81,11 +82,11 @@ fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
 }
 
 /// What was there before, by path in lower case.
-struct Stored(HashMap<String, QueueInfo>);
+struct StoredEntities(HashMap<String, QueueInfo>);
 
-impl Stored {
-    async fn read(desk: &mut Desk) -> Result<Self, Closed> {
-        let entities = desk.entities().await?.into_iter();
+impl StoredEntities {
+    async fn read(shard_client: &mut ShardClient) -> Result<Self, Closed> {
+        let entities = shard_client.entities().await?.into_iter();
         let by_path = entities.map(|entity| (entity.path.to_lowercase(), entity));
         Ok(Self(by_path.collect()))
     }

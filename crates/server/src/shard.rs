@@ -1,10 +1,11 @@
-//! Shard task: feeds one shard from its inbox and hands out what it says.
+//! Shard task: passes commands from its inbox to one shard, and the shard's outputs to
+//! connections.
 //!
-//! Each round takes all that has arrived, reads the clock once and makes one turn; outputs go to
-//! each connection as one batch. Sending to a connection never waits: what a connection may be
-//! sent is bounded by the broker. Reads happen on blocking threads and come back as commands.
-//! What is said of entities goes into the directory that all connections watch, and is there
-//! before anybody hears of what else was said with it.
+//! Each round takes all messages that arrived, reads the clock once and makes one turn; each
+//! connection gets its outputs as one batch. Sending to a connection never waits: the broker
+//! bounds its outputs. Reads run on blocking threads and come back as commands. Changes of
+//! entities go into the directory that all connections watch, before any connection gets the other
+//! outputs of the same turn.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,38 +19,39 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::broker_clock::BrokerClock;
-use crate::crowd::Crowd;
-use crate::effort::Effort;
-use crate::rest::Rest;
-use crate::virtual_clock::{Answer, Progress, Request};
+use crate::commit_mode::CommitMode;
+use crate::deletion_pause::DeletionPause;
+use crate::report::{MEASURED_ENTITIES, Report};
+use crate::task_usage::TaskUsage;
+use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
 /// Batches that wait for the shard before connections have to.
 const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
 
-/// Entities that have metrics of their own, so that a scrape has an end.
-const MEASURED_ENTITIES: usize = 2_000;
+/// Sends a connection its batches of outputs.
+pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
 
-/// A connection's ear: batches of what the broker says to it.
-pub type Ear = mpsc::UnboundedSender<Vec<Output>>;
-
-/// A connection as the shard task sees it, with what is to be said to it after this turn.
-struct Listener {
-    ear: Ear,
+/// A connection as the shard task sees it, with its outputs of the present turn.
+struct ConnectionOutputs {
+    sender: OutputSender,
     batch: Vec<Output>,
-    /// How much the last one was: the next will be about as much.
+    /// The length of the last batch: the next is likely to be as long.
     last_batch: usize,
 }
 
 /// The newest directory of entities, and word of newer ones.
-pub type Directories = watch::Receiver<Arc<Directory>>;
+pub type DirectoryReceiver = watch::Receiver<Arc<Directory>>;
 
-/// What a shard task is told.
+/// A message to a shard task.
 #[derive(Debug)]
 pub enum Message {
-    /// A connection wants to hear what is said to it from now on.
-    Open { connection: ConnectionId, ear: Ear },
+    /// A connection registers for its outputs.
+    Open {
+        connection: ConnectionId,
+        sender: OutputSender,
+    },
     /// Commands of one connection, in order.
     Commands(Vec<Command>),
     /// A read has come back.
@@ -58,31 +60,12 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
-    /// Asks for what there is to measure.
+    /// Asks for the figures of metrics.
     Measure(oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
-    Clock(Request, Answer),
+    Clock(ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
-}
-
-/// What there is to measure of a shard.
-#[derive(Debug)]
-pub struct Report {
-    /// The oldest ones, so many as [`MEASURED_ENTITIES`].
-    pub entities: Vec<QueueInfo>,
-    /// How many more there are.
-    pub unmeasured: usize,
-    /// AMQP connections and whoever else listens.
-    pub connections: usize,
-    /// Reads that have not come back.
-    pub reads: usize,
-    /// Batches of commands that wait to be decided.
-    pub undecided: usize,
-    /// What the task has done since it began.
-    pub effort: Effort,
-    pub commits: store::Statistics,
-    pub nearly_full: bool,
 }
 
 /// The way to a shard task.
@@ -97,17 +80,17 @@ pub struct ShardTask {
     inbox: mpsc::Receiver<Message>,
     /// For what comes back from reads.
     own_inbox: Inbox,
-    listeners: FxHashMap<ConnectionId, Listener>,
-    /// Others may change other parts of it.
+    connections: FxHashMap<ConnectionId, ConnectionOutputs>,
+    /// Other tasks may change other parts of it.
     directory: watch::Sender<Arc<Directory>>,
     commands: Vec<Command>,
-    said: Vec<Output>,
+    outputs: Vec<Output>,
     reads: Vec<ReadRequest>,
-    /// How many have not come back.
+    /// Reads that have not come back.
     reads_under_way: usize,
-    effort: Effort,
-    crowd: Crowd,
-    rest: Rest,
+    usage: TaskUsage,
+    commit_mode: CommitMode,
+    deletion_pause: DeletionPause,
 }
 
 impl ShardTask {
@@ -127,15 +110,15 @@ impl ShardTask {
             progress,
             inbox,
             own_inbox: own_inbox.clone(),
-            listeners: FxHashMap::default(),
+            connections: FxHashMap::default(),
             directory,
             commands: Vec::new(),
-            said: Vec::new(),
+            outputs: Vec::new(),
             reads: Vec::new(),
             reads_under_way: 0,
-            effort: Effort::default(),
-            crowd: Crowd::default(),
-            rest: Rest::default(),
+            usage: TaskUsage::default(),
+            commit_mode: CommitMode::default(),
+            deletion_pause: DeletionPause::default(),
         };
         (task, own_inbox)
     }
@@ -149,7 +132,7 @@ impl ShardTask {
         // Reads that wait for room in it would keep the store open.
         self.inbox.close();
         let decided = match worked {
-            Ok(()) => self.settle_down().await,
+            Ok(()) => self.wait_until_durable().await,
             failed => failed,
         };
         decided.and(self.close().await)
@@ -163,18 +146,18 @@ impl ShardTask {
         while !stopping {
             self.wait(&mut arrived).await;
             if has_one_worker && arrived.len() <= 1 {
-                self.let_others_speak(&mut arrived).await;
+                self.collect_after_yield(&mut arrived).await;
             }
-            let round = self.effort.begin();
+            let round = self.usage.begin();
             let batches = arrived.len();
             for message in arrived.drain(..) {
-                stopping |= self.take(message);
+                stopping |= self.handle_message(message);
             }
             let inbox_is_empty = self.inbox.is_empty();
-            let caller = (self.crowd).judge(batches, self.commands.len(), inbox_is_empty);
+            let caller = (self.commit_mode).choose(batches, self.commands.len(), inbox_is_empty);
             self.turn(caller)?;
-            self.crowd.look(caller, self.inbox.is_empty());
-            self.effort.end(&round);
+            self.commit_mode.observe(caller, self.inbox.is_empty());
+            self.usage.end(&round);
         }
         Ok(())
     }
@@ -187,13 +170,12 @@ impl ShardTask {
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
             () = self.clock.sleep(deadline, under_way) => {}
-            () = self.rest.over() => {}
+            () = self.deletion_pause.finished() => {}
         }
     }
 
-    /// Where all tasks share a thread nobody else could have brought anything since the first did, and nobody
-    /// could while the task waits for the disk.
-    async fn let_others_speak(&mut self, arrived: &mut Vec<Message>) {
+    /// If all tasks share one thread, other connections can send only while this task yields.
+    async fn collect_after_yield(&mut self, arrived: &mut Vec<Message>) {
         tokio::task::yield_now().await;
         while arrived.len() < BATCHES_PER_TURN
             && let Ok(message) = self.inbox.try_recv()
@@ -203,13 +185,13 @@ impl ShardTask {
     }
 
     /// Returns whether this was the last message.
-    fn take(&mut self, message: Message) -> bool {
+    fn handle_message(&mut self, message: Message) -> bool {
         match message {
-            Message::Open { connection, ear } => {
-                self.listeners.insert(
+            Message::Open { connection, sender } => {
+                self.connections.insert(
                     connection,
-                    Listener {
-                        ear,
+                    ConnectionOutputs {
+                        sender,
                         batch: Vec::new(),
                         last_batch: 0,
                     },
@@ -228,9 +210,9 @@ impl ShardTask {
                 self.commands.push(command);
             }
             Message::Close { connection } => {
-                self.listeners.remove(&connection);
+                self.connections.remove(&connection);
             }
-            // Who asked may have gone meanwhile.
+            // The requester may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
             Message::Measure(answer) => drop(answer.send(self.report())),
             Message::Clock(request, answer) => self.clock.ask(request, answer),
@@ -249,32 +231,32 @@ impl ShardTask {
         Report {
             unmeasured: broker.queues().skip(MEASURED_ENTITIES).count(),
             entities,
-            connections: self.listeners.len(),
+            connections: self.connections.len(),
             reads: self.reads_under_way,
             undecided: self.inbox.len(),
-            effort: self.effort,
+            usage: self.usage,
             commits: store.statistics(),
             nearly_full: store.is_nearly_full(),
         }
     }
 
     fn turn(&mut self, caller: Caller) -> Result<(), StoreError> {
-        self.effort.commands += self.commands.len() as u64;
-        self.rest.look(Instant::now(), &mut self.shard);
+        self.usage.commands += self.commands.len() as u64;
+        self.deletion_pause.update(Instant::now(), &mut self.shard);
         self.shard.blocking_turn(
             self.clock.now(),
             &mut self.commands,
             caller,
-            &mut self.said,
+            &mut self.outputs,
             &mut self.reads,
         );
-        // Checked after the turn, so that nothing is said that rests on a commit that failed.
+        // Checked after the turn, so that no output rests on a commit that failed.
         if let Some(failure) = self.shard.store().failure() {
             return Err(failure);
         }
         self.start_reads();
-        self.hand_out();
-        self.clock.proceed(Progress {
+        self.send_outputs();
+        self.clock.advance_to_deadline(ShardProgress {
             deadline: self.shard.deadline(),
             reads: self.under_way(),
             submitted: self.shard.submitted(),
@@ -283,7 +265,7 @@ impl ShardTask {
         Ok(())
     }
 
-    /// What has to come back before time may be moved on: reads, and a piece of a deletion.
+    /// What has to finish before time may be advanced: reads, and a piece of a deletion.
     fn under_way(&self) -> usize {
         self.reads_under_way + usize::from(self.shard.is_deleting())
     }
@@ -308,14 +290,13 @@ impl ShardTask {
         }
     }
 
-    /// Sends each connection what is said to it, as one batch. A connection that has just ended
-    /// hears nothing.
-    fn hand_out(&mut self) {
+    /// Sends each connection its outputs as one batch. A connection that has just ended gets none.
+    fn send_outputs(&mut self) {
         let mut addressed = Vec::new();
         let (mut changes, mut rules) = (Vec::new(), Vec::new());
         // For all of them together: each may have been the only one before.
-        let mut room = self.said.len();
-        for output in self.said.drain(..) {
+        let mut room = self.outputs.len();
+        for output in self.outputs.drain(..) {
             let output = match output {
                 Output::EntityChanged(change) => {
                     changes.push(*change);
@@ -328,16 +309,16 @@ impl ShardTask {
                 output => output,
             };
             let connection = output.connection();
-            let Some(listener) = self.listeners.get_mut(&connection) else {
+            let Some(outputs) = self.connections.get_mut(&connection) else {
                 continue;
             };
-            if listener.batch.is_empty() {
+            if outputs.batch.is_empty() {
                 addressed.push(connection);
-                let likely = listener.last_batch.min(room);
+                let likely = outputs.last_batch.min(room);
                 room -= likely;
-                listener.batch.reserve(likely);
+                outputs.batch.reserve(likely);
             }
-            listener.batch.push(output);
+            outputs.batch.push(output);
         }
         if !changes.is_empty() || !rules.is_empty() {
             self.directory.send_modify(|directory| {
@@ -351,16 +332,16 @@ impl ShardTask {
             });
         }
         for connection in addressed {
-            if let Some(listener) = self.listeners.get_mut(&connection) {
-                let batch = std::mem::take(&mut listener.batch);
-                listener.last_batch = batch.len();
-                drop(listener.ear.send(batch));
+            if let Some(outputs) = self.connections.get_mut(&connection) {
+                let batch = std::mem::take(&mut outputs.batch);
+                outputs.last_batch = batch.len();
+                drop(outputs.sender.send(batch));
             }
         }
     }
 
-    /// Waits until everything decided is durable. There is nobody left to hear of it.
-    async fn settle_down(&mut self) -> Result<(), StoreError> {
+    /// Waits until everything decided is durable. No connection is left to be told.
+    async fn wait_until_durable(&mut self) -> Result<(), StoreError> {
         while !self.shard.is_durable() {
             if let Some(failure) = self.shard.store().failure() {
                 return Err(failure);
@@ -370,8 +351,8 @@ impl ShardTask {
         Ok(())
     }
 
-    /// Closes the store, which blocks, on a thread of its own: those for reads may all be stuck on
-    /// the very disk that failed.
+    /// Closes the store, which blocks, on a thread of its own: the threads for reads may all be
+    /// stuck on the very disk that failed.
     async fn close(self) -> Result<(), StoreError> {
         let Self { shard, reader, .. } = self;
         let (done, closed) = oneshot::channel();
@@ -408,7 +389,7 @@ mod tests {
     use crate::clock::Clock;
 
     #[test]
-    fn the_end_lets_go_of_reads_that_wait_for_room_in_the_inbox_and_does_not_wait_for_others() {
+    fn the_end_frees_reads_that_wait_for_the_inbox_and_does_not_wait_for_other_reads() {
         // One thread for all reads, and one read more than it can do at a time.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -465,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_has_changed_before_whoever_changed_it_is_answered() {
+    fn the_directory_has_changed_before_the_change_is_answered() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().build().unwrap();
         runtime.block_on(async {
@@ -475,25 +456,28 @@ mod tests {
             let settings = BrokerSettings::default();
             let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
             let directory = watch::Sender::default();
-            let directories: Directories = directory.subscribe();
+            let receiver: DirectoryReceiver = directory.subscribe();
             let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);
             let running = tokio::spawn(task.run());
-            let known = || directories.borrow().get("orders").map(|entity| entity.id);
-            let (ear, mut outputs) = mpsc::unbounded_channel();
+            let known = || receiver.borrow().get("orders").map(|entity| entity.id);
+            let (sender, mut outputs) = mpsc::unbounded_channel();
             let connection = ConnectionId::SERVER;
-            inbox.send(Message::Open { connection, ear }).await.unwrap();
+            inbox
+                .send(Message::Open { connection, sender })
+                .await
+                .unwrap();
             let mut ids = Vec::new();
             for token in 0..2 {
                 let commands = vec![ensure("Orders", token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
-                let said = outputs.recv().await.unwrap();
-                assert!(is_done(&said), "{said:?}");
+                let batch = outputs.recv().await.unwrap();
+                assert!(is_done(&batch), "{batch:?}");
                 ids.push(known().expect("it is in the directory"));
                 let path = "orders".to_owned();
                 let commands = vec![administer(Order::Remove { path }, token)];
                 inbox.send(Message::Commands(commands)).await.unwrap();
-                let said = outputs.recv().await.unwrap();
-                assert!(is_done(&said), "{said:?}");
+                let batch = outputs.recv().await.unwrap();
+                assert!(is_done(&batch), "{batch:?}");
                 assert_eq!(known(), None);
             }
             assert_ne!(ids[0], ids[1], "an id is not used again");

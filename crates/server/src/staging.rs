@@ -1,9 +1,9 @@
-//! Staging: large messages are with the store before the shard hears of them.
+//! Staging: stores large messages before the shard gets their commands.
 //!
-//! A commit with a large body in it would have everybody wait until that is written. So a command
-//! with such a message waits here until the store has it, on a blocking thread, and those that came
-//! behind it on the same connection wait too: what one peer says is heard in its order. Others do
-//! not wait. Nothing is lost with the connection: what has arrived is handed on.
+//! A commit with a large body would make all other commits wait until the body is written. So a
+//! command with a large message waits here until the store has it, on a blocking thread. Later
+//! commands of the same connection wait too, which keeps their order; other connections do not
+//! wait. Commands that have arrived are passed on even if their connection ends.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use tokio::task::{JoinError, JoinHandle};
 /// Commands that may wait before the peer is no longer read.
 const MOST_HELD: usize = 1_024;
 
-/// The way of large messages to the store: one command at a time, in the order in which they came, so
-/// that those that read always have threads, and what is free on the disk is not given twice.
+/// Stages large messages of all connections, one command at a time in the order of arrival: so
+/// reads always have threads, and free disk space is not counted twice.
 #[derive(Clone)]
-pub struct Gate {
+pub struct CommandStager {
     stager: Arc<dyn Stager>,
     turn: Arc<Semaphore>,
 }
 
-impl Gate {
+impl CommandStager {
     /// To the store that `stager` belongs to.
     pub fn new(stager: Arc<dyn Stager>) -> Self {
         Self {
@@ -32,11 +32,11 @@ impl Gate {
         }
     }
 
-    fn has_to_pass(&self, command: &Command) -> bool {
+    fn must_stage(&self, command: &Command) -> bool {
         is_large(command, self.stager.min_size())
     }
 
-    async fn pass(self, command: Command) -> Result<Command, JoinError> {
+    async fn enqueue(self, command: Command) -> Result<Command, JoinError> {
         // It is never closed.
         let _turn = self.turn.acquire().await.ok();
         let stager = self.stager;
@@ -46,45 +46,45 @@ impl Gate {
 
 /// The commands of one connection on their way to the shard.
 pub struct Staging {
-    gate: Option<Gate>,
+    command_stager: Option<CommandStager>,
     /// The first one that waits.
     under_way: Option<JoinHandle<Result<Command, JoinError>>>,
-    /// Those behind it.
+    /// The commands behind it.
     held: Vec<Command>,
 }
 
 impl Staging {
     /// With nothing on its way.
-    pub fn new(gate: Option<Gate>) -> Self {
+    pub fn new(command_stager: Option<CommandStager>) -> Self {
         Self {
-            gate,
+            command_stager,
             under_way: None,
             held: Vec::new(),
         }
     }
 
-    /// Takes commands, and returns those that need not wait.
-    pub fn pass(&mut self, mut commands: Vec<Command>) -> Vec<Command> {
+    /// Takes commands, and returns the ones that need not wait.
+    pub fn enqueue(&mut self, mut commands: Vec<Command>) -> Vec<Command> {
         if self.under_way.is_some() {
             self.held.append(&mut commands);
             return Vec::new();
         }
-        let Some(gate) = &self.gate else {
+        let Some(command_stager) = &self.command_stager else {
             return commands;
         };
-        let first = commands.iter().position(|it| gate.has_to_pass(it));
+        let first = commands.iter().position(|it| command_stager.must_stage(it));
         let Some(first) = first else {
             return commands;
         };
         self.held = commands.split_off(first + 1);
         if let Some(large) = commands.pop() {
-            self.under_way = Some(tokio::spawn(gate.clone().pass(large)));
+            self.under_way = Some(tokio::spawn(command_stager.clone().enqueue(large)));
         }
         commands
     }
 
-    /// Waits until something may go on, and returns it; for ever if nothing is on its way. What it
-    /// has not returned when it is dropped it returns the next time.
+    /// Waits for commands that may go on, and returns them; waits for ever if none is on its way.
+    /// It is cancel-safe: commands that it has not returned are returned the next time.
     pub async fn next(&mut self) -> Vec<Command> {
         let Some(under_way) = &mut self.under_way else {
             return std::future::pending().await;
@@ -93,7 +93,7 @@ impl Staging {
         self.under_way = None;
         let mut commands: Vec<_> = ended(staged.flatten()).into_iter().collect();
         let held = std::mem::take(&mut self.held);
-        commands.append(&mut self.pass(held));
+        commands.append(&mut self.enqueue(held));
         commands
     }
 
@@ -102,21 +102,21 @@ impl Staging {
         self.under_way.is_none()
     }
 
-    /// Whether so many commands wait that there should not be more.
+    /// Whether the most commands wait that may.
     pub fn is_full(&self) -> bool {
         self.held.len() >= MOST_HELD
     }
 }
 
 /// A command that came alone, once the store has its large messages.
-pub async fn staged(command: Command, gate: Option<&Gate>) -> Option<Command> {
-    match gate.filter(|gate| gate.has_to_pass(&command)) {
-        Some(gate) => ended(gate.clone().pass(command).await),
+pub async fn staged(command: Command, command_stager: Option<&CommandStager>) -> Option<Command> {
+    match command_stager.filter(|command_stager| command_stager.must_stage(&command)) {
+        Some(command_stager) => ended(command_stager.clone().enqueue(command).await),
         None => Some(command),
     }
 }
 
-/// What a thread has come back with: nothing if the server has no threads any more, since it stops.
+/// The result of a thread: `None` if the server has no threads any more, since it stops.
 fn ended(staged: Result<Command, JoinError>) -> Option<Command> {
     match staged.map_err(JoinError::try_into_panic) {
         Ok(command) => Some(command),

@@ -1,8 +1,8 @@
-//! Stream: what an AMQP connection reads and writes: a socket as it is, or within TLS or WebSocket.
+//! Stream: the bytes of an AMQP connection: a plain socket, or one within TLS or WebSocket.
 //!
-//! Nothing here waits but [`Stream::ready`]; whatever can not be done now ends with an error that
-//! is temporary. A stream may have bytes of its own to send (records, answers to pings); they are
-//! bounded, and go when the stream is written or flushed.
+//! Only [`Stream::ready`] waits; an operation that is not possible now ends with a temporary
+//! error. A stream may have bytes of its own to send (records, answers to pings); they are
+//! bounded, and go out when the stream is written or flushed.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use endpoint::Output;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-/// What a peer that was told the end may still send.
+/// Bytes that a peer may still send after our end of the stream.
 const LINGER_BYTES: usize = 4 << 20;
 
 /// Pieces that go out in one write, at most.
@@ -27,7 +27,8 @@ pub trait Stream: Send + 'static {
     /// nothing will come any more.
     fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize>;
 
-    /// Takes bytes of `parts`, from the front. What was given once is given again until it is taken.
+    /// Takes bytes of `parts`, from the front. What was given once is given again until it is
+    /// taken.
     fn try_write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Takes bytes off `output`, and says how many.
@@ -54,9 +55,9 @@ pub trait Stream: Send + 'static {
         async move { TcpStream::ready(socket, interest).await.map(drop) }
     }
 
-    /// Writes `last`, says goodbye and lets the peer read both: closing a socket with unread input
-    /// would reset it and take them away.
-    fn farewell(mut self, mut last: Output) -> impl Future<Output = io::Result<()>> + Send
+    /// Writes `last`, ends the stream and lets the peer read both: closing a socket with unread
+    /// input would reset it and discard them.
+    fn close_gracefully(mut self, mut last: Output) -> impl Future<Output = io::Result<()>> + Send
     where
         Self: Sized,
     {
@@ -97,7 +98,8 @@ pub trait Stream: Send + 'static {
 }
 
 /// Does one `read` of `room` bytes. If it brings fewer the socket has no more, so it counts as not
-/// ready again: whoever asks next is told so without a system call, and woken when there is more.
+/// ready again: the next read returns without a system call, and the task is woken when there is
+/// more.
 pub fn try_read_once(
     socket: &TcpStream,
     room: usize,

@@ -1,9 +1,10 @@
-//! Throttle: how many lines of the log each peer may cause.
+//! Throttle: a limit on the lines of the log that each peer may cause.
 //!
-//! A peer is an address, whatever its ports, or an IPv6 network of 64 bits. Its first line opens a window; once the window has its
-//! lines, what else comes is counted, and how much that was is told when the window has ended. A
-//! peer is remembered for as long as its window, and only so many are: all others share one window.
-//! So lines are bounded for each peer, and for all together. Times are passed in.
+//! A peer is an address, whatever its ports, or an IPv6 network of 64 bits. Its first line opens a
+//! window. Once the window has its lines, further ones are only counted, and their number is
+//! logged when the window ends. A peer is remembered for as long as its window, and the number of
+//! peers is bounded: all others share one window. So lines are bounded for each peer, and for all
+//! together. Times are passed in.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ pub type Peer = Option<IpAddr>;
 
 /// What becomes of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum Decision {
     Written,
     /// Left out, the first of its window.
     FirstLeftOut,
@@ -60,17 +61,17 @@ impl Throttle {
     }
 
     /// Decides on a line that `peer` causes. Times never go back.
-    pub fn decide(&mut self, now: Instant, peer: IpAddr) -> Verdict {
+    pub fn decide(&mut self, now: Instant, peer: IpAddr) -> Decision {
         let window = self.window(now, peer);
         if window.lines < LINES {
             window.lines += 1;
-            return Verdict::Written;
+            return Decision::Written;
         }
         window.leave_out(1)
     }
 
     /// Counts lines that are left out whatever the window has room for.
-    pub fn leave_out(&mut self, now: Instant, peer: IpAddr, lines: u64) -> Verdict {
+    pub fn leave_out(&mut self, now: Instant, peer: IpAddr, lines: u64) -> Decision {
         self.window(now, peer).leave_out(lines)
     }
 
@@ -118,12 +119,12 @@ fn network(peer: IpAddr) -> IpAddr {
 }
 
 impl Window {
-    fn leave_out(&mut self, lines: u64) -> Verdict {
+    fn leave_out(&mut self, lines: u64) -> Decision {
         let is_first = self.left_out == 0;
         self.left_out += lines;
         match is_first {
-            true => Verdict::FirstLeftOut,
-            false => Verdict::LeftOut,
+            true => Decision::FirstLeftOut,
+            false => Decision::LeftOut,
         }
     }
 }
@@ -138,10 +139,10 @@ mod tests {
         IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + number))
     }
 
-    /// How many of so many lines are written.
+    /// How many of `lines` lines are written.
     fn written(throttle: &mut Throttle, now: Instant, peer: IpAddr, lines: u32) -> usize {
-        let verdicts = (0..lines).map(|_| throttle.decide(now, peer));
-        let written = verdicts.filter(|verdict| *verdict == Verdict::Written);
+        let decisions = (0..lines).map(|_| throttle.decide(now, peer));
+        let written = decisions.filter(|decision| *decision == Decision::Written);
         written.count()
     }
 
@@ -149,8 +150,8 @@ mod tests {
     fn a_peer_has_so_many_lines_and_the_first_that_is_left_out_is_known() {
         let (mut throttle, now) = (Throttle::new(WINDOW), Instant::now());
         assert_eq!(written(&mut throttle, now, address(1), LINES), 20);
-        assert_eq!(throttle.decide(now, address(1)), Verdict::FirstLeftOut);
-        assert_eq!(throttle.decide(now, address(1)), Verdict::LeftOut);
+        assert_eq!(throttle.decide(now, address(1)), Decision::FirstLeftOut);
+        assert_eq!(throttle.decide(now, address(1)), Decision::LeftOut);
     }
 
     #[test]
@@ -171,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_told_once_when_the_window_has_ended() {
+    fn suppressed_lines_are_reported_once_when_the_window_has_ended() {
         let (mut throttle, now) = (Throttle::new(WINDOW), Instant::now());
         written(&mut throttle, now, address(1), LINES + 5);
-        let verdict = throttle.leave_out(now, address(1), 2);
-        assert_eq!(verdict, Verdict::LeftOut);
+        let decision = throttle.leave_out(now, address(1), 2);
+        assert_eq!(decision, Decision::LeftOut);
         assert_eq!(throttle.end(now + WINDOW - Duration::from_millis(1)), []);
         assert_eq!(throttle.end(now + WINDOW), [(Some(address(1)), 7)]);
         assert_eq!(throttle.end(now + WINDOW), []);

@@ -1,8 +1,8 @@
 //! TLS: an AMQP connection's bytes within TLS records.
 //!
-//! The handshake is done; rustls is driven without IO of its own, so that reading and writing wait
-//! no more than on a bare socket. All that one read brings is decrypted at once, and of what is
-//! encrypted no more than one piece waits for the socket.
+//! The handshake is done. rustls is driven without IO of its own, so reading and writing wait no
+//! more than on a plain socket. All bytes of one read are decrypted at once, and at most one
+//! encrypted piece waits for the socket.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, ErrorKind, IoSlice, Write};
@@ -119,7 +119,7 @@ impl Stream for Tls {
 
     fn try_flush(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
-            if self.session.write_tls(&mut Unwaiting(&self.socket))? == 0 {
+            if self.session.write_tls(&mut NonBlocking(&self.socket))? == 0 {
                 return Err(ErrorKind::WriteZero.into());
             }
         }
@@ -140,9 +140,9 @@ impl Stream for Tls {
 }
 
 /// A socket as rustls writes to it.
-struct Unwaiting<'a>(&'a TcpStream);
+struct NonBlocking<'a>(&'a TcpStream);
 
-impl Write for Unwaiting<'_> {
+impl Write for NonBlocking<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(bytes)
     }

@@ -1,10 +1,9 @@
 //! Virtual clock: broker time that users move, for tests that need not sleep.
 //!
-//! Virtual time is real time plus an offset. Advancing holds it and moves it on from one deadline
-//! of the broker to the next, and only when nothing is due or under way any more, so that all
-//! happens in order and at its own time. Real time is passed in: this is a table of states.
-//! Invariant: one change at a time, in the order in which they were asked for; both clocks move
-//! by the same amount, and never back.
+//! Virtual time is real time plus an offset. An advance holds it and moves it from one deadline of
+//! the broker to the next, only when nothing is due or under way, so everything happens in order
+//! and at its own time. Real time is passed in: this is a table of states. Invariant: one change
+//! at a time, in the order of the requests; both clocks move by the same amount, and never back.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,10 +17,10 @@ const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// What can be asked of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Request {
+pub enum ClockRequest {
     /// What time is it?
     Show,
-    /// Let so much time pass, and all happen that is due by then.
+    /// Let this much time pass, and let everything happen that is due by then.
     Advance(Duration),
     /// Stop virtual time, or let it run on.
     Freeze(bool),
@@ -29,7 +28,7 @@ pub enum Request {
 
 /// What a clock shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Reading {
+pub struct ClockReading {
     pub wall: Wall,
     /// Virtual less real time, in milliseconds. A clock that was frozen may be behind.
     pub offset: i64,
@@ -38,7 +37,7 @@ pub struct Reading {
 
 /// Why a clock does not do what it is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum ClockError {
     #[error(
         "this broker's clock is real; start it with --virtual-clock to have one that can be moved"
     )]
@@ -47,17 +46,17 @@ pub enum Refusal {
     TooFar,
 }
 
-/// Where an answer goes. Who asked may be gone by then; what was asked happens all the same.
-pub type Answer = oneshot::Sender<Result<Reading, Refusal>>;
+/// Takes an answer. The client may be gone by then; its request is carried out all the same.
+pub type ReplySender = oneshot::Sender<Result<ClockReading, ClockError>>;
 
 /// What the shard has to do and has done, after a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Progress {
+pub struct ShardProgress {
     pub deadline: Option<Deadline>,
     /// Reads that have not come back, and deletions that wait for a commit.
     pub reads: usize,
     pub submitted: CommitId,
-    /// The newest commit of which all was said that there was to say.
+    /// The newest commit whose outputs have all been sent.
     pub released: CommitId,
 }
 
@@ -69,7 +68,7 @@ pub struct VirtualClock {
     /// Where it stands while it does not run.
     held: Option<Now>,
     advance: Option<Advance>,
-    waiting: VecDeque<(Request, Answer)>,
+    waiting: VecDeque<(ClockRequest, ReplySender)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -87,7 +86,7 @@ struct Advance {
     was_frozen: bool,
     /// Set when all has passed: what is submitted up to here has to be durable.
     last: Option<CommitId>,
-    answer: Answer,
+    answer: ReplySender,
 }
 
 impl VirtualClock {
@@ -114,8 +113,8 @@ impl VirtualClock {
     }
 
     /// Takes a request, to be answered when it is done.
-    pub fn ask(&mut self, request: Request, answer: Answer, real: Now) {
-        if request == Request::Show {
+    pub fn ask(&mut self, request: ClockRequest, answer: ReplySender, real: Now) {
+        if request == ClockRequest::Show {
             // Not in turn, so that one can see where a long advance is.
             return self.reply(answer, real);
         }
@@ -125,7 +124,7 @@ impl VirtualClock {
 
     /// The shard has made a turn. Moves an advance on, by one deadline at most: what has become
     /// due comes first.
-    pub fn proceed(&mut self, real: Now, progress: Progress) {
+    pub fn advance_to_deadline(&mut self, real: Now, progress: ShardProgress) {
         let (Some(now), Some(advance)) = (self.held, &mut self.advance) else {
             return;
         };
@@ -158,9 +157,9 @@ impl VirtualClock {
             && let Some((request, answer)) = self.waiting.pop_front()
         {
             match request {
-                Request::Show => self.reply(answer, real),
-                Request::Advance(amount) => self.set_out(amount, answer, real),
-                Request::Freeze(frozen) => {
+                ClockRequest::Show => self.reply(answer, real),
+                ClockRequest::Advance(amount) => self.start_advance(amount, answer, real),
+                ClockRequest::Freeze(frozen) => {
                     self.freeze(frozen, real);
                     self.reply(answer, real);
                 }
@@ -168,12 +167,12 @@ impl VirtualClock {
         }
     }
 
-    fn set_out(&mut self, amount: Duration, answer: Answer, real: Now) {
+    fn start_advance(&mut self, amount: Duration, answer: ReplySender, real: Now) {
         let amount = u64::try_from(amount.as_millis()).unwrap_or(u64::MAX);
         let ahead = u64::try_from(self.reading(real).offset).unwrap_or(0);
         if ahead.saturating_add(amount) > MOST {
-            // Who asked may be gone.
-            let _ = answer.send(Err(Refusal::TooFar));
+            // The client may be gone.
+            let _ = answer.send(Err(ClockError::TooFar));
             return;
         }
         let was_frozen = self.is_held();
@@ -216,19 +215,19 @@ impl VirtualClock {
         }
     }
 
-    fn reply(&self, answer: Answer, real: Now) {
-        // Who asked may be gone.
+    fn reply(&self, answer: ReplySender, real: Now) {
+        // The client may be gone.
         let _ = answer.send(Ok(self.reading(real)));
     }
 
     /// What it shows.
-    pub fn reading(&self, real: Now) -> Reading {
+    pub fn reading(&self, real: Now) -> ClockReading {
         let wall = self.now(real).wall;
         let frozen = match &self.advance {
             Some(advance) => advance.was_frozen,
             None => self.is_held(),
         };
-        Reading {
+        ClockReading {
             wall,
             offset: difference(wall.0, real.wall.0),
             frozen,

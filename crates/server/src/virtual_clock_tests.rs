@@ -1,4 +1,4 @@
-//! A virtual clock over a model of a shard: a list of things to come, each of which may set others.
+//! A virtual clock over a model of a shard: a list of future events, each of which may add others.
 
 use super::*;
 
@@ -10,14 +10,14 @@ const START: u64 = 1_700_000_000_000;
 struct Event {
     at: u64,
     name: &'static str,
-    /// Comes back this much later, so many times.
+    /// Comes back after this time, this many times.
     again: Option<(u64, u32)>,
     /// Has to be read first, which takes a turn.
     read: bool,
 }
 
 /// A clock, real time, and a shard that does one thing a turn.
-struct Site {
+struct Fixture {
     clock: VirtualClock,
     real: Now,
     events: Vec<Event>,
@@ -27,7 +27,7 @@ struct Site {
     log: Vec<String>,
 }
 
-impl Site {
+impl Fixture {
     fn new(events: &[(u64, &'static str)]) -> Self {
         let events = events.iter().map(|&(at, name)| Event {
             at,
@@ -49,14 +49,17 @@ impl Site {
         }
     }
 
-    fn ask(&mut self, request: Request) -> oneshot::Receiver<Result<Reading, Refusal>> {
+    fn ask(
+        &mut self,
+        request: ClockRequest,
+    ) -> oneshot::Receiver<Result<ClockReading, ClockError>> {
         let (answer, receiver) = oneshot::channel();
         self.clock.ask(request, answer, self.real);
         receiver
     }
 
-    fn advance(&mut self, millis: u64) -> oneshot::Receiver<Result<Reading, Refusal>> {
-        self.ask(Request::Advance(Duration::from_millis(millis)))
+    fn advance(&mut self, millis: u64) -> oneshot::Receiver<Result<ClockReading, ClockError>> {
+        self.ask(ClockRequest::Advance(Duration::from_millis(millis)))
     }
 
     /// Real time goes on.
@@ -92,13 +95,13 @@ impl Site {
                 }
             }
         }
-        let progress = Progress {
+        let progress = ShardProgress {
             deadline: self.deadline(),
             reads: self.reads.len(),
             submitted: CommitId(self.commits),
             released: CommitId(self.durable),
         };
-        self.clock.proceed(self.real, progress);
+        self.clock.advance_to_deadline(self.real, progress);
     }
 
     fn happen(&mut self, event: &Event) {
@@ -139,14 +142,14 @@ impl Site {
     }
 }
 
-fn offset_of(receiver: &mut oneshot::Receiver<Result<Reading, Refusal>>) -> i64 {
+fn offset_of(receiver: &mut oneshot::Receiver<Result<ClockReading, ClockError>>) -> i64 {
     let reading = receiver.try_recv().expect("an answer is there");
     reading.expect("the clock could be moved").offset
 }
 
 #[test]
 fn all_that_is_due_happens_in_order_and_at_its_own_time() {
-    let mut site = Site::new(&[(5_000, "b"), (1_000, "a"), (DAY, "c"), (DAY + 1, "d")]);
+    let mut site = Fixture::new(&[(5_000, "b"), (1_000, "a"), (DAY, "c"), (DAY + 1, "d")]);
     let mut answer = site.advance(DAY);
     site.run_durably();
     assert_eq!(site.log, ["a at 1000", "b at 5000", "c at 86400000"]);
@@ -155,7 +158,7 @@ fn all_that_is_due_happens_in_order_and_at_its_own_time() {
 
 #[test]
 fn what_happens_may_set_more_that_is_due() {
-    let mut site = Site::new(&[(60_000, "lock")]);
+    let mut site = Fixture::new(&[(60_000, "lock")]);
     site.events[0].again = Some((60_000, 10));
     let _answer = site.advance(180_000);
     site.run_durably();
@@ -167,7 +170,7 @@ fn what_happens_may_set_more_that_is_due() {
 
 #[test]
 fn time_does_not_move_on_while_a_read_is_under_way() {
-    let mut site = Site::new(&[(1_000, "read"), (2_000, "other")]);
+    let mut site = Fixture::new(&[(1_000, "read"), (2_000, "other")]);
     site.events[0].read = true;
     let _answer = site.advance(DAY);
     site.run_durably();
@@ -176,7 +179,7 @@ fn time_does_not_move_on_while_a_read_is_under_way() {
 
 #[test]
 fn the_answer_waits_until_what_happened_is_durable_and_said() {
-    let mut site = Site::new(&[(1_000, "a")]);
+    let mut site = Fixture::new(&[(1_000, "a")]);
     let mut answer = site.advance(DAY);
     site.run();
     assert_eq!(site.log.len(), 1);
@@ -187,8 +190,8 @@ fn the_answer_waits_until_what_happened_is_durable_and_said() {
 }
 
 #[test]
-fn what_others_do_meanwhile_does_not_keep_an_answer_back() {
-    let mut site = Site::new(&[(1_000, "a")]);
+fn later_commands_do_not_delay_an_answer() {
+    let mut site = Fixture::new(&[(1_000, "a")]);
     let mut answer = site.advance(DAY);
     site.run();
     site.commits += 5;
@@ -199,7 +202,7 @@ fn what_others_do_meanwhile_does_not_keep_an_answer_back() {
 
 #[test]
 fn advances_at_once_happen_one_after_the_other() {
-    let mut site = Site::new(&[(DAY, "a"), (2 * DAY, "b")]);
+    let mut site = Fixture::new(&[(DAY, "a"), (2 * DAY, "b")]);
     let mut first = site.advance(DAY);
     let mut second = site.advance(DAY);
     site.run_durably();
@@ -211,7 +214,7 @@ fn advances_at_once_happen_one_after_the_other() {
 
 #[test]
 fn a_running_clock_goes_on_after_an_advance_and_counts_the_time_it_took() {
-    let mut site = Site::new(&[]);
+    let mut site = Fixture::new(&[]);
     let _answer = site.advance(DAY);
     site.pass(30);
     site.run_durably();
@@ -222,9 +225,9 @@ fn a_running_clock_goes_on_after_an_advance_and_counts_the_time_it_took() {
 
 #[test]
 fn a_frozen_clock_only_moves_by_an_advance() {
-    let mut site = Site::new(&[]);
+    let mut site = Fixture::new(&[]);
     site.pass(10);
-    let mut answer = site.ask(Request::Freeze(true));
+    let mut answer = site.ask(ClockRequest::Freeze(true));
     assert!(answer.try_recv().unwrap().unwrap().frozen);
     site.pass(1_000);
     assert_eq!(site.now().mono.0, 10);
@@ -237,10 +240,10 @@ fn a_frozen_clock_only_moves_by_an_advance() {
 
 #[test]
 fn a_clock_that_was_frozen_runs_on_from_where_it_stood() {
-    let mut site = Site::new(&[]);
-    drop(site.ask(Request::Freeze(true)));
+    let mut site = Fixture::new(&[]);
+    drop(site.ask(ClockRequest::Freeze(true)));
     site.pass(1_000);
-    let mut answer = site.ask(Request::Freeze(false));
+    let mut answer = site.ask(ClockRequest::Freeze(false));
     assert_eq!(offset_of(&mut answer), -1_000);
     site.pass(5);
     assert_eq!(site.now().mono.0, 5);
@@ -255,9 +258,9 @@ fn a_clock_that_was_frozen_runs_on_from_where_it_stood() {
 
 #[test]
 fn a_freeze_during_an_advance_waits_for_its_end() {
-    let mut site = Site::new(&[]);
+    let mut site = Fixture::new(&[]);
     let mut advance = site.advance(DAY);
-    let mut freeze = site.ask(Request::Freeze(true));
+    let mut freeze = site.ask(ClockRequest::Freeze(true));
     assert!(freeze.try_recv().is_err());
     site.run_durably();
     assert!(!advance.try_recv().unwrap().unwrap().frozen);
@@ -268,30 +271,30 @@ fn a_freeze_during_an_advance_waits_for_its_end() {
 
 #[test]
 fn showing_does_not_wait_for_an_advance() {
-    let mut site = Site::new(&[(1_000, "a")]);
+    let mut site = Fixture::new(&[(1_000, "a")]);
     let _advance = site.advance(DAY);
     site.turn();
-    let mut show = site.ask(Request::Show);
+    let mut show = site.ask(ClockRequest::Show);
     assert_eq!(offset_of(&mut show), 1_000);
 }
 
 #[test]
 fn more_than_a_century_ahead_is_refused_and_changes_nothing() {
-    let mut site = Site::new(&[]);
+    let mut site = Fixture::new(&[]);
     for amount in [MOST + 1, u64::MAX] {
         let mut answer = site.advance(amount);
-        assert_eq!(answer.try_recv(), Ok(Err(Refusal::TooFar)));
+        assert_eq!(answer.try_recv(), Ok(Err(ClockError::TooFar)));
     }
     let _answer = site.advance(MOST);
     site.run_durably();
     let mut answer = site.advance(1);
-    assert_eq!(answer.try_recv(), Ok(Err(Refusal::TooFar)));
+    assert_eq!(answer.try_recv(), Ok(Err(ClockError::TooFar)));
     assert_eq!(site.now().mono.0, MOST);
 }
 
 #[test]
 fn advancing_by_nothing_waits_for_what_is_due_now() {
-    let mut site = Site::new(&[(0, "a")]);
+    let mut site = Fixture::new(&[(0, "a")]);
     let mut answer = site.advance(0);
     site.run_durably();
     assert_eq!(site.log, ["a at 0"]);
@@ -299,8 +302,8 @@ fn advancing_by_nothing_waits_for_what_is_due_now() {
 }
 
 #[test]
-fn who_asked_may_be_gone() {
-    let mut site = Site::new(&[(1_000, "a")]);
+fn a_client_may_be_gone_before_its_answer() {
+    let mut site = Fixture::new(&[(1_000, "a")]);
     drop(site.advance(DAY));
     site.run_durably();
     assert_eq!(site.log, ["a at 1000"]);

@@ -1,8 +1,10 @@
-//! WebSocket: an AMQP connection's bytes within binary messages. [RFC 6455] (docs/spec/amqp.md#1.2)
+//! WebSocket: an AMQP connection's bytes within binary messages. [RFC 6455]
+//! (docs/spec/amqp.md#1.2)
 //!
-//! How messages are cut means nothing, so none is ever put together: their payload goes on as it
-//! comes, and a message may be as long as the limit says without taking up memory. Whoever breaks
-//! the rules gets a close frame with the code for it, and nothing more is read.
+//! Message boundaries mean nothing, so no message is ever assembled: payloads are passed on as
+//! they arrive, and a message may be as long as the limit allows without taking memory. A peer
+//! that breaks the protocol gets a close frame with the matching code, and nothing more is read
+//! from it.
 
 mod decoder;
 mod encoder;
@@ -16,7 +18,7 @@ use crate::stream::Stream;
 use decoder::Decoder;
 use encoder::Encoder;
 
-/// Reads in one go that bring no payload; then it is somebody else's turn.
+/// Reads without payload in one go; then other connections have their turn.
 const READS: usize = 4;
 
 /// A stream of WebSocket frames whose opening handshake is done.

@@ -10,7 +10,7 @@ use amqp::sasl::Code;
 use amqp::{Attach, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use server::{Limits, Options, Plain, Prepared, QueueDefinition, Server};
+use server::{BoundServer, Limits, Options, PlaintextPolicy, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -55,7 +55,7 @@ impl Scene {
             .with_writer(move || writer.clone());
         let logging = tracing::subscriber::set_default(log.finish());
         let store = Box::new(store::MemoryStore::new());
-        let prepared = Prepared::new(options(limits), store, Arc::default()).await;
+        let prepared = BoundServer::new(options(limits), store, Arc::default()).await;
         let prepared = prepared.expect("the store is empty");
         let address = prepared.addresses()[0];
         Self {
@@ -121,7 +121,7 @@ fn options(limits: Limits) -> Options {
             ..AccessRules::default()
         },
         certificate: None,
-        plain: Plain::Everyone,
+        plain: PlaintextPolicy::Everyone,
         virtual_clock: false,
         backup_directory: None,
         broker: broker::BrokerSettings::default(),
@@ -369,7 +369,7 @@ async fn each_error_over_http_is_one_line() {
 }
 
 #[tokio::test]
-async fn a_message_in_a_request_that_is_not_understood_is_told_but_not_logged() {
+async fn words_of_an_invalid_request_are_sent_but_not_logged() {
     let scene = Scene::new(Limits::default()).await;
     let batch = "content-type: application/vnd.microsoft.servicebus.json";
     for (head, body, said) in [

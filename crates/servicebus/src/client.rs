@@ -239,9 +239,9 @@ impl Client {
         self.connection.output(now.mono)
     }
 
-    /// Memory for what will be written, see [`endpoint::Output::lend`].
+    /// Memory for what will be written, see [`endpoint::Output::lend_buffer`].
     pub fn lend(&mut self, memory: &mut BytesMut) {
-        self.connection.lend(memory);
+        self.connection.lend_buffer(memory);
     }
 
     /// Bytes that wait in [`output`](Self::output), pending dispositions aside.
@@ -300,9 +300,9 @@ impl Client {
         self.refused_credentials
     }
 
-    /// The number of errors sent to the client since the last call, by scope and condition.
-    pub fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
-        self.connection.take_told()
+    /// How often the client was told each condition since the last call, by what it ended.
+    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.connection.take_error_counts()
     }
 
     /// Whether the socket may be closed once the output is written.

@@ -8,7 +8,7 @@
 
 use amqp::error::condition;
 use amqp::{Error, Symbol};
-use endpoint::{Ended, Finding, LinkId};
+use endpoint::{DetectedError, ErrorScope, LinkId};
 
 use crate::client::Client;
 
@@ -143,16 +143,16 @@ impl Client {
 
     /// Notes the errors of the endpoint itself, while the links that it detached are known.
     pub(crate) fn note_findings(&mut self) {
-        for finding in self.connection.take_findings() {
+        for finding in self.connection.take_detected_errors() {
             self.note_finding(&finding);
         }
     }
 
-    fn note_finding(&mut self, finding: &Finding) {
-        let (subject, origin) = match &finding.ended {
-            Ended::Connection => (Subject::Connection, Origin::default()),
-            Ended::Session => (Subject::Session, Origin::default()),
-            Ended::Link {
+    fn note_finding(&mut self, finding: &DetectedError) {
+        let (subject, origin) = match &finding.scope {
+            ErrorScope::Connection => (Subject::Connection, Origin::default()),
+            ErrorScope::Session => (Subject::Session, Origin::default()),
+            ErrorScope::Link {
                 link,
                 name,
                 attached,

@@ -28,7 +28,7 @@ impl Client {
             let allowed = self.settings.authentication_time_out;
             self.authentication_deadline =
                 Some(Mono(self.now.mono.0.saturating_add(allowed.into())));
-            self.connection.confine(Some(BOUNDS));
+            self.connection.set_bounds(Some(BOUNDS));
         }
     }
 
@@ -50,6 +50,6 @@ impl Client {
     pub(crate) fn mark_authenticated(&mut self) {
         self.authentication_deadline = None;
         self.is_unauthenticated = false;
-        self.connection.confine(None);
+        self.connection.set_bounds(None);
     }
 }

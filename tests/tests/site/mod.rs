@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
-use server::{Limits, Options, Plain, Prepared, QueueDefinition, Server};
+use server::{BoundServer, Limits, Options, PlaintextPolicy, QueueDefinition, Server};
 use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::MemoryDisk;
 use tokio::runtime::Runtime;
@@ -43,20 +43,20 @@ impl Site {
 
     /// Takes nothing without TLS, not even from this machine.
     pub fn secured() -> Self {
-        Self::of(Limits::default(), Plain::Nobody)
+        Self::of(Limits::default(), PlaintextPolicy::Nobody)
     }
 
     pub fn with(limits: Limits) -> Self {
-        Self::of(limits, Plain::Local)
+        Self::of(limits, PlaintextPolicy::Local)
     }
 
-    fn of(limits: Limits, plain: Plain) -> Self {
+    fn of(limits: Limits, plain: PlaintextPolicy) -> Self {
         let runtime = Runtime::new().expect("threads");
         let (config, trust) = certificate();
         let (certificate, shown) = watch::channel(config);
         let disk = MemoryDisk::new();
         disk.set_automatic(true);
-        let prepared = runtime.block_on(Prepared::new(
+        let bound = runtime.block_on(BoundServer::new(
             Options {
                 plain,
                 ..options(limits, shown)
@@ -64,10 +64,10 @@ impl Site {
             Box::new(disk.open()),
             Arc::new(Notify::new()),
         ));
-        let prepared = prepared.expect("a fresh store and a free port");
-        let address = prepared.addresses()[0];
+        let bound = bound.expect("a fresh store and a free port");
+        let address = bound.addresses()[0];
         let _inside = runtime.enter();
-        let server = Some(prepared.serve());
+        let server = Some(bound.serve());
         drop(_inside);
         Self {
             runtime,
@@ -124,7 +124,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
     };
     Options {
         certificate: Some(certificate),
-        plain: Plain::default(),
+        plain: PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],

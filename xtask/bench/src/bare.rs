@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::place::Place;
 use super::process::as_f64;
-use super::receiver::Settling;
+use super::receiver::SettleMode;
 use super::site::Site;
 
 /// Where it keeps messages.
@@ -62,7 +62,7 @@ impl Bare {
         Place {
             address: self.address,
             sasl: Place::plain("bench", "bench"),
-            settling: Settling::Second,
+            settle_mode: SettleMode::Second,
             prefix: "",
             pid: self.child.id(),
             trust: None,

@@ -9,16 +9,16 @@ use endpoint::{Connection, Event, LinkId, SessionId};
 
 use super::deferrer::Deferrer;
 use super::deleter::Deleter;
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
 use super::sender::Sender;
 use super::task::Task;
 use super::transactor::Transactor;
 
 /// One connection.
-pub type Client = load::Client<Work>;
+pub type Client = load::Client<Workload>;
 
 /// What a connection is for.
-pub enum Work {
+pub enum Workload {
     /// It is there, with a link without credit or with none.
     Idle(Option<Receiver>),
     /// It sends to a queue.
@@ -35,14 +35,14 @@ pub enum Work {
     Task(Box<dyn Task>),
 }
 
-impl load::Work for Work {
+impl load::Workload for Workload {
     type Error = anyhow::Error;
 
-    fn attach(&mut self, engine: &mut Connection, session: SessionId, settling: Settling) {
+    fn attach(&mut self, engine: &mut Connection, session: SessionId, settle_mode: SettleMode) {
         match self {
             Self::Idle(None) => {}
             Self::Idle(Some(receiver)) | Self::Receive(receiver) => {
-                receiver.attach(engine, session, settling);
+                receiver.attach(engine, session, settle_mode);
             }
             Self::Send(sender) => sender.attach(engine, session),
             Self::Transact(transactor) => transactor.attach(engine, session),
@@ -64,10 +64,10 @@ impl load::Work for Work {
         }
     }
 
-    fn stands(&self) -> Option<String> {
+    fn status(&self) -> Option<String> {
         match self {
-            Self::Send(sender) => Some(sender.stands()),
-            Self::Receive(receiver) => Some(receiver.stands()),
+            Self::Send(sender) => Some(sender.status()),
+            Self::Receive(receiver) => Some(receiver.status()),
             Self::Task(task) => Some(format!("{:?}", task.tally())),
             _ => None,
         }
@@ -160,7 +160,7 @@ impl load::Work for Work {
     }
 }
 
-impl Work {
+impl Workload {
     fn delivered(
         &mut self,
         now: Instant,
@@ -171,7 +171,7 @@ impl Work {
     ) -> Result<()> {
         match self {
             Self::Receive(receiver) => receiver.settle(now, delivery.0, delivery.1, engine),
-            Self::Delete(deleter) => deleter.answered(now, delivery, payload, engine)?,
+            Self::Delete(deleter) => deleter.handle_response(now, delivery, payload, engine)?,
             Self::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
             Self::Idle(_) | Self::Send(_) | Self::Transact(_) | Self::Task(_) => {}
         }

@@ -10,7 +10,7 @@ mod stages;
 
 use anyhow::Result;
 
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::place::Place;
 use super::receiver::Receiver;
 use super::results::{Results, Unit};
@@ -97,7 +97,7 @@ impl Load {
     ) -> Result<(Run, stages::Stages)> {
         let fresh = processors.start(site, 0, count)?;
         let place = fresh.place()?;
-        let mut clients = connect(&place, self.work(&place, scale)?)?;
+        let mut clients = connect(&place, self.workload(&place, scale)?)?;
         drive::open(&mut clients)?;
         let before = Reading::take(&place)?;
         let run = throughput::go(&mut clients, place.pid, scale, 0)?;
@@ -106,13 +106,15 @@ impl Load {
         Ok((run, stages))
     }
 
-    fn work(self, place: &Place, scale: Scale) -> Result<Vec<Work>> {
+    fn workload(self, place: &Place, scale: Scale) -> Result<Vec<Workload>> {
         let queues = u64::try_from(self.queues)?;
         let (count, in_flight) = (scale.messages / queues, self.in_flight / queues);
         let names = (0..self.queues).map(|number| place.queue(&site::pair(number)));
         let work = names.flat_map(|queue| {
             let sender = sender(&queue, self.size, count, in_flight);
-            let receiver = self.settles.then(|| Work::Receive(Receiver::new(&queue)));
+            let receiver = self
+                .settles
+                .then(|| Workload::Receive(Receiver::new(&queue)));
             std::iter::once(sender).chain(receiver)
         });
         Ok(work.collect())
@@ -123,7 +125,7 @@ impl Load {
     }
 }
 
-fn connect(place: &Place, work: Vec<Work>) -> Result<Vec<Client>> {
+fn connect(place: &Place, work: Vec<Workload>) -> Result<Vec<Client>> {
     work.into_iter()
         .map(|work| Client::connect(place, work))
         .collect()
@@ -154,7 +156,7 @@ fn pair(site: &Site, scale: Scale, processors: &Processors, results: &mut Result
             messages: scale.messages / 2,
             ..scale
         };
-        clients.append(&mut connect(&place, alone.work(&place, half)?)?);
+        clients.append(&mut connect(&place, alone.workload(&place, half)?)?);
     }
     let run = throughput::go(&mut clients, brokers[0].broker.pid(), scale, 0)?;
     drop(clients);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Scale;
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::drive;
 use super::memory;
 use super::place::Place;
@@ -58,7 +58,7 @@ fn gather(place: &Place) -> Result<Vec<Client>> {
         let mut clients = next
             .map(|number| {
                 let queue = place.queue(&site::pair(number % site::QUEUES));
-                Client::connect(place, Work::Idle(Some(Receiver::new(&queue))))
+                Client::connect(place, Workload::Idle(Some(Receiver::new(&queue))))
             })
             .collect::<Result<Vec<_>>>()?;
         drive::open(&mut clients)?;

@@ -12,8 +12,8 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
-use super::asking::Asking;
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
+use super::request_client::RequestClient;
 
 const FETCH: &str = "com.microsoft:receive-by-sequence-number";
 /// Numbers of one request.
@@ -22,7 +22,7 @@ const BATCH: usize = 100;
 /// A receiving link, a management node, and the messages between them.
 pub struct Deferrer {
     receiver: Receiver,
-    asking: Asking,
+    request_client: RequestClient,
     /// Numbers of messages whose deferral was not confirmed yet, by delivery.
     deferring: BTreeMap<u32, i64>,
     deferred: Vec<i64>,
@@ -37,7 +37,7 @@ impl Deferrer {
     pub fn new(queue: &str) -> Self {
         Self {
             receiver: Receiver::new(queue),
-            asking: Asking::new(queue),
+            request_client: RequestClient::new(queue),
             deferring: BTreeMap::new(),
             deferred: Vec::new(),
             asked: 0,
@@ -48,25 +48,28 @@ impl Deferrer {
 
     /// Asks for its links.
     pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.receiver.attach(engine, session, Settling::Second);
-        self.asking.attach(engine, session);
+        self.receiver.attach(engine, session, SettleMode::Second);
+        self.request_client.attach(engine, session);
     }
 
     /// Its links, once asked for.
     pub fn links(&self) -> impl Iterator<Item = LinkId> {
-        self.receiver.link().into_iter().chain(self.asking.links())
+        self.receiver
+            .link()
+            .into_iter()
+            .chain(self.request_client.links())
     }
 
     /// Lets messages come.
     pub fn start(&mut self, engine: &mut Connection) {
         self.receiver.start(engine);
-        self.asking.start(engine);
+        self.request_client.start(engine);
     }
 
     /// Fetches what is deferred, unless an answer is on its way.
     pub fn send(&mut self, engine: &mut Connection) {
         let enough = self.deferred.len() >= BATCH || self.deferring.is_empty();
-        if self.asking.is_waiting() || self.deferred.is_empty() || !enough {
+        if self.request_client.is_waiting() || self.deferred.is_empty() || !enough {
             return;
         }
         let count = self.deferred.len().min(BATCH);
@@ -78,7 +81,7 @@ impl Deferrer {
             ),
             (Value::from("receiver-settle-mode"), Value::Uint(0)),
         ];
-        if self.asking.ask(FETCH, &body, engine) {
+        if self.request_client.request(FETCH, &body, engine) {
             self.deferred.drain(..count);
             self.asked = count as u64;
         }
@@ -93,10 +96,10 @@ impl Deferrer {
         payload: &Bytes,
         engine: &mut Connection,
     ) -> Result<()> {
-        if self.asking.is_answered_by(link) {
-            let answer = self
-                .asking
-                .answered(session, delivery_id, payload, engine)?;
+        if self.request_client.is_response_link(link) {
+            let answer =
+                self.request_client
+                    .handle_response(session, delivery_id, payload, engine)?;
             ensure!(
                 answer.code == 200,
                 "deferred messages were not found: {:?}",

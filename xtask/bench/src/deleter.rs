@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
-use super::asking::Asking;
+use super::request_client::RequestClient;
 
 const DELETE: &str = "com.microsoft:batch-delete-messages";
 const COUNT: &str = "message-count";
 
 /// A purge on its way.
 pub struct Deleter {
-    asking: Asking,
+    request_client: RequestClient,
     batch: i32,
     started: bool,
     done: bool,
@@ -28,7 +28,7 @@ impl Deleter {
     /// A purge of `queue` by `batch` messages at a time that has not started.
     pub fn new(queue: &str, batch: i32) -> Self {
         Self {
-            asking: Asking::new(queue),
+            request_client: RequestClient::new(queue),
             batch,
             started: false,
             done: false,
@@ -39,35 +39,35 @@ impl Deleter {
 
     /// Asks for both links.
     pub fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.asking.attach(engine, session);
+        self.request_client.attach(engine, session);
     }
 
     /// Its links, once asked for.
     pub fn links(&self) -> impl Iterator<Item = LinkId> {
-        self.asking.links()
+        self.request_client.links()
     }
 
     /// Lets it delete.
     pub fn start(&mut self, engine: &mut Connection) {
         self.started = true;
-        self.asking.start(engine);
+        self.request_client.start(engine);
     }
 
     /// Asks for the next batch, unless one is on its way.
     pub fn send(&mut self, engine: &mut Connection) {
-        if self.started && !self.done && !self.asking.is_waiting() {
+        if self.started && !self.done && !self.request_client.is_waiting() {
             // What was enqueued by now, and not before it.
             let before = Value::Timestamp(now_ms().saturating_add(1));
             let body = [
                 (Value::from(COUNT), Value::Int(self.batch)),
                 (Value::from("enqueued-time-utc"), before),
             ];
-            self.asking.ask(DELETE, &body, engine);
+            self.request_client.request(DELETE, &body, engine);
         }
     }
 
     /// Takes an answer.
-    pub fn answered(
+    pub fn handle_response(
         &mut self,
         now: Instant,
         (session, delivery_id): (SessionId, u32),
@@ -75,8 +75,8 @@ impl Deleter {
         engine: &mut Connection,
     ) -> Result<()> {
         let answer = self
-            .asking
-            .answered(session, delivery_id, payload, engine)?;
+            .request_client
+            .handle_response(session, delivery_id, payload, engine)?;
         match answer.code {
             204 => self.done = true,
             200 => {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::deleter::Deleter;
-use super::dress::Dress;
 use super::drive;
 use super::giant::Giant;
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::as_f64;
 use super::sender::{Plan, Sender};
@@ -54,18 +54,18 @@ fn slow(scene: &Scene) -> Result<f64> {
     let queue = site::pair(1);
     let mut clients = vec![
         scene.connect(feeder(&queue, scene.scale))?,
-        scene.connect(Work::Task(Box::new(Slow::new(&queue, 1_000))))?,
+        scene.connect(Workload::Task(Box::new(Slow::new(&queue, 1_000))))?,
     ];
     drive::open(&mut clients)?;
     scene.begin()?;
-    scene.work(&mut clients)
+    scene.workload(&mut clients)
 }
 
 /// A queue grows while its receiver wants all of it and reads nothing.
 fn unread(scene: &Scene) -> Result<f64> {
     let queue = site::pair(1);
     memory::fill_queue(&scene.place, &queue, WAITING)?;
-    let mut deaf = [scene.connect(Work::Task(Box::new(Slow::new(&queue, u32::MAX / 4))))?];
+    let mut deaf = [scene.connect(Workload::Task(Box::new(Slow::new(&queue, u32::MAX / 4))))?];
     let mut clients = vec![scene.connect(feeder(&queue, scene.scale))?];
     drive::open(&mut deaf)?;
     drive::open(&mut clients)?;
@@ -74,14 +74,14 @@ fn unread(scene: &Scene) -> Result<f64> {
     deaf.start(Instant::now());
     let left = deaf.act(Instant::now())?;
     ensure!(!left, "a flow did not fit in an empty socket");
-    scene.work(&mut clients)
+    scene.workload(&mut clients)
 }
 
 /// A large queue is emptied by batch deletes.
 fn purge(scene: &Scene) -> Result<f64> {
     memory::fill(&scene.place, scene.scale.backlog)?;
     let deleter = Deleter::new(site::QUEUE, BATCH);
-    let mut clients = vec![scene.connect(Work::Delete(Box::new(deleter)))?];
+    let mut clients = vec![scene.connect(Workload::Delete(Box::new(deleter)))?];
     drive::open(&mut clients)?;
     scene.begin()?;
     let began = drive::purge(&mut clients, PATIENCE)?;
@@ -90,10 +90,10 @@ fn purge(scene: &Scene) -> Result<f64> {
 
 /// The largest messages are sent, one after the other.
 fn giants(scene: &Scene) -> Result<f64> {
-    let mut clients = vec![scene.connect(Work::Task(Box::new(Giant::new(site::HUGE))))?];
+    let mut clients = vec![scene.connect(Workload::Task(Box::new(Giant::new(site::HUGE))))?];
     drive::open(&mut clients)?;
     scene.begin()?;
-    scene.work(&mut clients)
+    scene.workload(&mut clients)
 }
 
 /// What the machine does for such messages, without the broker.
@@ -103,7 +103,7 @@ fn bare(scene: &Scene) -> Result<f64> {
 }
 
 impl Scene {
-    fn connect(&self, work: Work) -> Result<Client> {
+    fn connect(&self, work: Workload) -> Result<Client> {
         Client::connect(&self.place, work)
     }
 
@@ -113,12 +113,12 @@ impl Scene {
     }
 
     /// Lets `clients` work until the time is over and all they have sent is answered.
-    fn work(&self, clients: &mut [Client]) -> Result<f64> {
+    fn workload(&self, clients: &mut [Client]) -> Result<f64> {
         let end = Instant::now() + Duration::from_secs(self.scale.seconds);
         let began = drive::work_until(clients, PATIENCE, |_| Instant::now() >= end)?;
-        let accepted = clients.iter().map(|client| match client.work() {
-            Work::Send(sender) => sender.accepted(),
-            Work::Task(task) => task.tally().accepted,
+        let accepted = clients.iter().map(|client| match client.workload() {
+            Workload::Send(sender) => sender.accepted(),
+            Workload::Task(task) => task.tally().accepted,
             _ => 0,
         });
         Ok(as_f64(accepted.sum()) / began.elapsed().as_secs_f64())
@@ -126,13 +126,13 @@ impl Scene {
 }
 
 /// Sends at a fixed rate for as long as anybody wants.
-fn feeder(queue: &str, scale: Scale) -> Work {
-    Work::Send(Box::new(Sender::new(Plan {
+fn feeder(queue: &str, scale: Scale) -> Workload {
+    Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size: 1_024,
         count: u64::from(RATE) * (scale.seconds + 1),
         in_flight: u64::MAX,
-        dress: Dress::Plain,
+        sections: MessageSections::Plain,
         every: Some(Duration::from_secs(1) / RATE),
     })))
 }

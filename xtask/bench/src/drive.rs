@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use load::turn::turn;
+use load::event_loop::run_once;
 
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 
 /// How far to go, at most.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,9 @@ pub fn work(clients: &mut [Client], limits: Limits, backlog: u64) -> Result<Inst
 fn drain(clients: &mut [Client], limits: Limits) -> Result<()> {
     clients.iter_mut().for_each(Client::drain);
     until(clients, limits, |clients| {
-        let mut works = clients.iter().map(Client::work);
+        let mut works = clients.iter().map(Client::workload);
         works.all(|work| match work {
-            Work::Receive(receiver) => receiver.is_drained(),
+            Workload::Receive(receiver) => receiver.is_drained(),
             _ => true,
         })
     })
@@ -56,9 +56,9 @@ fn drain(clients: &mut [Client], limits: Limits) -> Result<()> {
 /// message sent has its outcome.
 pub fn purge(clients: &mut [Client], all: Duration) -> Result<Instant> {
     work_until(clients, all, |clients| {
-        let mut works = clients.iter().map(Client::work);
+        let mut works = clients.iter().map(Client::workload);
         works.all(|work| match work {
-            Work::Delete(deleter) => deleter.is_done(),
+            Workload::Delete(deleter) => deleter.is_done(),
             _ => true,
         })
     })
@@ -85,21 +85,21 @@ pub fn work_until(
 fn is_done(clients: &[Client], backlog: u64) -> bool {
     let (mut accepted, mut settled, mut receives) = (backlog, 0, false);
     for client in clients {
-        match client.work() {
-            Work::Idle(_) | Work::Delete(_) => {}
-            Work::Send(sender) if !sender.is_done() => return false,
-            Work::Send(sender) => accepted += sender.accepted(),
-            Work::Transact(transactor) if !transactor.is_done() => return false,
-            Work::Transact(transactor) => accepted += transactor.accepted(),
-            Work::Defer(deferrer) => {
+        match client.workload() {
+            Workload::Idle(_) | Workload::Delete(_) => {}
+            Workload::Send(sender) if !sender.is_done() => return false,
+            Workload::Send(sender) => accepted += sender.accepted(),
+            Workload::Transact(transactor) if !transactor.is_done() => return false,
+            Workload::Transact(transactor) => accepted += transactor.accepted(),
+            Workload::Defer(deferrer) => {
                 receives = true;
                 settled += deferrer.count();
             }
-            Work::Receive(receiver) => {
+            Workload::Receive(receiver) => {
                 receives = true;
                 settled += receiver.count();
             }
-            Work::Task(task) => {
+            Workload::Task(task) => {
                 let tally = task.tally();
                 if !tally.is_answered {
                     return false;
@@ -118,13 +118,13 @@ fn until(clients: &mut [Client], limits: Limits, done: impl Fn(&[Client]) -> boo
     while !done(clients) {
         let now = Instant::now();
         if now - began >= limits.all {
-            let stands: Vec<_> = clients.iter().filter_map(Client::stands).take(4).collect();
-            bail!("not done after {:?}: {}", limits.all, stands.join(", "));
+            let status: Vec<_> = clients.iter().filter_map(Client::status).take(4).collect();
+            bail!("not done after {:?}: {}", limits.all, status.join(", "));
         }
         if now - began >= limits.sending {
             clients.iter_mut().for_each(Client::stop_sending);
         }
-        turn(clients, now)?;
+        run_once(clients, now)?;
     }
     Ok(())
 }

@@ -14,10 +14,10 @@ use anyhow::{Context, Result, anyhow, ensure};
 use hdrhistogram::Histogram;
 
 use super::Scale;
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::disturb::{DISTURBANCES, Disturbance, PATIENCE, Scene};
-use super::dress::Dress;
 use super::drive;
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, Usage, as_f64};
 use super::results::{Results, Unit};
@@ -96,13 +96,13 @@ fn quiet(place: &Place, enough: impl Fn() -> bool) -> Result<Waits> {
     let watcher = Watcher::new(&queue, EVERY, &arrivals);
     let mut clients = vec![
         Client::connect(place, sender(&queue))?,
-        Client::connect(place, Work::Task(Box::new(watcher)))?,
+        Client::connect(place, Workload::Task(Box::new(watcher)))?,
     ];
     drive::open(&mut clients)?;
     let meter = Meter::start(place.pid)?;
     drive::work_until(&mut clients, PATIENCE, |_| enough())?;
     let usage = meter.read()?;
-    let Work::Send(sender) = clients[0].work() else {
+    let Workload::Send(sender) = clients[0].workload() else {
         return Err(anyhow!("the sender comes first"));
     };
     let (accepted, refused, arrivals) = (sender.accepted(), sender.refused(), arrivals.borrow());
@@ -110,7 +110,7 @@ fn quiet(place: &Place, enough: impl Fn() -> bool) -> Result<Waits> {
     let arrived = arrivals.len();
     ensure!(arrived == accepted, "{arrived} of {accepted} messages came");
     Ok(Waits {
-        accepted: quantiles(sender.waits()),
+        accepted: quantiles(sender.latencies()),
         arrived: quantiles(&arrivals),
         rate: as_f64(accepted) / usage.elapsed.as_secs_f64(),
         usage,
@@ -118,13 +118,13 @@ fn quiet(place: &Place, enough: impl Fn() -> bool) -> Result<Waits> {
 }
 
 /// Sends at the fixed rate; a late broker must not slow the schedule down.
-fn sender(queue: &str) -> Work {
-    Work::Send(Box::new(Sender::new(Plan {
+fn sender(queue: &str) -> Workload {
+    Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size: 1_024,
         count: u64::from(RATE) * PATIENCE.as_secs(),
         in_flight: u64::MAX,
-        dress: Dress::Plain,
+        sections: MessageSections::Plain,
         every: Some(EVERY),
     })))
 }
@@ -173,7 +173,7 @@ impl Waits {
 mod tests {
     use super::*;
 
-    fn waits(accepted: [f64; 2], arrived: [f64; 2]) -> Waits {
+    fn latencies(accepted: [f64; 2], arrived: [f64; 2]) -> Waits {
         let usage = Usage {
             elapsed: Duration::from_secs(1),
             broker: Duration::ZERO,
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn waits_are_set_beside_those_of_the_quiet_queue_alone() {
-        let alone = waits([0.5, 2.0], [1.0, 4.0]);
-        let beside = waits([1.0, 2.0], [0.5, 40.0]);
+        let alone = latencies([0.5, 2.0], [1.0, 4.0]);
+        let beside = latencies([1.0, 2.0], [0.5, 40.0]);
         let times = beside.to(alone).map(|(_, times)| times);
         assert_eq!(times, [2.0, 1.0, 0.5, 10.0]);
     }

@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::Scale;
-use super::client::Work;
+use super::client::Workload;
 use super::deferrer::Deferrer;
-use super::dress::Dress;
+use super::message_sections::MessageSections;
 use super::receiver::Receiver;
 use super::results::Results;
 use super::sender::{Plan, Sender};
@@ -19,60 +19,72 @@ const TRANSACTORS: u64 = 10;
 
 /// Sends and receives at once, once for each feature that costs something per message.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let take = |queue| Work::Receive(Receiver::new(queue));
-    let session = Work::Receive(Receiver::of_session(site::SESSIONS, site::SESSION));
-    let defer = Work::Defer(Box::new(Deferrer::new(site::QUEUE)));
-    let send = |queue, dress| Work::Send(Box::new(Sender::new(part(queue, dress, scale))));
+    let take = |queue| Workload::Receive(Receiver::new(queue));
+    let session = Workload::Receive(Receiver::of_session(site::SESSIONS, site::SESSION));
+    let defer = Workload::Defer(Box::new(Deferrer::new(site::QUEUE)));
+    let send =
+        |queue, sections| Workload::Send(Box::new(Sender::new(part(queue, sections, scale))));
     let rows = [
-        ("plain", send(site::QUEUE, Dress::Plain), take(site::QUEUE)),
+        (
+            "plain",
+            send(site::QUEUE, MessageSections::Plain),
+            take(site::QUEUE),
+        ),
         (
             "time to live",
-            send(site::QUEUE, Dress::Ttl),
+            send(site::QUEUE, MessageSections::Ttl),
             take(site::QUEUE),
         ),
         (
             "duplicate detection",
-            send(site::ONCE, Dress::Id),
+            send(site::ONCE, MessageSections::Id),
             take(site::ONCE),
         ),
         (
             "forwarded",
-            send(site::START, Dress::Plain),
+            send(site::START, MessageSections::Plain),
             take(site::END),
         ),
-        ("one session", send(site::SESSIONS, Dress::Session), session),
+        (
+            "one session",
+            send(site::SESSIONS, MessageSections::Session),
+            session,
+        ),
         (
             "scheduled",
-            send(site::QUEUE, Dress::Schedule),
+            send(site::QUEUE, MessageSections::Schedule),
             take(site::QUEUE),
         ),
-        ("deferred", send(site::QUEUE, Dress::Plain), defer),
+        ("deferred", send(site::QUEUE, MessageSections::Plain), defer),
     ];
     for (name, sender, receiver) in rows {
         feature(site.fresh()?, scale, name, vec![sender, receiver], results)?;
     }
     let subscription = format!("{}/Subscriptions/s0", topics::TOPIC);
-    let filtered = vec![send(topics::TOPIC, Dress::Key(1)), take(&subscription)];
+    let filtered = vec![
+        send(topics::TOPIC, MessageSections::Key(1)),
+        take(&subscription),
+    ];
     let topic = site.fresh_with(&topics::sql(1))?;
     feature(topic, scale, "SQL filter", filtered, results)?;
     // One transaction after the other would measure nothing but how long a sync takes.
     let mut work = vec![take(site::QUEUE)];
     for _ in 0..TRANSACTORS {
-        let mut plan = part(site::QUEUE, Dress::Plain, scale);
+        let mut plan = part(site::QUEUE, MessageSections::Plain, scale);
         plan.count /= TRANSACTORS;
-        work.push(Work::Transact(Box::new(Transactor::new(plan))));
+        work.push(Workload::Transact(Box::new(Transactor::new(plan))));
     }
     feature(site.fresh()?, scale, "transactional", work, results)
 }
 
 /// What is sent for one feature.
-fn part(queue: &str, dress: Dress, scale: Scale) -> Plan {
+fn part(queue: &str, sections: MessageSections, scale: Scale) -> Plan {
     Plan {
         queue: queue.to_owned(),
         size: 1_024,
         count: scale.messages / 4,
         in_flight: IN_FLIGHT,
-        dress,
+        sections,
         every: None,
     }
 }
@@ -81,7 +93,7 @@ fn feature(
     fresh: Fresh,
     scale: Scale,
     name: &str,
-    work: Vec<Work>,
+    work: Vec<Workload>,
     results: &mut Results,
 ) -> Result<()> {
     let run = throughput::execute(&fresh.place()?, work, scale, 0)?;

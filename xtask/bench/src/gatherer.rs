@@ -7,7 +7,7 @@ use amqp::{Attach, DeliveryState, Role, Source, Target, Value};
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::asking;
+use super::request_client;
 use super::task::{Taken, Tally, Task};
 
 /// Credit that each link keeps up.
@@ -41,7 +41,7 @@ impl Task for Gatherer {
                 ..Source::default()
             };
             let name = format!("bench-receive-{queue}");
-            let link = asking::link(&name, Role::Receiver, source, Target::default());
+            let link = request_client::link(&name, Role::Receiver, source, Target::default());
             let attach = Attach {
                 rcv_settle_mode: Some(ReceiverSettleMode::Second),
                 ..link

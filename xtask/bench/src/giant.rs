@@ -11,8 +11,8 @@ use anyhow::{Result, bail};
 use bytes::Bytes;
 use endpoint::{Connection, Event, LinkId, Outgoing, SessionId};
 
-use super::asking;
 use super::bodies::{self, HEADER};
+use super::request_client;
 use super::task::{Tally, Task};
 
 /// A message's bytes: 100 MiB, which no entity lets be more, less what stands before the body.
@@ -68,7 +68,7 @@ impl Task for Giant {
             address: Some(Value::from(self.queue.as_str())),
             ..Target::default()
         };
-        let link = asking::link("bench-giant", Role::Sender, Source::default(), target);
+        let link = request_client::link("bench-giant", Role::Sender, Source::default(), target);
         let attach = Attach {
             rcv_settle_mode: Some(ReceiverSettleMode::First),
             ..link

@@ -6,9 +6,9 @@ use anyhow::{Result, bail, ensure};
 
 use super::Scale;
 use super::bare::{Bare, Store};
-use super::client::{Client, Work};
-use super::dress::Dress;
+use super::client::{Client, Workload};
 use super::drive::{self, Limits};
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, Usage, as_f64};
 use super::results::{Results, Unit};
@@ -71,19 +71,19 @@ fn wait(place: &Place, scale: Scale) -> Result<Waited> {
         count: u64::from(RATE) * scale.seconds,
         // A late broker must not slow the schedule down.
         in_flight: u64::MAX,
-        dress: Dress::Plain,
+        sections: MessageSections::Plain,
         every: Some(Duration::from_secs(1) / RATE),
     };
     let mut clients = vec![Client::connect(
         place,
-        Work::Send(Box::new(Sender::new(plan))),
+        Workload::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
     let meter = Meter::start(place.pid)?;
     let all = Duration::from_secs(scale.seconds + 60);
     drive::work(&mut clients, Limits { sending: all, all }, 0)?;
     let usage = meter.read()?;
-    let Work::Send(sender) = clients[0].work() else {
+    let Workload::Send(sender) = clients[0].workload() else {
         bail!("the connection was to send");
     };
     ensure!(
@@ -92,7 +92,7 @@ fn wait(place: &Place, scale: Scale) -> Result<Waited> {
         sender.refused()
     );
     let waits = QUANTILES.map(|(metric, quantile)| {
-        let micros = sender.waits().value_at_quantile(quantile);
+        let micros = sender.latencies().value_at_quantile(quantile);
         (metric, as_f64(micros) / 1e3)
     });
     Ok(Waited { waits, usage })

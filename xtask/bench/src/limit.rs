@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::bare::{self, Bare, Store};
-use super::client::Work;
+use super::client::Workload;
 use super::place::Place;
 use super::process::{as_count, as_f64};
 use super::receiver::Receiver;
@@ -99,7 +99,7 @@ impl Case {
         let queue = place.queue(site::QUEUE);
         let mut work = vec![throughput::sender(&queue, self.size, messages, IN_FLIGHT)];
         if self.settles {
-            work.push(Work::Receive(Receiver::new(&queue)));
+            work.push(Workload::Receive(Receiver::new(&queue)));
         }
         throughput::execute(place, work, scale, 0)
     }

@@ -54,7 +54,7 @@ mod transactor;
 mod watcher;
 mod wide;
 
-use load::{asking, bodies, dress, receiver, sender, wire};
+use load::{bodies, message_sections, receiver, request_client, sender, wire};
 use results::Results;
 use site::Site;
 

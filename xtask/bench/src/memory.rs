@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Scale;
-use super::client::{Client, Work};
-use super::dress::Dress;
+use super::client::{Client, Workload};
 use super::drive::{self, Limits};
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::resident;
 use super::receiver::Receiver;
@@ -30,7 +30,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     results.add("memory", "at start", Unit::Mebibytes, resident(pid)?);
     let place = fresh.place()?;
     let row = format!("with {} idle connections", scale.connections);
-    let idle = connect(&place, scale, || Work::Idle(None))?;
+    let idle = connect(&place, scale, || Workload::Idle(None))?;
     results.add("memory", &row, Unit::Mebibytes, resident(pid)?);
     drop(idle);
     linked(&place, scale, results)?;
@@ -43,7 +43,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 /// Measures idle connections that each have a receiver without credit.
 pub fn linked(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
     let queue = place.queue(site::QUEUE);
-    let link = || Work::Idle(Some(Receiver::new(&queue)));
+    let link = || Workload::Idle(Some(Receiver::new(&queue)));
     let idle = connect(place, scale, link)?;
     let row = format!("with {} idle connections with a link", idle.len());
     results.add("memory", &row, Unit::Mebibytes, resident(place.pid)?);
@@ -51,7 +51,7 @@ pub fn linked(place: &Place, scale: Scale, results: &mut Results) -> Result<()> 
 }
 
 /// Opens the idle connections.
-fn connect(place: &Place, scale: Scale, work: impl Fn() -> Work) -> Result<Vec<Client>> {
+fn connect(place: &Place, scale: Scale, work: impl Fn() -> Workload) -> Result<Vec<Client>> {
     let clients = (0..scale.connections).map(|_| Client::connect(place, work()));
     let mut clients = clients.collect::<Result<Vec<_>>>()?;
     drive::open(&mut clients)?;
@@ -61,7 +61,7 @@ fn connect(place: &Place, scale: Scale, work: impl Fn() -> Work) -> Result<Vec<C
 /// Fills a queue, and says whether that slows down as it grows.
 pub fn grow(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
     let client = fill(place, scale.backlog)?;
-    if let Work::Send(sender) = client.work()
+    if let Workload::Send(sender) = client.workload()
         && let Some(part) = sender.last_to_first_tenth()
     {
         let row = format!("filling with {} messages of 1 KiB", scale.backlog);
@@ -83,12 +83,12 @@ pub fn fill_queue(place: &Place, queue: &str, backlog: u64) -> Result<Client> {
         size: 1_024,
         count: backlog,
         in_flight: 1_000,
-        dress: Dress::Plain,
+        sections: MessageSections::Plain,
         every: None,
     };
     let mut clients = vec![Client::connect(
         place,
-        Work::Send(Box::new(Sender::new(plan))),
+        Workload::Send(Box::new(Sender::new(plan))),
     )?];
     drive::open(&mut clients)?;
     drive::work(
@@ -100,7 +100,7 @@ pub fn fill_queue(place: &Place, queue: &str, backlog: u64) -> Result<Client> {
         0,
     )?;
     let client = clients.remove(0);
-    if let Work::Send(sender) = client.work() {
+    if let Workload::Send(sender) = client.workload() {
         ensure!(
             sender.accepted() == backlog,
             "only {} messages were accepted",

@@ -7,10 +7,10 @@ use amqp::Symbol;
 use anyhow::{Context, Result};
 use load::Peer;
 
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::drive;
-use super::receiver::Settling;
-use super::wire::Trust;
+use super::receiver::SettleMode;
+use super::wire::TrustStore;
 
 /// Between two tries to open a connection to a broker that starts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -25,13 +25,13 @@ pub struct Place {
     /// The mechanism and the initial response. [AMQP 5.3.3.2]
     pub sasl: (Symbol, Vec<u8>),
     /// How its messages are completed.
-    pub settling: Settling,
+    pub settle_mode: SettleMode,
     /// What stands before a queue's name in an address.
     pub prefix: &'static str,
     /// The process that all of its processes descend from.
     pub pid: u32,
     /// Whom its clients trust, if they go within TLS.
-    pub trust: Option<Trust>,
+    pub trust: Option<TrustStore>,
 }
 
 impl From<&Place> for Peer {
@@ -41,7 +41,7 @@ impl From<&Place> for Peer {
             host: "localhost".to_owned(),
             sasl: place.sasl.clone(),
             token: None,
-            settling: place.settling,
+            settle_mode: place.settle_mode,
             trust: place.trust.clone(),
         }
     }
@@ -75,7 +75,7 @@ impl Place {
     }
 
     fn open_session(&self) -> Result<()> {
-        let client = Client::connect(self, Work::Idle(None))?;
+        let client = Client::connect(self, Workload::Idle(None))?;
         drive::open(&mut [client])
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 
 use super::Scale;
-use super::client::Work;
+use super::client::Workload;
 use super::process::{as_f64, resident};
 use super::results::{Results, Unit};
 use super::site::{self, Site};
@@ -50,7 +50,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let (run, memory, other) = thread::scope(|scope| {
         let memory = scope.spawn(|| watch(place.pid, &enough));
         let other = scope.spawn(|| keep_busy(folder, &enough));
-        let work: Vec<Work> = (0..CONNECTIONS).map(sender).collect();
+        let work: Vec<Workload> = (0..CONNECTIONS).map(sender).collect();
         let run = throughput::execute(&place, work, long, 0);
         enough.store(true, Ordering::Relaxed);
         anyhow::Ok((run?, join(memory)?, join(other)?))

@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::Scale;
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::deleter::Deleter;
-use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::memory;
+use super::message_sections::MessageSections;
 use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
@@ -57,7 +57,7 @@ fn purge(
     row: &str,
     results: &mut Results,
 ) -> Result<Client> {
-    let deleter = Work::Delete(Box::new(Deleter::new(site::QUEUE, batch)));
+    let deleter = Workload::Delete(Box::new(Deleter::new(site::QUEUE, batch)));
     let mut clients = vec![
         sender(fresh, PATIENCE.as_secs())?,
         Client::connect(&fresh.place()?, deleter)?,
@@ -66,7 +66,7 @@ fn purge(
     let meter = Meter::start(fresh.broker.pid())?;
     let began = drive::purge(&mut clients, PATIENCE)?;
     let usage = meter.read()?;
-    if let Work::Delete(deleter) = clients[1].work() {
+    if let Workload::Delete(deleter) = clients[1].workload() {
         ensure!(
             deleter.deleted() == scale.backlog,
             "{} of {} messages were deleted",
@@ -89,18 +89,18 @@ fn sender(fresh: &Fresh, seconds: u64) -> Result<Client> {
         count: u64::from(RATE) * seconds,
         // A late broker must not slow the schedule down.
         in_flight: u64::MAX,
-        dress: Dress::Plain,
+        sections: MessageSections::Plain,
         every: Some(Duration::from_secs(1) / RATE),
     };
-    Client::connect(&fresh.place()?, Work::Send(Box::new(Sender::new(plan))))
+    Client::connect(&fresh.place()?, Workload::Send(Box::new(Sender::new(plan))))
 }
 
 fn waits(client: &Client, row: &str, when: &str, results: &mut Results) {
-    let Work::Send(sender) = client.work() else {
+    let Workload::Send(sender) = client.workload() else {
         return;
     };
     for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-        let micros = sender.waits().value_at_quantile(quantile);
+        let micros = sender.latencies().value_at_quantile(quantile);
         let metric = format!("{when}, {name}");
         results.add(row, &metric, Unit::Milliseconds, as_f64(micros) / 1e3);
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::Scale;
-use super::client::Work;
-use super::dress::Dress;
+use super::client::Workload;
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{as_f64, resident};
 use super::results::{Results, Unit};
@@ -79,12 +79,12 @@ fn passes(many: u32, sessions: u32) -> u32 {
 }
 
 fn send(place: &Place, scale: Scale, sessions: u32) -> Result<Run> {
-    let sender = Work::Send(Box::new(Sender::new(Plan {
+    let sender = Workload::Send(Box::new(Sender::new(Plan {
         queue: place.queue(site::SESSIONS),
         size: 1_024,
         count: u64::from(sessions),
         in_flight: IN_FLIGHT,
-        dress: Dress::Sessions(sessions),
+        sections: MessageSections::Sessions(sessions),
         every: None,
     })));
     throughput::execute(place, vec![sender], patient(scale), 0)
@@ -93,7 +93,7 @@ fn send(place: &Place, scale: Scale, sessions: u32) -> Result<Run> {
 fn take(place: &Place, scale: Scale, sessions: u32) -> Result<Run> {
     let (queue, sessions) = (place.queue(site::SESSIONS), u64::from(sessions));
     let turns = Rc::new(Cell::new(sessions));
-    let taker = |_| Work::Task(Box::new(Taker::new(&queue, LINKS, &turns)));
+    let taker = |_| Workload::Task(Box::new(Taker::new(&queue, LINKS, &turns)));
     let work = (0..TAKERS).map(taker).collect();
     let run = throughput::execute(place, work, patient(scale), sessions)?;
     let settled = run.settled;

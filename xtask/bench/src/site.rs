@@ -13,10 +13,10 @@ use xtask::workspace::Workspace;
 
 use super::group;
 use super::place::Place;
-use super::receiver::Settling;
-use super::wire::Trust;
+use super::receiver::SettleMode;
+use super::wire::TrustStore;
 
-pub use super::dress::SESSION;
+pub use super::message_sections::SESSION;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";
@@ -146,7 +146,7 @@ impl Fresh {
         Ok(Place {
             address: self.address()?,
             sasl: Place::plain(KEY.0, KEY.1),
-            settling: Settling::Second,
+            settle_mode: SettleMode::Second,
             prefix: "",
             pid: self.broker.pid(),
             trust: None,
@@ -161,7 +161,7 @@ impl Fresh {
         command.arg(store(self.data.path())).arg("--out").arg(&file);
         let status = command.status().context("starting `railbus ca export`")?;
         anyhow::ensure!(status.success(), "`railbus ca export` ended with {status}");
-        let trust = Trust::new(&std::fs::read(&file)?)?;
+        let trust = TrustStore::new(&std::fs::read(&file)?)?;
         Ok(Place {
             trust: Some(trust),
             ..self.place()?

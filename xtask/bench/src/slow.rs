@@ -6,7 +6,7 @@ use amqp::DeliveryState;
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
 use super::task::{Tally, Task};
 
 /// Between two completions.
@@ -34,7 +34,7 @@ impl Slow {
 
 impl Task for Slow {
     fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.receiver.attach(engine, session, Settling::Second);
+        self.receiver.attach(engine, session, SettleMode::Second);
     }
 
     fn links(&self) -> Vec<LinkId> {

@@ -7,8 +7,8 @@ use amqp::{Attach, DeliveryState, Role, Source, Target, Value};
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, Outgoing, SessionId};
 
-use super::asking;
 use super::bodies::{Bodies, HEADER};
+use super::request_client;
 use super::task::{Tally, Task};
 
 /// Sending links and what became of their messages.
@@ -60,7 +60,7 @@ impl Task for Spreader {
                 ..Target::default()
             };
             let name = format!("bench-send-{queue}");
-            let link = asking::link(&name, Role::Sender, Source::default(), target);
+            let link = request_client::link(&name, Role::Sender, Source::default(), target);
             let attach = Attach {
                 rcv_settle_mode: Some(ReceiverSettleMode::First),
                 ..link

@@ -12,7 +12,7 @@ use amqp::{Attach, DeliveryState, Role, Source, Symbol, Target, Value};
 use anyhow::{Result, bail};
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::asking;
+use super::request_client;
 use super::task::{Taken, Tally, Task};
 
 /// Sessions that are still to be accepted, shared by all takers of a run.
@@ -58,7 +58,7 @@ impl Taker {
             ..Source::default()
         };
         let name = format!("bench-session-{}", self.begun);
-        let link = asking::link(&name, Role::Receiver, source, Target::default());
+        let link = request_client::link(&name, Role::Receiver, source, Target::default());
         let attach = Attach {
             rcv_settle_mode: Some(ReceiverSettleMode::Second),
             ..link

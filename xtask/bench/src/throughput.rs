@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::Scale;
-use super::client::{Client, Work};
+use super::client::{Client, Workload};
 use super::disk;
-use super::dress::Dress;
 use super::drive::{self, Limits};
 use super::group;
+use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, Usage, as_count, as_f64};
 use super::receiver::Receiver;
@@ -91,7 +91,7 @@ pub fn send(place: &Place, scale: Scale, connections: u64) -> Result<Run> {
 /// Receives and settles a `backlog` over `connections`.
 pub fn receive(place: &Place, scale: Scale, connections: u64, backlog: u64) -> Result<Run> {
     let queue = place.queue(site::QUEUE);
-    let receivers = (0..connections).map(|_| Work::Receive(Receiver::new(&queue)));
+    let receivers = (0..connections).map(|_| Workload::Receive(Receiver::new(&queue)));
     execute(place, receivers.collect(), scale, backlog)
 }
 
@@ -140,7 +140,14 @@ pub fn with_ids(site: &Site, scale: Scale, results: &mut Results) -> Result<()> 
     for size in [1_024, 64] {
         let fresh = site.fresh()?;
         let row = format!("send, receive, settle {} with ids", bytes(size));
-        both_dressed(&fresh.place()?, scale, size, Dress::Id, &row, results)?;
+        both_dressed(
+            &fresh.place()?,
+            scale,
+            size,
+            MessageSections::Id,
+            &row,
+            results,
+        )?;
         fresh.stop()?;
     }
     Ok(())
@@ -154,22 +161,22 @@ pub fn both_called(
     row: &str,
     results: &mut Results,
 ) -> Result<()> {
-    both_dressed(place, scale, size, Dress::Plain, row, results)
+    both_dressed(place, scale, size, MessageSections::Plain, row, results)
 }
 
 fn both_dressed(
     place: &Place,
     scale: Scale,
     size: usize,
-    dress: Dress,
+    sections: MessageSections,
     row: &str,
     results: &mut Results,
 ) -> Result<()> {
     let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
-        dressed(&queue, size, messages, IN_FLIGHT, dress),
-        Work::Receive(Receiver::new(&queue)),
+        dressed(&queue, size, messages, IN_FLIGHT, sections),
+        Workload::Receive(Receiver::new(&queue)),
     ];
     let run = execute(place, work, scale, 0)?;
     record(results, row, run.settled, &run);
@@ -211,7 +218,7 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
             scale.messages / queues,
             IN_FLIGHT / queues,
         ));
-        work.push(Work::Receive(Receiver::new(&queue)));
+        work.push(Workload::Receive(Receiver::new(&queue)));
     }
     let run = execute(place, work, scale, 0)?;
     record(results, row, run.settled, &run);
@@ -219,24 +226,30 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
 }
 
 /// A sender at full speed.
-pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Work {
-    dressed(queue, size, count, in_flight, Dress::Plain)
+pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Workload {
+    dressed(queue, size, count, in_flight, MessageSections::Plain)
 }
 
 /// A sender at full speed of messages with so many sections besides the body.
-fn dressed(queue: &str, size: usize, count: u64, in_flight: u64, dress: Dress) -> Work {
-    Work::Send(Box::new(Sender::new(Plan {
+fn dressed(
+    queue: &str,
+    size: usize,
+    count: u64,
+    in_flight: u64,
+    sections: MessageSections,
+) -> Workload {
+    Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
         count,
         in_flight,
-        dress,
+        sections,
         every: None,
     })))
 }
 
-/// Does `work`, with a backlog of so many messages.
-pub fn execute(place: &Place, work: Vec<Work>, scale: Scale, backlog: u64) -> Result<Run> {
+/// Does `workload`, with a backlog of so many messages.
+pub fn execute(place: &Place, work: Vec<Workload>, scale: Scale, backlog: u64) -> Result<Run> {
     let mut clients = work
         .into_iter()
         .map(|work| Client::connect(place, work))
@@ -266,20 +279,20 @@ pub fn go(clients: &mut [Client], pid: u32, scale: Scale, backlog: u64) -> Resul
 fn check_received(clients: &[Client], backlog: u64) -> Result<()> {
     let (mut sent, mut received, mut receivers) = (backlog, 0, 0);
     for client in clients {
-        match client.work() {
-            Work::Send(sender) => sent += sender.accepted(),
-            Work::Transact(transactor) => sent += transactor.accepted(),
-            Work::Receive(receiver) => {
+        match client.workload() {
+            Workload::Send(sender) => sent += sender.accepted(),
+            Workload::Transact(transactor) => sent += transactor.accepted(),
+            Workload::Receive(receiver) => {
                 received += receiver.received();
                 receivers += 1;
             }
-            Work::Task(task) => {
+            Workload::Task(task) => {
                 let tally = task.tally();
                 sent += tally.accepted;
                 received += tally.taken.map_or(0, |taken| taken.received);
                 receivers += u32::from(tally.taken.is_some());
             }
-            Work::Idle(_) | Work::Defer(_) | Work::Delete(_) => {}
+            Workload::Idle(_) | Workload::Defer(_) | Workload::Delete(_) => {}
         }
     }
     ensure!(
@@ -292,26 +305,26 @@ fn check_received(clients: &[Client], backlog: u64) -> Result<()> {
 fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
     let (mut sent, mut settled, mut refused, mut last) = (0, 0, 0, began);
     for client in clients {
-        let newest = match client.work() {
-            Work::Idle(_) | Work::Delete(_) => None,
-            Work::Send(sender) => {
+        let newest = match client.workload() {
+            Workload::Idle(_) | Workload::Delete(_) => None,
+            Workload::Send(sender) => {
                 sent += sender.accepted();
                 refused += sender.refused();
                 sender.last()
             }
-            Work::Transact(transactor) => {
+            Workload::Transact(transactor) => {
                 sent += transactor.accepted();
                 transactor.last()
             }
-            Work::Receive(receiver) => {
+            Workload::Receive(receiver) => {
                 settled += receiver.count();
                 receiver.last()
             }
-            Work::Defer(deferrer) => {
+            Workload::Defer(deferrer) => {
                 settled += deferrer.count();
                 deferrer.last()
             }
-            Work::Task(task) => {
+            Workload::Task(task) => {
                 let tally = task.tally();
                 sent += tally.accepted;
                 refused += tally.refused;

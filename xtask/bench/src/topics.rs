@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Scale;
-use super::client::Work;
-use super::dress::Dress;
+use super::client::Workload;
+use super::message_sections::MessageSections;
 use super::process::{Meter, as_f64, resident};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
@@ -65,14 +65,14 @@ fn publish(
         // About as many copies in every row, but never too few messages to measure.
         count: (scale.messages / 2 / u64::from(copies)).max(200),
         in_flight: IN_FLIGHT,
-        dress: Dress::Key(keys),
+        sections: MessageSections::Key(keys),
         every: None,
     });
     let before = stored(&fresh.data)?;
     let meter = Meter::start(fresh.broker.pid())?;
     let run = throughput::execute(
         &fresh.place()?,
-        vec![Work::Send(Box::new(sender))],
+        vec![Workload::Send(Box::new(sender))],
         scale,
         0,
     )?;

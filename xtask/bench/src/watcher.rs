@@ -11,7 +11,7 @@ use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 use hdrhistogram::Histogram;
 
-use super::receiver::{Receiver, Settling};
+use super::receiver::{Receiver, SettleMode};
 use super::task::{Taken, Tally, Task};
 
 /// Microseconds, shared with whoever wants to know them at the end.
@@ -54,7 +54,7 @@ impl Watcher {
 
 impl Task for Watcher {
     fn attach(&mut self, engine: &mut Connection, session: SessionId) {
-        self.receiver.attach(engine, session, Settling::Second);
+        self.receiver.attach(engine, session, SettleMode::Second);
     }
 
     fn links(&self) -> Vec<LinkId> {

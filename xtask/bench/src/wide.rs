@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::Scale;
-use super::client::Work;
+use super::client::Workload;
 use super::gatherer::Gatherer;
 use super::process::resident;
 use super::results::{Results, Unit};
@@ -50,8 +50,8 @@ fn queues(site: &Site, scale: Scale, queues: usize, results: &mut Results) -> Re
     for part in parts(queues) {
         let names = || part.clone().map(many::queue).collect();
         let spreader = Spreader::new(names(), count, in_flight);
-        work.push(Work::Task(Box::new(spreader)));
-        work.push(Work::Task(Box::new(Gatherer::new(names()))));
+        work.push(Workload::Task(Box::new(spreader)));
+        work.push(Workload::Task(Box::new(Gatherer::new(names()))));
     }
     let run = throughput::execute(&place, work, scale, 0)?;
     let row = name(queues);

@@ -1,4 +1,4 @@
-//! Bounds: what a peer may have while it is narrowed down, and what it has to give up.
+//! Bounds: the limits of a peer while they are narrowed, and the deliveries that it loses.
 
 use endpoint::Config;
 use expect_test::expect;
@@ -12,22 +12,22 @@ fn a_confined_peer_gets_few_sessions_until_it_is_free() {
     check(
         Start::Begun,
         "
-        confine sessions=2
+        set-bounds sessions=2
         > 1: begin
-        confine off
+        set-bounds off
         > 2: begin
-        confine sessions=2
+        set-bounds sessions=2
         > 3: begin",
         &expect![[r#"
-            confine sessions=2
+            set-bounds sessions=2
             > 1: begin
               * Begun s1
               < 1: begin remote=1 window=100
-            confine off
+            set-bounds off
             > 2: begin
               * Begun s2
               < 2: begin remote=2 window=100
-            confine sessions=2
+            set-bounds sessions=2
             > 3: begin
               * Closed error=amqp:resource-limit-exceeded
               < close error=amqp:resource-limit-exceeded
@@ -41,15 +41,15 @@ fn a_confined_peer_gets_few_links_over_all_sessions() {
     check(
         Start::Receiving,
         "
-        confine links=2
+        set-bounds links=2
         > 1: begin
         > 1: attach a h=0 sender
         > 0: attach b h=1 sender
         > 0: detach h=1 closed
-        confine off
+        set-bounds off
         > 0: attach b h=1 sender",
         &expect![[r#"
-            confine links=2
+            set-bounds links=2
             > 1: begin
               * Begun s1
               < 1: begin remote=1 window=100
@@ -59,7 +59,7 @@ fn a_confined_peer_gets_few_links_over_all_sessions() {
               < 0: attach b h=1 receiver null
               < 0: detach h=1 closed error=amqp:resource-limit-exceeded
             > 0: detach h=1 closed
-            confine off
+            set-bounds off
             > 0: attach b h=1 sender
               * AttachRequested b sender
         "#]],
@@ -72,19 +72,19 @@ fn a_confined_peer_may_leave_little_unfinished() {
     check(
         Start::Receiving,
         "
-        confine partial=1000
+        set-bounds partial=1000
         > 0: transfer h=0 id=0 tag=a more size=700
-        confine off
+        set-bounds off
         > 0: transfer h=0 more size=700
-        confine partial=1000
+        set-bounds partial=1000
         > 0: transfer h=0 more size=1
         partial",
         &expect![[r#"
-            confine partial=1000
+            set-bounds partial=1000
             > 0: transfer h=0 id=0 tag=a more size=700
-            confine off
+            set-bounds off
             > 0: transfer h=0 more size=700
-            confine partial=1000
+            set-bounds partial=1000
             > 0: transfer h=0 more size=1
               * Detached closed error=amqp:resource-limit-exceeded
               < 0: detach h=0 closed error=amqp:resource-limit-exceeded
@@ -105,10 +105,10 @@ fn bounds_never_allow_more_than_the_configuration() {
         },
         Start::Receiving,
         "
-        confine sessions=5 links=5 partial=5000
+        set-bounds sessions=5 links=5 partial=5000
         > 0: transfer h=0 id=0 tag=a more size=1000",
         &expect![[r#"
-            confine sessions=5 links=5 partial=5000
+            set-bounds sessions=5 links=5 partial=5000
             > 0: transfer h=0 id=0 tag=a more size=1000
               * Detached closed error=amqp:resource-limit-exceeded
               < 0: detach h=0 closed error=amqp:resource-limit-exceeded

@@ -239,7 +239,8 @@ fn transfers_keep_flowing_through_a_window_of_one() {
     }
 }
 
-/// What a receiver gets of large messages that come in pieces, of which the long ones may be shared.
+/// What a receiver gets of large messages that come in pieces, of which the long ones may be
+/// shared.
 fn large_messages(shared: bool, max_frame_size: u32, incoming_window: u32) -> Vec<Bytes> {
     let config = Config {
         incoming_window,
@@ -327,7 +328,7 @@ fn delivery_of_x(event: &Event) -> bool {
 }
 
 #[test]
-fn a_refused_link_is_told_with_null_termini_and_the_error() {
+fn a_refused_link_gets_null_termini_and_the_error() {
     let mut pair = Pair::default_opened();
     let (client, _) = pair.begin();
     let link = pair.client.attach(client, attach("up", Role::Sender));

@@ -424,7 +424,7 @@ fn an_echo_is_answered_with_how_things_stand() {
 }
 
 #[test]
-fn our_credit_is_told_at_once_and_replaces_the_old() {
+fn our_credit_is_sent_at_once_and_replaces_the_old() {
     // [AMQP 2.6.7]
     check(
         Start::Receiving,

@@ -274,7 +274,7 @@ fn a_delivery_settled_by_us_is_forgotten() {
 }
 
 #[test]
-fn a_state_may_be_told_before_settlement() {
+fn a_state_may_be_sent_before_settlement() {
     // [AMQP 2.6.12]
     check(
         Start::Sending,
@@ -554,7 +554,7 @@ fn a_delivery_is_disposed_of_once() {
 }
 
 #[test]
-fn a_state_is_told_and_the_sender_settles() {
+fn a_state_is_sent_and_the_sender_settles() {
     // [AMQP 2.6.12]: receiver-settle-mode second
     check(
         Start::Receiving,

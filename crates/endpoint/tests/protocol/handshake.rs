@@ -610,7 +610,7 @@ fn a_data_offset_beyond_the_frame_breaks_the_framing() {
 }
 
 #[test]
-fn a_frame_type_that_nobody_knows_breaks_the_framing() {
+fn an_unknown_frame_type_breaks_the_framing() {
     // [AMQP 2.3.1]
     check(
         Start::Opened,

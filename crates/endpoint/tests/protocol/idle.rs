@@ -95,7 +95,7 @@ fn silence_for_our_idle_time_out_forces_the_connection_closed() {
 }
 
 #[test]
-fn an_unfinished_frame_is_heard_too() {
+fn an_unfinished_frame_counts_as_received_too() {
     // [AMQP 2.4.5]
     check_with(
         Config {

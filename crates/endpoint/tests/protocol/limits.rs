@@ -7,7 +7,9 @@ use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::performative::Role;
 use amqp::{DeliveryState, Detach, Disposition, End, Error, Flow, Performative, Transfer, Value};
 use bytes::{Bytes, BytesMut};
-use endpoint::{Config, Connection, Ended, Event, Finding, LinkId, Mono, Outgoing, Scope, Side};
+use endpoint::{
+    Config, Connection, DetectedError, ErrorScope, Event, LinkId, Mono, Outgoing, Scope, Side,
+};
 
 use super::support::pair::attach;
 use super::support::print;
@@ -151,7 +153,7 @@ fn a_large_state_is_not_copied_for_thousands_of_deliveries() {
 }
 
 #[test]
-fn a_link_refused_for_want_of_room_hears_of_its_credit_again() {
+fn a_link_refused_for_want_of_room_gets_its_credit_again() {
     // Two links share a session that remembers four deliveries: the second one is refused while
     // the first has them all, and its limit, unchanged, is news to it when they are settled.
     let mut server = Server::new(Config {
@@ -280,7 +282,7 @@ fn a_peer_that_never_answers_refusals_loses_its_session() {
 }
 
 #[test]
-fn errors_that_are_told_are_counted_once_by_what_they_end() {
+fn sent_errors_are_counted_once_by_scope() {
     let mut server = Server::new(config());
     server.attach(Role::Sender);
     server.put(&transfer(0));
@@ -299,20 +301,23 @@ fn errors_that_are_told_are_counted_once_by_what_they_end() {
         ((Scope::Session, condition::UNATTACHED_HANDLE), 1),
         ((Scope::Link, condition::NOT_FOUND), 1),
     ];
-    assert_eq!(server.connection.take_told(), BTreeMap::from(expected));
-    assert_eq!(server.connection.take_told(), BTreeMap::new());
+    assert_eq!(
+        server.connection.take_error_counts(),
+        BTreeMap::from(expected)
+    );
+    assert_eq!(server.connection.take_error_counts(), BTreeMap::new());
 }
 
 /// What was found since the last call: what it ended, and the condition.
-fn findings(connection: &mut Connection) -> Vec<(Ended, String)> {
-    let findings = connection.take_findings().into_iter();
-    findings
-        .map(|Finding { ended, error }| (ended, error.condition.as_str().to_owned()))
+fn detected_errors(connection: &mut Connection) -> Vec<(ErrorScope, String)> {
+    let detected_errors = connection.take_detected_errors().into_iter();
+    detected_errors
+        .map(|DetectedError { scope, error }| (scope, error.condition.as_str().to_owned()))
         .collect()
 }
 
-fn of_link(link: LinkId, name: &str, attached: bool) -> Ended {
-    Ended::Link {
+fn of_link(link: LinkId, name: &str, attached: bool) -> ErrorScope {
+    ErrorScope::Link {
         link,
         name: name.to_owned(),
         attached,
@@ -320,7 +325,7 @@ fn of_link(link: LinkId, name: &str, attached: bool) -> Ended {
 }
 
 #[test]
-fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
+fn detected_errors_are_kept_once_with_their_scope() {
     let mut server = Server::new(Config {
         max_links_per_session: 2,
         ..config()
@@ -332,20 +337,20 @@ fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
         server.run();
     }
     let limit = || condition::RESOURCE_LIMIT_EXCEEDED.as_str().to_owned();
-    let found = findings(&mut server.connection);
+    let found = detected_errors(&mut server.connection);
     let [(three, why), (stolen, _), (again, _)] = &found[..] else {
         panic!("{found:?}");
     };
-    assert!(matches!(three, Ended::Link { name, attached: false, .. } if name == "three"));
+    assert!(matches!(three, ErrorScope::Link { name, attached: false, .. } if name == "three"));
     assert_eq!(*why, limit());
     assert_eq!(*stolen, of_link(server.links[1], "two", true));
-    assert!(matches!(again, Ended::Link { name, attached: false, .. } if name == "two"));
+    assert!(matches!(again, ErrorScope::Link { name, attached: false, .. } if name == "two"));
     // The owner knows of this one.
     let error = Error::new(condition::NOT_FOUND, "it is gone");
     server
         .connection
         .detach(server.links[0], true, Some(error.clone()));
-    assert_eq!(findings(&mut server.connection), []);
+    assert_eq!(detected_errors(&mut server.connection), []);
     server.put(&Performative::Detach(Detach {
         handle: 7,
         closed: true,
@@ -353,30 +358,30 @@ fn what_the_owner_did_not_say_is_found_once_by_what_it_ended() {
     }));
     server.run();
     let session = "amqp:session:unattached-handle".to_owned();
-    let expected = [(Ended::Session, session)];
-    assert_eq!(findings(&mut server.connection), expected);
+    let expected = [(ErrorScope::Session, session)];
+    assert_eq!(detected_errors(&mut server.connection), expected);
     // A peer's own errors are no findings.
     server.put(&Performative::End(End { error: Some(error) }));
     server.put(&Performative::End(End { error: None }));
     server.run();
-    let connection = (Ended::Connection, "amqp:illegal-state".to_owned());
-    assert_eq!(findings(&mut server.connection), [connection]);
+    let connection = (ErrorScope::Connection, "amqp:illegal-state".to_owned());
+    assert_eq!(detected_errors(&mut server.connection), [connection]);
 }
 
 #[test]
-fn findings_that_nobody_takes_are_bounded_and_so_are_their_names() {
+fn detected_errors_are_bounded_and_so_are_their_names() {
     let mut server = Server::new(Config {
         max_links_per_session: 0,
         ..config()
     });
     attach_without_end(&mut server, 5_000);
-    let findings = server.connection.take_findings();
-    assert_eq!(findings.len(), 256);
-    let is_short = |finding: &Finding| match &finding.ended {
-        Ended::Link { name, .. } => name.len() == 512,
+    let detected_errors = server.connection.take_detected_errors();
+    assert_eq!(detected_errors.len(), 256);
+    let is_short = |detected_error: &DetectedError| match &detected_error.scope {
+        ErrorScope::Link { name, .. } => name.len() == 512,
         _ => false,
     };
-    assert!(findings.iter().all(is_short));
+    assert!(detected_errors.iter().all(is_short));
 }
 
 #[test]
@@ -388,11 +393,11 @@ fn a_sasl_exchange_that_the_owner_did_not_end_is_found() {
         init.encode(&mut input);
         frame::finish(&mut input, start);
         server.handle_input(Mono(0), &mut input);
-        let findings = server.take_findings();
-        let [Finding { ended, error }] = &findings[..] else {
-            panic!("{findings:?}");
+        let detected_errors = server.take_detected_errors();
+        let [DetectedError { scope, error }] = &detected_errors[..] else {
+            panic!("{detected_errors:?}");
         };
-        assert_eq!(*ended, Ended::Connection);
+        assert_eq!(*scope, ErrorScope::Connection);
         assert_eq!(error.description.as_deref(), Some(expected));
     };
     let init = amqp::sasl::SaslFrame::Init {

@@ -355,7 +355,7 @@ fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
 
 #[test]
 fn a_settled_message_above_max_message_size_detaches_the_link() {
-    // Nobody would hear of a rejection. (docs/spec/amqp.md#5.5)
+    // No sender would get a rejection. (docs/spec/amqp.md#5.5)
     check(
         Start::Begun,
         "

@@ -1,7 +1,7 @@
 //! Bare: connections, queues and the committer, in one thread that waits for all of them at once.
 //!
-//! Each round reads every connection once, submits what that brought, says what has become durable, and
-//! gives what there is to give.
+//! Each round reads every connection once, submits the resulting writes, sends the outcomes of
+//! durable writes, and delivers messages.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -41,7 +41,7 @@ pub struct Committed {
 }
 
 impl Bare {
-    /// Serves whoever comes to `listener`.
+    /// Serves the connections of `listener`.
     pub fn new(listener: TcpListener, store: Box<dyn Store>, table: Option<Table>) -> Self {
         Self {
             listener,
@@ -60,7 +60,7 @@ impl Bare {
         self.committed
     }
 
-    /// Works until something fails that is no connection's fault, and says what.
+    /// Runs until an error that no connection caused, and returns it.
     pub async fn run(&mut self) -> io::Error {
         poll_fn(|context| match self.round(context) {
             Ok(()) => Poll::Pending,

@@ -1,7 +1,7 @@
 //! Committer: the one thread that makes messages and settlements durable, in groups.
 //!
-//! It takes whatever was submitted while it was syncing as one group, as the broker's does, and gives the
-//! writes back when they are durable. A failed one ends the program.
+//! It takes whatever was submitted while it was syncing as one group, as the broker's does, and
+//! gives the writes back when they are durable. A failed one ends the program.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::row::{Head, Place};
 
-/// Who is told that a write is durable.
+/// The delivery to settle when a write is durable.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     pub peer: u64,

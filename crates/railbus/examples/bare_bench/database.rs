@@ -1,8 +1,9 @@
 //! Database: messages in RocksDB, with its own log, synced once a group.
 //!
-//! Families, tables and the memory for them are like those of `rocks`, and nothing is compressed; where
-//! another choice made this program faster, it has that. Half of the memory for memtables is for bodies, so that more are settled
-//! before they are in a table; a stretch of settled messages goes by one deletion; and logs are written over.
+//! Families, tables and the memory for them are like those of `rocks`, and nothing is compressed;
+//! where another choice made this program faster, it has that. Half of the memory for memtables is
+//! for bodies, so that more are settled before they are in a table; a stretch of settled messages
+//! goes by one deletion; and logs are written over.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +28,7 @@ const CACHE: usize = 32 * MIB;
 const LOGS: usize = 8;
 const MESSAGE: &str = "msg";
 const BODY: &str = "body";
-/// Neighbours from so many on go by one deletion.
+/// Neighbours from which on one deletion removes them together.
 const RANGE: u64 = 16;
 
 /// See the module.

@@ -1,8 +1,8 @@
 //! Log: the same bytes in one file, which is there as a whole before the first of them.
 //!
-//! Blocks that were written before take the least time to sync, and past the system's cache they are
-//! not copied twice. At its end the file is written over from its beginning, so it can not be read back:
-//! it shows what the disk could do, not what a store would.
+//! Blocks that were written before take the least time to sync, and past the system's cache they
+//! are not copied twice. At its end the file is written over from its beginning, so it cannot be
+//! read back: it shows what the disk could do, not what a store would.
 
 use std::fs::{File, OpenOptions};
 use std::io;

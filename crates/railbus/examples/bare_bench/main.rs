@@ -1,11 +1,11 @@
 //! Bare: the least program that takes messages, gives them and forgets them when they are settled.
 //!
-//! `cargo run --release -p railbus --example bare_bench -- DIRECTORY --store rocksdb|file` speaks AMQP on
-//! a free port of 127.0.0.1, so whatever drives a broker can drive it. It has the protocol from `endpoint`
-//! and knows queues, first in first out; no locks, limits, deadlines or rights. What it accepts or settles
-//! is synced, in groups of whatever came while the last one was. It prints its address when it listens
-//! and, once its input ends, what it has committed. For `cargo xtask bench`, which shows what a broker
-//! would do that does nothing else.
+//! `cargo run --release -p railbus --example bare_bench -- DIRECTORY --store rocksdb|file` speaks
+//! AMQP on a free port of 127.0.0.1, so whatever drives a broker can drive it. It has the protocol
+//! from `endpoint` and knows queues, first in first out; no locks, limits, deadlines or rights.
+//! What it accepts or settles is synced, in groups of whatever came while the last one was. It
+//! prints its address when it listens and, once its input ends, what it has committed. For `cargo
+//! xtask bench`, which shows what a broker would do that does nothing else.
 
 mod bare;
 mod committer;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let (end, ended) = oneshot::channel();
     thread::spawn(move || {
         let told = std::io::stdin().read_to_end(&mut Vec::new());
-        // Nobody waits for it if the program has failed.
+        // The receiver is gone if the program has failed.
         let _ = end.send(told);
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -96,6 +96,6 @@ async fn run(options: &Options, ended: impl Future<Output = ()>) -> Result<()> {
         "messages={} groups={}",
         committed.messages, committed.groups
     );
-    // Tables that are being written are of no use to anybody.
+    // Unfinished tables are not needed any more.
     std::process::exit(0);
 }

@@ -1,7 +1,7 @@
 //! Peer: one connection, its socket, its engine and its links.
 //!
-//! What it is sent becomes writes, and so do the settlements of what it was given. A link that goes takes
-//! along what it has not settled: that stays in the store, and nobody gets it again.
+//! Received messages become writes, and so do settlements of delivered messages. The unsettled
+//! messages of a link that is detached stay in the store, and are not delivered again.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -88,7 +88,7 @@ impl Peer {
         self.gone
     }
 
-    /// Reads once, and says in `set` what that changes.
+    /// Reads once, and adds the resulting writes to `set`.
     pub fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -243,7 +243,7 @@ impl Peer {
         self.engine.buffered() < GIVEN && self.engine.send(link, &outgoing, &[body]).is_ok()
     }
 
-    /// Renews the credit of those that send, tells those that drain, and writes what waits.
+    /// Renews the credit of senders, answers drains, and writes the output.
     pub fn poll_write(&mut self, context: &mut Context<'_>, queues: &Queues) {
         for (id, link) in &mut self.links {
             if link.role == Role::Sender {

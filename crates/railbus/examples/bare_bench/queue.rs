@@ -1,6 +1,7 @@
-//! Queue: durable messages in the order in which they came, and who takes them.
+//! Queue: durable messages in the order in which they came, and their receivers.
 //!
-//! Bodies stay in memory up to a budget of all queues together, if what is beyond it can be read back.
+//! Bodies stay in memory up to a budget of all queues together, if those beyond it can be read
+//! back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -49,7 +50,7 @@ impl Queues {
         }
     }
 
-    /// The queue at `address`, which is there once somebody asks for it.
+    /// The queue at `address`, which is created at the first request.
     pub fn find(&mut self, address: &str) -> u32 {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = self.numbers.entry(address.to_owned()).or_insert(next);
@@ -86,7 +87,7 @@ impl Queues {
             .is_none_or(|queue| queue.ready.is_empty())
     }
 
-    /// Somebody takes messages of it from now on.
+    /// Adds a receiver of the queue.
     pub fn attach(&mut self, queue: u32, taker: Taker) {
         self.queues
             .entry(queue)
@@ -95,14 +96,15 @@ impl Queues {
             .push_back(taker);
     }
 
-    /// Whoever `goes` takes no more.
+    /// Removes the receivers that `goes` selects.
     pub fn detach(&mut self, goes: impl Fn(&Taker) -> bool) {
         for queue in self.queues.values_mut() {
             queue.takers.retain(|taker| !goes(taker));
         }
     }
 
-    /// Gives messages to takers in turn, until `give` has refused each. What it is given is in its hands.
+    /// Gives messages to takers in turn, until `give` has refused each. What it is given is in its
+    /// hands.
     pub fn deliver(
         &mut self,
         queue: u32,

@@ -1,4 +1,5 @@
-//! Row: what is stored of a message and of a queue, with keys and values as long as those of `rocks`.
+//! Row: the stored form of a message and of a queue, with keys and values as long as those of
+//! `rocks`.
 
 /// A message's place: its queue and its number in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

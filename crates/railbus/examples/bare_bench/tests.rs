@@ -1,4 +1,4 @@
-//! What the bench relies on, over a real socket.
+//! Tests of the bench over a real socket.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -218,7 +218,7 @@ impl Client {
         (self.session, link)
     }
 
-    /// Writes what waits, and reads until `found` has something to say of an event.
+    /// Writes the output, and reads until `found` returns a value for an event.
     fn until<T>(&mut self, mut found: impl FnMut(Event) -> Option<T>) -> T {
         loop {
             let output = self.engine.output(Mono(0));

@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 use crate::arguments::BrokerArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
@@ -52,8 +52,8 @@ impl Request {
         Self::new(Method::POST, path, &[], Some(body))
     }
 
-    /// Sends it and returns what the broker says.
-    pub fn send(self, broker: &BrokerArguments) -> Result<Value, Refusal> {
+    /// Sends it and returns the broker's response.
+    pub fn send(self, broker: &BrokerArguments) -> Result<Value, CommandError> {
         let remote = Remote::new(broker)?;
         let path = format!("{ENTITIES}{}", self.path);
         let call = Call {
@@ -67,7 +67,7 @@ impl Request {
 }
 
 /// A queue's or a topic's, or that of a subscription written as a whole. Nothing of it is left out:
-/// what can not be a name is for the broker to refuse.
+/// what cannot be a name is for the broker to refuse.
 pub fn path_of(entity: &str) -> String {
     let segments = entity.split('/');
     let mut path: String = segments
@@ -99,9 +99,9 @@ pub fn rule_path(topic: &str, subscription: &str, name: &str) -> String {
 }
 
 /// Refuses what is something else than the command is about.
-pub fn check_kind(found: &Value, wanted: &'static str, path: &str) -> Result<(), Refusal> {
+pub fn check_kind(found: &Value, wanted: &'static str, path: &str) -> Result<(), CommandError> {
     match found.get("kind").and_then(Value::as_str) {
-        Some(kind) if kind != wanted => Err(Refusal::Kind {
+        Some(kind) if kind != wanted => Err(CommandError::Kind {
             path: path.to_owned(),
             kind: kind.to_owned(),
             wanted,

@@ -139,11 +139,11 @@ pub struct PeekArguments {
 #[derive(Args, Clone, Debug)]
 pub struct PurgeArguments {
     /// Which of its messages
-    #[arg(long, value_enum, default_value_t = Part::Active)]
-    pub part: Part,
+    #[arg(long, value_enum, default_value_t = MessagePart::Active)]
+    pub part: MessagePart,
 
     #[command(flatten)]
-    pub surgery: SurgeryArguments,
+    pub bulk: BulkArguments,
 }
 
 /// The options of `railbus redrive`.
@@ -154,12 +154,12 @@ pub struct RedriveArguments {
     pub transfer: bool,
 
     #[command(flatten)]
-    pub surgery: SurgeryArguments,
+    pub bulk: BulkArguments,
 }
 
 /// Which messages, and how fast.
 #[derive(Args, Clone, Debug)]
-pub struct SurgeryArguments {
+pub struct BulkArguments {
     /// The queue, or topic/Subscriptions/name
     #[arg(value_name = "ENTITY")]
     pub entity: String,
@@ -191,7 +191,7 @@ pub struct SurgeryArguments {
 /// Where messages are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum MessagePart {
     /// Those that can be received
     Active,
     /// Those that wait for their time

@@ -1,9 +1,9 @@
-//! Histogram: how many waits were how long, in steps of 1, 2 and 5.
+//! Histogram: the distribution of latencies, in steps of 1, 2 and 5.
 
 use hdrhistogram::Histogram;
-use load::waits::LONGEST;
+use load::latency::LONGEST;
 
-use super::figures::as_f64;
+use super::results::as_f64;
 
 /// The characters of a full bar.
 const BAR: f64 = 40.0;
@@ -61,7 +61,7 @@ pub fn text(waits: &Histogram<u64>) -> String {
     steps.iter().map(line).collect()
 }
 
-/// Characters for so many; something is shown for anything.
+/// The length of the bar for a count; it is never empty for a count above 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn of(waits: &[u64]) -> Histogram<u64> {
-        let mut histogram = load::waits::none();
+        let mut histogram = load::latency::histogram();
         for wait in waits {
             histogram.saturating_record(*wait);
         }

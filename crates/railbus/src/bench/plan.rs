@@ -1,28 +1,28 @@
-//! Plan: what a bench does, made of its arguments.
+//! Plan: the parameters of a bench, computed from its arguments.
 
 use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use amqp::Symbol;
-use load::receiver::Settling;
-use load::wire::Trust;
+use load::receiver::SettleMode;
+use load::wire::TrustStore;
 use load::{Peer, STAMP, Token};
 
-use super::Trouble;
+use super::BenchError;
 use crate::arguments::{BenchArguments, BenchMode};
+use crate::command_error::CommandError;
 use crate::entropy::seed;
-use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 
-/// How long a run takes that is not told.
+/// The default duration of a run.
 const DURATION: Duration = Duration::from_secs(10);
-/// The longest a run takes that is told a number of messages.
+/// The longest duration of a run with a number of messages.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// How much longer than a run a signature holds.
 const RESERVE: Duration = Duration::from_secs(10 * 60);
 /// Messages without an outcome, as in the rows of `cargo xtask bench`.
 const IN_FLIGHT: u64 = 500;
-/// Bytes that tell runs apart.
+/// Bytes of a run's id.
 const RUN: usize = 16;
 
 /// What to do.
@@ -50,8 +50,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(arguments: &BenchArguments) -> Result<Self, Refusal> {
-        check(arguments).map_err(Trouble::Options)?;
+    pub fn new(arguments: &BenchArguments) -> Result<Self, CommandError> {
+        check(arguments).map_err(BenchError::Options)?;
         let seed = seed()?;
         let (run, name) = seed.split_at(RUN);
         let entity = arguments.entity.clone();
@@ -104,8 +104,8 @@ impl Plan {
             host: broker.host().to_owned(),
             sasl: (Symbol::new("ANONYMOUS"), Vec::new()),
             token: token.map(|text| Token { audience, text }),
-            settling: Settling::Second,
-            trust: tls.map(|(config, name)| Trust::of(config, name)),
+            settle_mode: SettleMode::Second,
+            trust: tls.map(|(config, name)| TrustStore::of(config, name)),
         })
     }
 
@@ -121,7 +121,8 @@ impl Plan {
         Some(Duration::from_secs_f64(f64::from(self.connections) / rate))
     }
 
-    /// How much later than the first connection's the schedule of one begins, so that they take turns.
+    /// How much later than the first connection's the schedule of one begins, so that they take
+    /// turns.
     pub fn offset(&self, number: u32) -> Duration {
         let between = self.every().unwrap_or_default() / self.connections;
         between * number
@@ -129,12 +130,12 @@ impl Plan {
 
     /// What is about to be done, in a line.
     pub fn announced(&self) -> String {
-        let deed = match self.mode {
+        let operation = match self.mode {
             BenchMode::Send => "sending to",
             BenchMode::Receive => "receiving from",
             BenchMode::Both => "sending to and receiving from",
         };
-        format!("{deed} {} at {}", self.entity, self.authority())
+        format!("{operation} {} at {}", self.entity, self.authority())
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_its_own_has_a_name_that_nobody_uses() {
+    fn a_created_queue_has_a_unique_name() {
         let names = [plan("--create"), plan("--create")].map(|plan| plan.expect("it fits").entity);
         assert!(names[0].starts_with("railbus-bench-"));
         assert_ne!(names[0], names[1]);

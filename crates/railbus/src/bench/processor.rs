@@ -1,4 +1,4 @@
-//! Processor: what this process has used of it.
+//! Processor: the processor time of this process.
 
 use std::time::Duration;
 

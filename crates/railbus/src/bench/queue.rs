@@ -1,4 +1,4 @@
-//! Queue: one that is made for a run and goes with it.
+//! Queue: a queue that is created for a run and deleted after it.
 
 use hyper::Method;
 use hyper::header::{HeaderName, IF_NONE_MATCH};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::administration::request::{Request, path_of};
 use crate::arguments::BrokerArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
 /// Bytes for what a message has besides its body.
 const ROOM: usize = 4 << 10;
-/// The largest message of a queue that nobody has told otherwise.
-const USUAL: usize = 256 << 10;
+/// The default maximum message size of a queue.
+const DEFAULT_MESSAGE_SIZE: usize = 256 << 10;
 
 /// A queue that is there.
 pub struct Created {
@@ -22,15 +22,15 @@ pub struct Created {
 }
 
 impl Created {
-    /// Makes it: large, for bodies of so many bytes, with long locks, and gone by itself if this process does
-    /// not come to delete it.
-    pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, Refusal> {
+    /// Creates it: large, for bodies of `size` bytes, with long locks, and deleted when idle if
+    /// this process cannot delete it.
+    pub fn make(name: &str, size: usize, broker: &BrokerArguments) -> Result<Self, CommandError> {
         let properties = json!({
             "kind": "queue",
             "max-size-in-megabytes": 81_920,
             "lock-duration": "PT5M",
             "auto-delete-on-idle": "PT5M",
-            "max-message-size": (size + ROOM).max(USUAL).to_string(),
+            "max-message-size": (size + ROOM).max(DEFAULT_MESSAGE_SIZE).to_string(),
         });
         let body = match properties {
             Value::Object(body) => Some(body),
@@ -42,7 +42,7 @@ impl Created {
     }
 
     /// Deletes it.
-    pub fn delete(self, broker: &BrokerArguments) -> Result<(), Refusal> {
+    pub fn delete(self, broker: &BrokerArguments) -> Result<(), CommandError> {
         Request::delete(path_of(&self.name)).send(broker)?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Report: what came of a run, for people or in JSON.
+//! Report: the results of a run, for people or in JSON.
 
 use std::io::Write;
 use std::thread::available_parallelism;
@@ -6,9 +6,9 @@ use std::thread::available_parallelism;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::figures::{Figures, Flow, as_f64};
 use super::histogram::{self, time};
 use super::plan::Plan;
+use super::results::{Flow, Results, as_f64};
 use crate::arguments::BenchMode;
 use crate::messaging;
 use crate::table::table;
@@ -19,10 +19,10 @@ const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), 
 const NEAR: f64 = 0.9;
 
 /// Prints it.
-pub fn print(plan: &Plan, figures: &Figures) -> Result<(), messaging::Error> {
+pub fn print(plan: &Plan, results: &Results) -> Result<(), messaging::Error> {
     let text = match plan.json {
-        true => format!("{}\n", json(plan, figures)),
-        false => text(plan, figures),
+        true => format!("{}\n", json(plan, results)),
+        false => text(plan, results),
     };
     let mut stdout = std::io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
@@ -32,15 +32,15 @@ pub fn print(plan: &Plan, figures: &Figures) -> Result<(), messaging::Error> {
 }
 
 /// What went where, with what is known of how long that took.
-fn flows(figures: &Figures) -> Vec<(&'static str, &'static str, &Flow)> {
-    let sent = figures.sent.iter().map(|flow| ("sent", "accepted", flow));
-    let received = figures.received.iter();
+fn flows(results: &Results) -> Vec<(&'static str, &'static str, &Flow)> {
+    let sent = results.sent.iter().map(|flow| ("sent", "accepted", flow));
+    let received = results.received.iter();
     let received = received.map(|flow| ("received", "arrived", flow));
     sent.chain(received).collect()
 }
 
-fn text(plan: &Plan, figures: &Figures) -> String {
-    let flows = flows(figures);
+fn text(plan: &Plan, results: &Results) -> String {
+    let flows = flows(results);
     let mut text = format!("{}\n\n", head(plan));
     let rows = flows.iter().map(|(name, _, flow)| {
         [
@@ -57,8 +57,8 @@ fn text(plan: &Plan, figures: &Figures) -> String {
     );
     let waits: Vec<_> = flows
         .iter()
-        .filter(|(_, _, flow)| !flow.waits.is_empty())
-        .map(|(_, name, flow)| (*name, &flow.waits))
+        .filter(|(_, _, flow)| !flow.latencies.is_empty())
+        .map(|(_, name, flow)| (*name, &flow.latencies))
         .collect();
     if !waits.is_empty() {
         text += "\n";
@@ -67,7 +67,7 @@ fn text(plan: &Plan, figures: &Figures) -> String {
     for (name, waits) in waits {
         text += &format!("\n{name}\n{}", histogram::text(waits));
     }
-    text + "\n" + &notes(plan, figures)
+    text + "\n" + &notes(plan, results)
 }
 
 fn head(plan: &Plan) -> String {
@@ -96,8 +96,8 @@ fn latencies(waits: &[(&str, &Histogram<u64>)]) -> String {
     table(["", a, b, c, d, "max"], rows.collect())
 }
 
-fn notes(plan: &Plan, figures: &Figures) -> String {
-    let cores = figures.cores;
+fn notes(plan: &Plan, results: &Results) -> String {
+    let cores = results.cores;
     let mut notes = format!(
         "load generator  {cores:.2} cores of {}, in one thread\n",
         processors()
@@ -105,37 +105,37 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
     if cores >= NEAR {
         notes += "the load generator had no time left: the broker may do more than this\n";
     }
-    let tried = figures.sent.as_ref().map_or(0, |sent| sent.messages);
-    if figures.unsent * 100 > tried {
+    let tried = results.sent.as_ref().map_or(0, |sent| sent.messages);
+    if results.unsent * 100 > tried {
         notes += &format!(
             "behind the rate  {} messages that were due were not sent, and are in no figure\n",
-            figures.unsent
+            results.unsent
         );
     }
-    if figures.refused > 0 {
-        notes += &format!("refused  {}\n", figures.refused);
+    if results.refused > 0 {
+        notes += &format!("refused  {}\n", results.refused);
     }
-    if figures.others > 0 {
-        notes += &format!("given back  {} of others\n", figures.others);
+    if results.foreign > 0 {
+        notes += &format!("given back  {} of others\n", results.foreign);
     }
     if plan.mode == BenchMode::Send
-        && let Some(sent) = &figures.sent
+        && let Some(sent) = &results.sent
     {
         notes += &format!("left in {}  {}\n", plan.entity, sent.messages);
     }
     notes
 }
 
-fn json(plan: &Plan, figures: &Figures) -> Value {
+fn json(plan: &Plan, results: &Results) -> Value {
     let mut json = json!({
         "entity": plan.entity,
         "broker": plan.authority(),
         "mode": plan.mode,
         "connections": plan.connections,
-        "refused": figures.refused,
-        "unsent": figures.unsent,
-        "others": figures.others,
-        "generator": {"cores": figures.cores, "processors": processors()},
+        "refused": results.refused,
+        "unsent": results.unsent,
+        "others": results.foreign,
+        "generator": {"cores": results.cores, "processors": processors()},
     });
     if plan.mode != BenchMode::Receive {
         json["size"] = plan.size.into();
@@ -146,22 +146,22 @@ fn json(plan: &Plan, figures: &Figures) -> Value {
     if plan.mode != BenchMode::Send {
         json["credit"] = plan.credit.into();
     }
-    for (name, latency, flow) in flows(figures) {
+    for (name, latency, flow) in flows(results) {
         json[name] = json!({
             "messages": flow.messages,
             "seconds": flow.elapsed.as_secs_f64(),
             "messages-per-second": flow.rate(),
             "mebibytes-per-second": flow.mebibytes(),
         });
-        if !flow.waits.is_empty() {
-            json[format!("{latency}-ms")] = waits(&flow.waits);
+        if !flow.latencies.is_empty() {
+            json[format!("{latency}-ms")] = quantiles(&flow.latencies);
         }
     }
     json
 }
 
 /// In milliseconds.
-fn waits(waits: &Histogram<u64>) -> Value {
+fn quantiles(waits: &Histogram<u64>) -> Value {
     let millis = |micros: u64| as_f64(micros) / 1e3;
     let quantiles = QUANTILES.map(|(name, quantile)| {
         let micros = waits.value_at_quantile(quantile);

@@ -26,7 +26,7 @@ impl From<Durability> for rocks::Durability {
 /// Whose connections may go without TLS.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Plain {
+pub enum PlaintextPolicy {
     /// Nobody's
     Nobody,
     /// Those that come from this machine
@@ -36,12 +36,12 @@ pub enum Plain {
     Everyone,
 }
 
-impl From<Plain> for server::Plain {
-    fn from(plain: Plain) -> Self {
+impl From<PlaintextPolicy> for server::PlaintextPolicy {
+    fn from(plain: PlaintextPolicy) -> Self {
         match plain {
-            Plain::Nobody => Self::Nobody,
-            Plain::Local => Self::Local,
-            Plain::Everyone => Self::Everyone,
+            PlaintextPolicy::Nobody => Self::Nobody,
+            PlaintextPolicy::Local => Self::Local,
+            PlaintextPolicy::Everyone => Self::Everyone,
         }
     }
 }

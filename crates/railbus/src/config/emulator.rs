@@ -1,13 +1,13 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
-//! A property that is missing takes the emulator's default, not the cloud's. A value inside
-//! either's limits is accepted. Members that are not known are worth a warning.
+//! A missing property takes the emulator's default, not the cloud's. A value inside either's
+//! limits is accepted. Unknown members cause a warning.
 
 mod topics;
 
 use broker::QueueSettings;
 use server::QueueDefinition;
-use server::entities::fault::{self, Part, Spot};
+use server::entities::fault::{self, FaultLocation, RulePart};
 use server::entities::{
     DeliveryCount, EntityPath, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
 };
@@ -42,19 +42,19 @@ pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
         }
     }
     fault::check(&reader.entities.queues, &reader.entities.topics)
-        .map_err(|fault| root.error_at(&key_of(fault.spot), fault.text(path_of)))?;
+        .map_err(|fault| root.error_at(&key_of(fault.location), fault.text(path_of)))?;
     Ok(reader.entities)
 }
 
 /// Where the file has an entity or a rule.
-fn path_of(spot: Spot) -> String {
-    let within = match spot {
-        Spot::Queue(queue) => format!("Queues[{queue}]"),
-        Spot::Topic(topic) => format!("Topics[{topic}]"),
-        Spot::Subscription(topic, subscription) => {
+fn path_of(location: FaultLocation) -> String {
+    let within = match location {
+        FaultLocation::Queue(queue) => format!("Queues[{queue}]"),
+        FaultLocation::Topic(topic) => format!("Topics[{topic}]"),
+        FaultLocation::Subscription(topic, subscription) => {
             format!("Topics[{topic}].Subscriptions[{subscription}]")
         }
-        Spot::Rule(topic, subscription, rule, _) => {
+        FaultLocation::Rule(topic, subscription, rule, _) => {
             format!("Topics[{topic}].Subscriptions[{subscription}].Rules[{rule}]")
         }
     };
@@ -62,13 +62,13 @@ fn path_of(spot: Spot) -> String {
 }
 
 /// Where the value is that is wrong. A filter's stands under one of two names.
-fn key_of(spot: Spot) -> String {
-    let key = match spot {
-        Spot::Rule(.., Part::Filter) => "Properties",
-        Spot::Rule(.., Part::Action) => "Properties.Action",
+fn key_of(location: FaultLocation) -> String {
+    let key = match location {
+        FaultLocation::Rule(.., RulePart::Filter) => "Properties",
+        FaultLocation::Rule(.., RulePart::Action) => "Properties.Action",
         _ => "Name",
     };
-    format!("{}.{key}", path_of(spot))
+    format!("{}.{key}", path_of(location))
 }
 
 struct Reader {
@@ -178,7 +178,7 @@ impl Reader {
         for member in object.unknown(known)? {
             self.entities.warnings.push(format!(
                 "{}: this member is not known and has no effect",
-                member.place()
+                member.location()
             ));
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues and
-//! topics, each topic with its subscriptions and their rules.
+//! Entities files: a `Config.json` of the official emulator, or TOML or JSON with lists of queues
+//! and topics, each topic with its subscriptions and their rules.
 
 use std::path::Path;
 
 use serde::Deserialize;
-use server::entities::fault::{self, Part, Spot};
+use server::entities::fault::{self, FaultLocation, RulePart};
 use server::entities::{QueueConfig, TopicConfig};
 use server::{QueueDefinition, TopicDefinition};
 
@@ -13,7 +13,7 @@ use super::error::{Error, read};
 use super::json::{self, Cursor};
 use super::toml_file::TomlFile;
 
-/// What a file says there should be.
+/// The entities of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
     pub queues: Vec<QueueDefinition>,
@@ -28,8 +28,8 @@ impl Entities {
         fault::missing_targets(&self.queues, &self.topics)
     }
 
-    /// Adds those of `railbus.toml` to those of the entities file. Where both name one, the
-    /// entities file holds, and a warning says so.
+    /// Adds the entities of `railbus.toml` to those of the entities file. If both name one, the
+    /// entities file wins, with a warning.
     pub fn add(&mut self, of_settings: Self) {
         let known = fault::names(&self.queues, &self.topics);
         let warnings = &mut self.warnings;
@@ -60,7 +60,7 @@ struct EntitiesConfig {
     topics: Vec<TopicConfig>,
 }
 
-/// Reads and checks `file`. TOML is told by its extension.
+/// Reads and checks `file`. TOML is recognized by its extension.
 pub fn read_entities(file: &Path) -> Result<Entities, Error> {
     if file
         .extension()
@@ -104,32 +104,32 @@ pub fn collect(
     };
     match fault::check(&entities.queues, &entities.topics) {
         Ok(()) => Ok(entities),
-        Err(fault) => Err(refuse(key_of(fault.spot), fault.text(path_of))),
+        Err(fault) => Err(refuse(key_of(fault.location), fault.text(path_of))),
     }
 }
 
 /// Where a file of our own shape has an entity or a rule.
-fn path_of(spot: Spot) -> String {
-    match spot {
-        Spot::Queue(queue) => format!("queues[{queue}]"),
-        Spot::Topic(topic) => format!("topics[{topic}]"),
-        Spot::Subscription(topic, subscription) => {
+fn path_of(location: FaultLocation) -> String {
+    match location {
+        FaultLocation::Queue(queue) => format!("queues[{queue}]"),
+        FaultLocation::Topic(topic) => format!("topics[{topic}]"),
+        FaultLocation::Subscription(topic, subscription) => {
             format!("topics[{topic}].subscriptions[{subscription}]")
         }
-        Spot::Rule(topic, subscription, rule, _) => {
+        FaultLocation::Rule(topic, subscription, rule, _) => {
             format!("topics[{topic}].subscriptions[{subscription}].rules[{rule}]")
         }
     }
 }
 
 /// Where the value is that is wrong.
-fn key_of(spot: Spot) -> String {
-    let key = match spot {
-        Spot::Rule(.., Part::Filter) => "filter",
-        Spot::Rule(.., Part::Action) => "action",
+fn key_of(location: FaultLocation) -> String {
+    let key = match location {
+        FaultLocation::Rule(.., RulePart::Filter) => "filter",
+        FaultLocation::Rule(.., RulePart::Action) => "action",
         _ => "name",
     };
-    format!("{}.{key}", path_of(spot))
+    format!("{}.{key}", path_of(location))
 }
 
 #[cfg(test)]
@@ -236,18 +236,18 @@ mod tests {
 
     #[test]
     fn a_status_of_the_systems_and_too_short_an_idle_time_are_refused() {
-        let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties";
+        let location = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties";
         assert_eq!(
             emulator(r#"{"Name": "a", "Properties": {"Status": "Deleting"}}"#).unwrap_err(),
             format!(
-                "{place}.Status: `Deleting` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
+                "{location}.Status: `Deleting` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
             ),
         );
         let error = emulator(r#"{"Name": "a", "Properties": {"AutoDeleteOnIdle": "PT299S"}}"#);
         let error = error.unwrap_err();
         assert!(
             error.starts_with(&format!(
-                "{place}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
+                "{location}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
             )),
             "{error}"
         );
@@ -285,19 +285,19 @@ mod tests {
         let sentence = "contains character(s) that is not allowed";
         for name in ["a//b", "a/../b", "$a", "a/"] {
             let error = emulator(&format!(r#"{{"Name": "{name}"}}"#)).unwrap_err();
-            let place = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name";
-            let expected = format!("{place}: '{name}' {sentence}");
+            let location = "Config.json:3: UserConfig.Namespaces[0].Queues[0].Name";
+            let expected = format!("{location}: '{name}' {sentence}");
             assert!(error.starts_with(&expected), "{error}");
         }
         let subscription = r#"{"Name": "t", "Subscriptions": [{"Name": "a/b"}]}"#;
         let error = topics(subscription).unwrap_err();
-        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]";
-        let expected = format!("Config.json:1: {place}.Name: 'a/b' {sentence}");
+        let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]";
+        let expected = format!("Config.json:1: {location}.Name: 'a/b' {sentence}");
         assert!(error.starts_with(&expected), "{error}");
         let rule = r#"{"Name": "t", "Subscriptions": [{"Name": "s", "Rules": [
             {"Name": "a~b", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "1=1"}}}]}]}"#;
         let error = topics(rule).unwrap_err();
-        let expected = format!("Config.json:2: {place}.Rules[0].Name: 'a~b' {sentence}");
+        let expected = format!("Config.json:2: {location}.Rules[0].Name: 'a~b' {sentence}");
         assert!(error.starts_with(&expected), "{error}");
     }
 
@@ -353,16 +353,16 @@ mod tests {
             );
             topics(&text).unwrap_err()
         };
-        let place = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
+        let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
         assert_eq!(
             rule(r#"{"FilterType": "SqlFilter", "SqlFilter": {"SqlExpression": "1=1"}}"#),
             format!(
-                "Config.json:2: {place}.Properties.FilterType: `SqlFilter` is no type of filter: `Sql` or `Correlation` is"
+                "Config.json:2: {location}.Properties.FilterType: `SqlFilter` is no type of filter: `Sql` or `Correlation` is"
             ),
         );
         assert_eq!(
             rule(r#"{"FilterType": "Sql"}"#),
-            format!("Config.json:2: {place}.Properties: `SqlFilter` is missing"),
+            format!("Config.json:2: {location}.Properties: `SqlFilter` is missing"),
         );
         let error = rule(r#"{"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n >"}}"#);
         assert!(error.contains("at character 4"), "{error}");

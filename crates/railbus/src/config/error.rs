@@ -1,11 +1,11 @@
-//! Errors of configuration files: where and what.
+//! Errors of configuration files, with file, line and path.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Where in a file a value stands.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
+pub struct SourceLocation {
     pub file: PathBuf,
     /// From 1.
     pub line: Option<usize>,
@@ -13,7 +13,7 @@ pub struct Place {
     pub path: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if let Some(line) = self.line {
@@ -40,8 +40,11 @@ pub enum Error {
         value: String,
         expected: &'static str,
     },
-    #[error("{place}: {message}")]
-    Value { place: Place, message: String },
+    #[error("{location}: {message}")]
+    Value {
+        location: SourceLocation,
+        message: String,
+    },
 }
 
 /// The text of `file`, without a byte-order mark.

@@ -10,7 +10,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::de::DeserializeOwned;
 
-use super::error::{Error, Place, line_of};
+use super::error::{Error, SourceLocation, line_of};
 
 /// What JSON with comments may contain.
 pub const TOLERANT: ParseOptions = ParseOptions {
@@ -26,7 +26,7 @@ pub const TOLERANT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// A value with what is needed to say where it stands.
+/// A value with its location.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     file: &'a Path,
@@ -46,24 +46,24 @@ pub enum Scalar<'a> {
 
 /// Parses `text`.
 pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
-    let place = |line| Place {
+    let location = |line| SourceLocation {
         file: file.to_owned(),
         line,
         path: String::new(),
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &TOLERANT).map_err(|error| {
         Error::Value {
-            place: place(Some(error.line_display())),
+            location: location(Some(error.line_display())),
             message: error.kind().to_string(),
         }
     })?;
     parsed.value.ok_or_else(|| Error::Value {
-        place: place(None),
+        location: location(None),
         message: "the file is empty".to_owned(),
     })
 }
 
-/// Parses `text` and reads what it says.
+/// Parses `text` into a value of a type.
 pub fn read_text<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, Error> {
     let value = parse(file, text)?;
     Cursor::root(file, text, &value).read()
@@ -81,9 +81,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Where this value stands.
-    pub fn place(&self) -> Place {
+    pub fn location(&self) -> SourceLocation {
         let line = line_of(self.text, self.value.start());
-        Place {
+        SourceLocation {
             file: self.file.to_owned(),
             line: Some(line),
             path: self.path.clone(),
@@ -93,21 +93,21 @@ impl<'a> Cursor<'a> {
     /// An error about this value.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::Value {
-            place: self.place(),
+            location: self.location(),
             message: message.into(),
         }
     }
 
     /// An error about the value at `path` from here, or about this one if nothing is there.
     pub fn error_at(&self, path: &str, message: String) -> Error {
-        let place = self.at(path).map_or_else(
-            || Place {
+        let location = self.at(path).map_or_else(
+            || SourceLocation {
                 path: path.to_owned(),
-                ..self.place()
+                ..self.location()
             },
-            |value| value.place(),
+            |value| value.location(),
         );
-        Error::Value { place, message }
+        Error::Value { location, message }
     }
 
     /// The member `name`, unless it is absent or null.
@@ -222,7 +222,7 @@ impl<'a> Cursor<'a> {
             })
     }
 
-    /// What this value says.
+    /// Reads this value.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let value: serde_json::Value = self.value.clone().into();
         serde_path_to_error::deserialize(value)

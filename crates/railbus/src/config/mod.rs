@@ -1,7 +1,7 @@
 //! Configuration files: `railbus.toml`, entities files, and the official emulator's `Config.json`.
 //!
 //! Every error names the file, the line and the path of the value. Reading a file has no effect;
-//! what is worth a warning is returned with what was read.
+//! warnings are returned with its contents.
 
 mod choice;
 mod emulator;
@@ -14,7 +14,7 @@ mod toml_file;
 mod topic_tests;
 
 pub use choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, Right, Sku,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
 };
 pub use entities::{Entities, read_entities};
 pub use error::{Error, read};

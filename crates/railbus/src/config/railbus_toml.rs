@@ -1,4 +1,5 @@
-//! `railbus.toml`: all settings of `railbus serve`. Every key is optional; an unknown key is an error.
+//! `railbus.toml`: all settings of `railbus serve`. Every key is optional; an unknown key is an
+//! error.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use server::entities::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 
 use super::choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, Plain, Right, Sku,
+    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
 };
 use super::entities::{Entities, collect};
 use super::error::Error;
@@ -47,7 +48,7 @@ pub struct RailbusToml {
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
     pub forward_failures: Option<ForwardFailures>,
     pub allow_development_key: bool,
-    pub plain: Option<Plain>,
+    pub plain: Option<PlaintextPolicy>,
     pub virtual_clock: bool,
     pub auth: Auth,
     pub limits: LimitsConfig,
@@ -55,11 +56,11 @@ pub struct RailbusToml {
     pub topics: Vec<TopicConfig>,
 }
 
-/// `[auth]`: who may do what.
+/// `[auth]`: access rules.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auth {
-    /// What those may do who give no name.
+    /// The rights of anonymous clients.
     pub anonymous: Vec<Right>,
     pub rules: Vec<AuthRule>,
 }
@@ -97,7 +98,7 @@ pub struct LimitsConfig {
     pub authentication_time_out: Option<TimeOut>,
     /// Silence for this long ends a connection.
     pub idle_time_out: Option<TimeOut>,
-    /// A connection without links is closed after this long; never, unless told otherwise.
+    /// A connection without links is closed after this time; never by default.
     pub unused_connection_time_out: Option<TimeOut>,
     pub frame_size: Option<Size<512, { 1 << 20 }>>,
     pub sessions_per_connection: Option<Count<1, 5_000>>,
@@ -107,8 +108,9 @@ pub struct LimitsConfig {
     pub unsettled_per_session: Option<Count<1, 1_000_000>>,
     /// Unfinished multi-frame messages of one connection.
     pub partial_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
-    /// Messages given to the broker that it has not answered; over all connections unfinished messages may
-    /// fill half of it, so a message that comes in several frames can not be larger than that.
+    /// Messages given to the broker that it has not answered; over all connections unfinished
+    /// messages may fill half of it, so a message that comes in several frames cannot be larger
+    /// than that.
     pub unanswered_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     pub unanswered_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Bytes that a client leaves unread before it is not read any more itself.
@@ -119,7 +121,7 @@ pub struct LimitsConfig {
     pub http_body_size: Option<Size<1_024, { 64 << 20 }>>,
     /// Messages on their way to one connection.
     pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
-    /// Messages that one batch delete may ask for: 4,000 as Premium has it, unless told otherwise.
+    /// Messages that one batch delete may ask for: 4,000 as Premium has it, by default.
     pub messages_per_batch_delete: Option<Count<1, 4_000>>,
     /// From a transaction's first operation to its discharge.
     pub transaction_time_out: Option<TimeOut>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Error, Place, line_of, read};
+use super::error::{Error, SourceLocation, line_of, read};
 
 /// A TOML file that could be read.
 pub struct TomlFile<'a, T> {
@@ -36,7 +36,7 @@ impl<T> TomlFile<'_, T> {
     pub fn error(&self, path: String, message: String) -> Error {
         let line = line_of_path(&self.text, &path);
         Error::Value {
-            place: Place {
+            location: SourceLocation {
                 file: self.file.to_owned(),
                 line,
                 path,
@@ -58,7 +58,7 @@ fn value_error(file: &Path, text: &str, path: String, error: &toml::de::Error) -
     // The root is written as a dot.
     let path = if path == "." { String::new() } else { path };
     Error::Value {
-        place: Place {
+        location: SourceLocation {
             file: file.to_owned(),
             line,
             path,

@@ -4,7 +4,7 @@ use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Val
 
 use super::entities::{Entities, read_entities};
 
-/// Everything that can be told of a topic.
+/// All properties of a topic.
 const EVERYTHING: &str = r#"
     [[topics]]
     name = "events"
@@ -161,18 +161,18 @@ fn json_says_the_same() {
 #[test]
 fn an_error_names_line_and_path() {
     let subscription = "[[topics]]\nname = 't'\n[[topics.subscriptions]]\nname = 's'\n";
-    let place = "topics[0].subscriptions[0]";
+    let location = "topics[0].subscriptions[0]";
     let check = |lines: &str, expected: &str| {
         let error = check("t.toml", &format!("{subscription}{lines}")).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     };
     check(
         "lock-duration = 'PT1H'\n",
-        &format!("t.toml:5: {place}.lock-duration: `PT1H` is not between PT5S and PT5M"),
+        &format!("t.toml:5: {location}.lock-duration: `PT1H` is not between PT5S and PT5M"),
     );
     check(
         "max-size-in-megabytes = 1\n",
-        &format!("t.toml:5: {place}.max-size-in-megabytes: unknown field"),
+        &format!("t.toml:5: {location}.max-size-in-megabytes: unknown field"),
     );
     check(
         "[[topics.subscriptions]]\nname = 'S'\n",
@@ -181,7 +181,7 @@ fn an_error_names_line_and_path() {
     );
     check(
         "requires-session = true\nforward-to = 'x'\n",
-        &format!("t.toml:4: {place}.name: the subscription `t/Subscriptions/s` has sessions"),
+        &format!("t.toml:4: {location}.name: the subscription `t/Subscriptions/s` has sessions"),
     );
     check(
         "[[topics]]\nname = 't/'\n",

@@ -1,7 +1,7 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
-//! Its defaults are not ours, so every property is written that it knows. Two that only Railbus
-//! reads, `Status` and `AutoDeleteOnIdle`, are written where they say something.
+//! Its defaults are not ours, so every property that it knows is written. Two that only Railbus
+//! reads, `Status` and `AutoDeleteOnIdle`, are written if they differ from their default.
 
 use amqp::Value as Amqp;
 use broker::{
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use server::duration;
 use server::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
-use super::{Found, Written, warn_of_nothing};
+use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 
 /// The only name that the emulator's schema allows.
 const NAMESPACE: &str = "sbemulatorns";
@@ -19,9 +19,9 @@ const NAMESPACE: &str = "sbemulatorns";
 type Object = Map<String, Value>;
 
 /// Such a file.
-pub fn write(found: &Found) -> Written {
+pub fn write(found: &ExportedEntities) -> ExportFile {
     let mut writer = Writer {
-        warnings: warn_of_nothing(found),
+        warnings: warn_of_missing_rules(found),
     };
     let queues: Vec<_> = found.queues.iter().map(|it| writer.queue(it)).collect();
     let topics: Vec<_> = found.topics.iter().map(|it| writer.topic(it)).collect();
@@ -30,7 +30,7 @@ pub fn write(found: &Found) -> Written {
         "Logging": {"Type": "Console"},
     }});
     let text = serde_json::to_string_pretty(&file).expect("a file is JSON");
-    Written {
+    ExportFile {
         text: text + "\n",
         warnings: writer.warnings,
     }
@@ -43,14 +43,14 @@ struct Writer {
 impl Writer {
     fn queue(&mut self, queue: &QueueDefinition) -> Value {
         let settings = &queue.settings;
-        self.warn_unsaid(&queue.path, settings);
+        self.warn_unsupported(&queue.path, settings);
         let mut properties = received(settings);
         properties.extend(duplicates(settings));
         json!({"Name": queue.path, "Properties": properties})
     }
 
     fn topic(&mut self, topic: &TopicDefinition) -> Value {
-        self.warn_unsaid(&topic.path, &topic.settings);
+        self.warn_unsupported(&topic.path, &topic.settings);
         let mut properties = common(&topic.settings);
         properties.extend(duplicates(&topic.settings));
         let below = topic.subscriptions.iter();
@@ -60,7 +60,7 @@ impl Writer {
 
     fn subscription(&mut self, topic: &str, subscription: &SubscriptionDefinition) -> Value {
         let path = format!("{topic}/{}", subscription.name);
-        self.warn_unsaid(&path, &subscription.settings.queue);
+        self.warn_unsupported(&path, &subscription.settings.queue);
         let mut properties = received(&subscription.settings.queue);
         let default = SubscriptionSettings::default();
         let flag = subscription
@@ -131,7 +131,7 @@ impl Writer {
         filter
     }
 
-    fn warn_unsaid(&mut self, path: &str, settings: &QueueSettings) {
+    fn warn_unsupported(&mut self, path: &str, settings: &QueueSettings) {
         let default = QueueSettings::default();
         for (what, differs) in [
             ("its size", settings.max_size != default.max_size),

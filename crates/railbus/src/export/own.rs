@@ -1,29 +1,29 @@
-//! Our own shape, in TOML and in JSON, without what has its default.
+//! Our own shape, in TOML and in JSON, without default values.
 
 use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
 use serde_json::Value;
 use server::entities::{Properties, of_file, of_queue, of_subscription, of_topic};
 
-use super::{Found, Written, warn_of_nothing};
+use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 
 /// A file for `railbus.toml` or `--entities`.
-pub fn toml(found: &Found) -> Written {
+pub fn toml(found: &ExportedEntities) -> ExportFile {
     let (file, mut warnings) = concise(found);
     let text = toml::to_string_pretty(&file).unwrap_or_else(|error| {
         warnings.push(format!("TOML can not say all of it: {error}"));
         String::new()
     });
-    Written { text, warnings }
+    ExportFile { text, warnings }
 }
 
 /// A file for `--entities`.
-pub fn json(found: &Found) -> Written {
+pub fn json(found: &ExportedEntities) -> ExportFile {
     let (file, warnings) = concise(found);
     let text = serde_json::to_string_pretty(&file).expect("a file is JSON") + "\n";
-    Written { text, warnings }
+    ExportFile { text, warnings }
 }
 
-fn concise(found: &Found) -> (Properties, Vec<String>) {
+fn concise(found: &ExportedEntities) -> (Properties, Vec<String>) {
     let mut file = of_file(&found.queues, &found.topics);
     let queue = of_queue(&QueueSettings::default());
     for entity in list(&mut file, "queues") {
@@ -41,7 +41,7 @@ fn concise(found: &Found) -> (Properties, Vec<String>) {
     }
     drop_empty(&mut file, "queues");
     drop_empty(&mut file, "topics");
-    (file, warn_of_nothing(found))
+    (file, warn_of_missing_rules(found))
 }
 
 fn list<'a>(object: &'a mut Properties, name: &str) -> impl Iterator<Item = &'a mut Properties> {

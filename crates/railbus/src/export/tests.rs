@@ -1,4 +1,4 @@
-//! Tests of what is exported.
+//! Tests of exports.
 
 use server::entities::of_file;
 
@@ -49,9 +49,9 @@ fn read(name: &str, text: &str) -> Entities {
     read_entities(&file).unwrap()
 }
 
-fn found(text: &str) -> Found {
+fn found(text: &str) -> ExportedEntities {
     let Entities { queues, topics, .. } = read("a.toml", text);
-    let mut found = Found { queues, topics };
+    let mut found = ExportedEntities { queues, topics };
     for subscription in found
         .topics
         .iter_mut()
@@ -74,7 +74,7 @@ fn what_is_exported_makes_the_same() {
         assert_eq!(written.warnings, [""; 0], "{name}");
         let again = read(name, &written.text);
         assert_eq!(again.warnings, [""; 0], "{name}");
-        // What a topic has of a queue's settings without meaning it is nobody's business.
+        // Settings of a queue that mean nothing for a topic may differ.
         let [again, same] = [&again, &same].map(|it| of_file(&it.queues, &it.topics));
         assert_eq!(again, same, "{name}");
     }
@@ -105,7 +105,7 @@ fn our_own_shape_says_only_what_is_unusual() {
 }
 
 #[test]
-fn what_a_file_can_not_say_is_told() {
+fn properties_that_a_file_cannot_express_cause_warnings() {
     let mut found = found(
         "[[queues]]\nname = 'a'\nmax-size-in-megabytes = 5\nexpiry = 'cloud'\n[[topics]]\nname = 't'\n\
          [[topics.subscriptions]]\nname = 's'\n[[topics.subscriptions.rules]]\nname = 'r'\n\

@@ -1,4 +1,4 @@
-//! Client: one connection and one session to a broker, driven until what is waited for has happened.
+//! Client: one connection and one session to a broker, driven until the awaited event arrives.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::Error;
 use crate::remote::{Remote, Wire};
 
-/// After this long no answer is coming any more.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a goodbye may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long to wait for an answer.
+const TIME_OUT: Duration = Duration::from_secs(60);
+/// How long closing may take.
+const CLOSE_TIME_OUT: Duration = Duration::from_secs(2);
 
 /// One connection.
 pub struct Client {
@@ -39,7 +39,7 @@ impl Client {
         let config = Config {
             container_id: format!("railbus-{}", std::process::id()),
             hostname: Some(host.clone()),
-            // Tokens show who it is.
+            // Tokens authenticate it.
             client_sasl: Some((Symbol::new("ANONYMOUS"), Vec::new())),
             ..Config::default()
         };
@@ -65,7 +65,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Shows what lets one in at an entity. (docs/spec/amqp.md#2.4)
+    /// Puts a token for an entity. (docs/spec/amqp.md#2.4)
     pub async fn show_token(&mut self, entity: &str) -> Result<(), Error> {
         let audience = format!("amqp://{}/{entity}", self.host);
         match self.remote.broker.token(&audience) {
@@ -76,14 +76,18 @@ impl Client {
 
     /// Opens a link and waits for it to be granted.
     pub async fn attach(&mut self, attach: Attach, what: &str) -> Result<LinkId, Error> {
-        match tokio::time::timeout(PATIENCE, self.attach_patiently(attach, what)).await {
+        match tokio::time::timeout(TIME_OUT, self.attach_without_time_out(attach, what)).await {
             Ok(granted) => granted,
             Err(_) => Err(Error::Late(what.to_owned())),
         }
     }
 
-    /// The same, however long it takes.
-    pub async fn attach_patiently(&mut self, attach: Attach, what: &str) -> Result<LinkId, Error> {
+    /// The same without a time-out.
+    pub async fn attach_without_time_out(
+        &mut self,
+        attach: Attach,
+        what: &str,
+    ) -> Result<LinkId, Error> {
         let link = self.engine.attach(self.session, attach);
         let granted = self.wait(|event| match event {
             // A refusal has no termini, and its reason follows.
@@ -98,7 +102,7 @@ impl Client {
         granted.await.map(|()| link)
     }
 
-    /// What a link is opened with; its name is nobody else's.
+    /// The attach of a link, with a unique name.
     pub fn link(&mut self, role: Role, source: Source, target: Target) -> Attach {
         self.names += 1;
         Attach {
@@ -145,7 +149,7 @@ impl Client {
     }
 
     /// Waits until the broker has taken a message.
-    pub async fn taken(&mut self, link: LinkId, cookie: u128) -> Result<(), Error> {
+    pub async fn wait_until_accepted(&mut self, link: LinkId, cookie: u128) -> Result<(), Error> {
         let what = "a message";
         self.answer(what, |event| match event {
             Event::Disposed {
@@ -175,7 +179,7 @@ impl Client {
     }
 
     /// Settles a message of a response link, of which nothing comes back.
-    pub fn take(&mut self, session: SessionId, delivery_id: u32) {
+    pub fn accept(&mut self, session: SessionId, delivery_id: u32) {
         let state = DeliveryState::Accepted;
         self.engine
             .dispose_received(session, delivery_id, state, true);
@@ -186,26 +190,26 @@ impl Client {
         self.engine.detach(link, true, None);
     }
 
-    /// Says goodbye; an answer is no news any more.
+    /// Closes the connection, without waiting long for the answer.
     pub async fn close(mut self) {
         self.engine.close(None);
-        let goodbye = self.wait(|event| matches!(event, Event::Closed { .. }).then_some(Ok(())));
-        drop(tokio::time::timeout(FAREWELL, goodbye).await);
+        let closed = self.wait(|event| matches!(event, Event::Closed { .. }).then_some(Ok(())));
+        drop(tokio::time::timeout(CLOSE_TIME_OUT, closed).await);
     }
 
-    /// Waits, but not for ever, for the first event that `pick` wants; others stay.
+    /// Waits with a time-out for the first event that `pick` selects; other events stay.
     pub async fn answer<T>(
         &mut self,
         what: &str,
         pick: impl FnMut(&Event) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        match tokio::time::timeout(PATIENCE, self.wait(pick)).await {
+        match tokio::time::timeout(TIME_OUT, self.wait(pick)).await {
             Ok(answered) => answered,
             Err(_) => Err(Error::Late(what.to_owned())),
         }
     }
 
-    /// Waits for the first event that `pick` wants; others stay.
+    /// Waits for the first event that `pick` selects; other events stay.
     pub async fn wait<T>(
         &mut self,
         mut pick: impl FnMut(&Event) -> Option<Result<T, Error>>,
@@ -219,24 +223,24 @@ impl Client {
                 }
                 if let Event::Closed { error } = event {
                     let reason = match error {
-                        Some(error) => said(error),
+                        Some(error) => describe_error(error),
                         None => "without a reason".to_owned(),
                     };
                     return Err(self.ended(reason));
                 }
                 seen += 1;
             }
-            self.turn().await?;
+            self.poll_once().await?;
         }
     }
 
     /// Writes what there is and reads what comes, or lets time pass that the engine waits for.
-    async fn turn(&mut self) -> Result<(), Error> {
+    async fn poll_once(&mut self) -> Result<(), Error> {
         let now = self.now();
         self.engine.handle_timeout(now);
         let output = self.engine.output(now);
         let written = self.wire.write_all(&output.split()).await;
-        self.gather();
+        self.collect_events();
         if let Err(error) = written {
             return Err(self.ended(error.to_string()));
         }
@@ -244,11 +248,11 @@ impl Client {
             return Ok(());
         }
         let deadline = self.engine.deadline();
-        let patience = deadline.map_or(PATIENCE, |at| {
+        let time_out = deadline.map_or(TIME_OUT, |at| {
             Duration::from_millis(at.0.saturating_sub(now.0).max(1))
         });
-        match tokio::time::timeout(patience, self.wire.read_buf(&mut self.input)).await {
-            // The engine is told of the time in the next turn.
+        match tokio::time::timeout(time_out, self.wire.read_buf(&mut self.input)).await {
+            // The engine gets the time in the next round.
             Err(_) => {}
             Ok(Ok(0)) => self.engine.handle_eof(),
             Ok(Ok(_)) => {
@@ -257,11 +261,11 @@ impl Client {
             }
             Ok(Err(error)) => return Err(self.ended(error.to_string())),
         }
-        self.gather();
+        self.collect_events();
         Ok(())
     }
 
-    fn gather(&mut self) {
+    fn collect_events(&mut self) {
         while let Some(event) = self.engine.poll_event() {
             self.events.push_back(event);
         }
@@ -307,8 +311,8 @@ pub fn refused(what: &str, error: Option<&amqp::Error>) -> Error {
     }
 }
 
-/// An error as the broker says it.
-pub fn said(error: &amqp::Error) -> String {
+/// The text of a broker's error.
+pub fn describe_error(error: &amqp::Error) -> String {
     let description = error.description.as_deref().unwrap_or_default();
     format!("{}: {description}", error.condition.as_str())
 }

@@ -1,4 +1,5 @@
-//! Nodes that answer requests: `$cbs` takes tokens, `$management` shows messages. (docs/spec/amqp.md#2.4, #7)
+//! Nodes that answer requests: `$cbs` takes tokens, `$management` browses messages.
+//! (docs/spec/amqp.md#2.4, #7)
 
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::{Map, Role, Source, Value, value::lookup};
@@ -16,7 +17,7 @@ const PAGE: u32 = 250;
 const VALUE: u8 = 0x77;
 
 /// What came back.
-struct Answer {
+struct Response {
     code: i64,
     description: String,
     body: Bytes,
@@ -96,7 +97,7 @@ impl Client {
         node: &str,
         properties: &[(&str, &str)],
         body: &Value,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         let requests = self.link(Role::Sender, Source::default(), target(node));
         let answers = self.link(Role::Receiver, source(node), target(REPLY_TO));
         let requests = self.attach(requests, node).await?;
@@ -119,7 +120,7 @@ impl Client {
                 _ => None,
             })
             .await?;
-        self.take(session, delivery_id);
+        self.accept(session, delivery_id);
         self.detach(requests);
         self.detach(answers);
         read(&payload)
@@ -145,7 +146,7 @@ fn request(properties: &[(&str, &str)], body: &Value) -> Bytes {
 }
 
 /// Both nodes' answers, which call the same things differently.
-fn read(payload: &Bytes) -> Result<Answer, Error> {
+fn read(payload: &Bytes) -> Result<Response, Error> {
     let sections = Sections::scan(payload)?;
     let fields = decode_map_section(&payload.slice(sections.application_properties))?;
     let either = |one: &str, other: &str| {
@@ -155,7 +156,7 @@ fn read(payload: &Bytes) -> Result<Answer, Error> {
     let code = either("statusCode", "status-code").and_then(|code| code.as_integer());
     let description = either("statusDescription", "status-description");
     let description = description.as_ref().and_then(Value::as_text);
-    Ok(Answer {
+    Ok(Response {
         code: code.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         body: payload.slice(sections.body),

@@ -1,4 +1,4 @@
-//! Receiving: messages lent, printed, and then settled.
+//! Receiving: locks messages, prints them and then settles them.
 
 use amqp::{Attach, DeliveryState, Role, Symbol, Target, Value};
 use bytes::Bytes;
@@ -6,20 +6,21 @@ use endpoint::{Event, LinkId, SessionId};
 
 use super::Error;
 use super::client::{Client, refused, source};
-use super::printed::print;
+use super::output::print;
 use crate::arguments::ReceiveArguments;
 
 /// (docs/spec/amqp.md#3.4)
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
-/// What says how long to wait for a session, and that there was none. (docs/spec/amqp.md#3.4)
+/// The property of the wait for a session, and the condition if there was none.
+/// (docs/spec/amqp.md#3.4)
 const TIMEOUT: &str = "com.microsoft:timeout";
 /// Long enough for a session that is there, in milliseconds.
-const AT_ONCE: u32 = 500;
-/// Messages that are lent at a time.
+const SESSION_TIME_OUT_MS: u32 = 500;
+/// Messages that are locked at a time.
 const WINDOW: u32 = 64;
 
-/// A message that was lent.
-struct Lent {
+/// A message that was received and is locked.
+struct LockedMessage {
     session: SessionId,
     delivery_id: u32,
     payload: Bytes,
@@ -29,7 +30,7 @@ struct Lent {
 pub async fn receive(client: &mut Client, arguments: &ReceiveArguments) -> Result<(), Error> {
     let address = super::address(&arguments.source);
     let attach = attach(client, &address, arguments);
-    let link = match client.attach_patiently(attach, &address).await {
+    let link = match client.attach_without_time_out(attach, &address).await {
         // No session has messages, which is what is asked for unless it is to be waited for.
         Err(Error::Refused { condition, .. })
             if condition.as_str() == TIMEOUT && !arguments.wait =>
@@ -46,39 +47,39 @@ pub async fn receive(client: &mut Client, arguments: &ReceiveArguments) -> Resul
         // Without a wait, fewer are all that there were.
         left = if taken < wanted { 0 } else { left - taken };
     }
-    for lent in held {
+    for locked in held {
         let abandoned = DeliveryState::Modified {
             delivery_failed: true,
             undeliverable_here: false,
             message_annotations: None,
         };
-        settle(client, &lent, abandoned).await?;
+        settle(client, &locked, abandoned).await?;
     }
     Ok(())
 }
 
-/// Prints and settles as many as are wanted, or as are there. Those that are to be given back are
+/// Prints and settles as many as are wanted, or as are there. Messages that are to be abandoned are
 /// held until the end, or they would come again at once.
 async fn batch(
     client: &mut Client,
     link: LinkId,
     wanted: u32,
     arguments: &ReceiveArguments,
-    held: &mut Vec<Lent>,
+    held: &mut Vec<LockedMessage>,
 ) -> Result<u32, Error> {
     client.credit(link, wanted, !arguments.wait);
     let mut taken = 0;
     // A drain has its answer even if it brought as many as were wanted.
     while taken < wanted || !arguments.wait {
-        let Some(lent) = next(client, link, arguments.wait).await? else {
+        let Some(locked) = next(client, link, arguments.wait).await? else {
             break;
         };
-        print(&lent.payload, arguments.source.json)?;
+        print(&locked.payload, arguments.source.json)?;
         taken += 1;
         if arguments.abandon {
-            held.push(lent);
+            held.push(locked);
         } else {
-            settle(client, &lent, DeliveryState::Accepted).await?;
+            settle(client, &locked, DeliveryState::Accepted).await?;
         }
     }
     Ok(taken)
@@ -97,14 +98,22 @@ fn attach(client: &mut Client, address: &str, arguments: &ReceiveArguments) -> A
         let filter = Value::Symbol(Symbol::new(SESSION_FILTER));
         source.filter = Some(vec![(filter, id)]);
     }
-    let millis = if arguments.wait { u32::MAX } else { AT_ONCE };
+    let millis = if arguments.wait {
+        u32::MAX
+    } else {
+        SESSION_TIME_OUT_MS
+    };
     let timeout = Value::Symbol(Symbol::new(TIMEOUT));
     attach.properties = Some(vec![(timeout, Value::Uint(millis))]);
     attach
 }
 
 /// The next message; none when all that was there has come.
-async fn next(client: &mut Client, link: LinkId, wait: bool) -> Result<Option<Lent>, Error> {
+async fn next(
+    client: &mut Client,
+    link: LinkId,
+    wait: bool,
+) -> Result<Option<LockedMessage>, Error> {
     let pick = |event: &Event| match event {
         Event::Delivery {
             link: l,
@@ -112,7 +121,7 @@ async fn next(client: &mut Client, link: LinkId, wait: bool) -> Result<Option<Le
             delivery_id,
             payload,
             ..
-        } if *l == link => Some(Ok(Some(Lent {
+        } if *l == link => Some(Ok(Some(LockedMessage {
             session: *session,
             delivery_id: *delivery_id,
             payload: payload.clone(),
@@ -129,15 +138,19 @@ async fn next(client: &mut Client, link: LinkId, wait: bool) -> Result<Option<Le
     }
 }
 
-/// Ends a loan; returns when that is so.
-async fn settle(client: &mut Client, lent: &Lent, state: DeliveryState) -> Result<(), Error> {
-    client.dispose(lent.session, lent.delivery_id, state);
+/// Settles a message; returns when the broker has confirmed it.
+async fn settle(
+    client: &mut Client,
+    locked: &LockedMessage,
+    state: DeliveryState,
+) -> Result<(), Error> {
+    client.dispose(locked.session, locked.delivery_id, state);
     let what = "a settlement";
     client
         .answer(what, |event| match event {
             Event::Updated {
                 delivery_id, state, ..
-            } if *delivery_id == lent.delivery_id => Some(match state {
+            } if *delivery_id == locked.delivery_id => Some(match state {
                 Some(DeliveryState::Rejected(error)) => Err(refused(what, error.as_ref())),
                 _ => Ok(()),
             }),

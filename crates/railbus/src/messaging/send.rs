@@ -1,4 +1,4 @@
-//! Sending: what a command line says as messages, and each of them taken by the broker.
+//! Sending: builds messages from the command line, and waits until the broker accepts each.
 
 use std::io::{BufRead, Read};
 
@@ -11,35 +11,37 @@ use server::rules::MessageDescription;
 use super::Error;
 use super::client::{Client, target};
 use crate::arguments::SendArguments;
-use crate::refusal::Refusal;
+use crate::command_error::CommandError;
 
 /// Messages whose outcome may be waited for at a time.
 const WINDOW: usize = 64;
 
 /// The messages that a command line asks for, encoded.
-pub fn messages(arguments: &SendArguments) -> Result<Vec<Bytes>, Refusal> {
+pub fn messages(arguments: &SendArguments) -> Result<Vec<Bytes>, CommandError> {
     let description = describe(arguments).map_err(Error::Message)?;
     let bodies = bodies(arguments)?;
     let messages = bodies.iter().map(|body| description.encode_with(body));
     Ok(messages.collect())
 }
 
-fn bodies(arguments: &SendArguments) -> Result<Vec<Vec<u8>>, Refusal> {
+fn bodies(arguments: &SendArguments) -> Result<Vec<Vec<u8>>, CommandError> {
     let stdin = || std::io::stdin().lock();
     let body = match (&arguments.body, &arguments.file) {
         (Some(body), _) => body.clone().into_bytes(),
-        (None, Some(file)) => std::fs::read(file).map_err(|error| Refusal::Read {
+        (None, Some(file)) => std::fs::read(file).map_err(|error| CommandError::Read {
             path: file.clone(),
             error,
         })?,
         (None, None) if arguments.lines => {
             let lines = stdin().lines().collect::<Result<Vec<_>, _>>();
-            let lines = lines.map_err(Refusal::Stdin)?.into_iter();
+            let lines = lines.map_err(CommandError::Stdin)?.into_iter();
             return Ok(lines.map(String::into_bytes).collect());
         }
         (None, None) => {
             let mut body = Vec::new();
-            stdin().read_to_end(&mut body).map_err(Refusal::Stdin)?;
+            stdin()
+                .read_to_end(&mut body)
+                .map_err(CommandError::Stdin)?;
             body
         }
     };
@@ -92,13 +94,13 @@ pub async fn send(client: &mut Client, entity: &str, messages: &[Bytes]) -> Resu
     let mut taken = 0_u128;
     for (message, cookie) in messages.iter().zip(0_u128..) {
         if cookie - taken >= WINDOW as u128 {
-            client.taken(link, taken).await?;
+            client.wait_until_accepted(link, taken).await?;
             taken += 1;
         }
         client.send(link, cookie, message).await?;
     }
     for cookie in taken..messages.len() as u128 {
-        client.taken(link, cookie).await?;
+        client.wait_until_accepted(link, cookie).await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Fixed: what can not change in a running broker; and what of the rest has.
+//! Fixed: the settings that cannot change in a running broker, and the differences of the others.
 
 use broker::BrokerSettings;
 use server::entities::Properties;
@@ -15,7 +15,7 @@ pub fn limits(old: &Settings, new: &Settings) -> Vec<Difference> {
     between(&shown(&old.limits), &shown(&new.limits))
 }
 
-/// What is different of who may do what. No key is told.
+/// Differences of the access rules, without any key.
 pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
     let named = |auth: &Auth, rule: &AuthRule| {
         let same = |other: &&AuthRule| other.name == rule.name && other.entity == rule.entity;
@@ -32,7 +32,7 @@ pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
     gone.chain(others).chain(anonymous).collect()
 }
 
-/// A setting that is different and can not change.
+/// A setting that is different and cannot change.
 pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
     let (broker, other) = (&old.server.broker, &new.server.broker);
     let settings = [
@@ -81,7 +81,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
         .or_else(|| other_of_broker(broker, other))
 }
 
-/// Whatever else the core would have to be told.
+/// The first other setting of the core that differs.
 fn other_of_broker(old: &BrokerSettings, new: &BrokerSettings) -> Option<String> {
     let mut new = BrokerSettings {
         // Chance is not configured.

@@ -1,4 +1,4 @@
-//! Dial: a connection to a broker, bare or within TLS.
+//! Dial: opens a connection to a broker, plain or within TLS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Whom a client trusts, and whom it wants to speak to.
+/// The trusted certificates, and the server's name.
 pub type Tls = (Arc<ClientConfig>, ServerName<'static>);
 
 /// A connection.
@@ -51,7 +51,7 @@ pub async fn dial(broker: &ConnectionString, ca: Option<&Path>) -> Result<Wire, 
     }
 }
 
-/// Whom to trust, and what for, if TLS is to be spoken.
+/// The trusted certificates and the server's name, if the broker uses TLS.
 pub fn tls(broker: &ConnectionString, ca: Option<&Path>) -> Result<Option<Tls>, Error> {
     match broker.tls {
         true => Ok(Some((config(ca)?, name(broker)?))),
@@ -72,7 +72,7 @@ fn config(ca: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     match ca {
         Some(path) => trust(path, &mut roots)?,
         None => {
-            // A machine without any trusts nobody, which the handshake says.
+            // A machine without certificates trusts no server; the handshake reports that.
             let found = rustls_native_certs::load_native_certs().certs;
             roots.add_parsable_certificates(found);
         }

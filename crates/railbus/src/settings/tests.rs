@@ -27,7 +27,7 @@ fn a_flag_wins_over_the_file() {
 }
 
 #[test]
-fn the_emulators_port_stands_beside_the_first_address() {
+fn the_emulators_port_is_added_to_the_first_address() {
     let listen = |text: &str| vec![text.parse::<SocketAddr>().unwrap()];
     let both = with_port(listen("0.0.0.0:5672"), Some(8_080));
     assert_eq!(both[1], "0.0.0.0:8080".parse().unwrap());
@@ -39,7 +39,7 @@ fn the_emulators_port_stands_beside_the_first_address() {
 }
 
 #[test]
-fn an_ephemeral_broker_is_buffered_unless_told_otherwise() {
+fn an_ephemeral_broker_is_buffered_by_default() {
     let settings = resolve("", |arguments| arguments.ephemeral = true);
     assert_eq!(settings.data, Location::Ephemeral);
     assert_eq!(settings.store.durability, rocks::Durability::Buffered);
@@ -69,7 +69,7 @@ fn the_message_limit_reaches_connections() {
 }
 
 #[test]
-fn a_premium_namespace_takes_messages_of_a_mebibyte_unless_told_otherwise() {
+fn a_premium_namespace_takes_messages_of_a_mebibyte_by_default() {
     let limit = |text| {
         let server = resolve(text, |_| {}).server;
         assert_eq!(
@@ -119,7 +119,7 @@ fn a_certificate_and_its_key_come_together() {
     };
     let refusal = Settings::resolve(&arguments).unwrap_err();
     assert!(
-        matches!(refusal, Refusal::Tls(tls::Error::Half)),
+        matches!(refusal, CommandError::Tls(tls::Error::Half)),
         "{refusal}"
     );
 }

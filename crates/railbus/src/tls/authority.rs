@@ -1,12 +1,12 @@
-//! Authority: a certificate authority of this machine's own, for clients that are told to trust it.
+//! Authority: a certificate authority of this machine's own, for clients that trust it.
 //!
-//! It is made once and lasts ten years. What it signs holds for this machine's names and addresses,
-//! lasts a year, and is made anew when a month is left or when the names have changed.
+//! It is created once and lasts ten years. Its certificate is valid for this machine's names and
+//! addresses, lasts a year, and is renewed when a month is left or when the names have changed.
 //!
 //! ```text
-//! ca.pem       what clients trust
+//! ca.pem       the certificate that clients trust
 //! ca.key       readable by its owner alone, like the other key
-//! server.pem   what the broker shows
+//! server.pem   the broker's certificate
 //! server.key
 //! lock         held while any of these is written
 //! ```
@@ -22,8 +22,8 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
+use super::certificate_info::CertificateInfo;
 use super::files::{self, Access};
-use super::shown::Shown;
 use super::{Error, Pair};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -50,7 +50,7 @@ impl Authority {
         if !authority.certificate_path().exists() {
             authority.make()?;
         }
-        // What clients were told to trust is not replaced behind their backs.
+        // An authority that clients may trust is never replaced silently.
         let own = Pair {
             certificate: authority.certificate_path(),
             key: authority.key_path(),
@@ -59,7 +59,7 @@ impl Authority {
         Ok(authority)
     }
 
-    /// What clients are told to trust, in PEM.
+    /// The certificate that clients trust, in PEM.
     pub fn certificate_path(&self) -> PathBuf {
         self.directory.join("ca.pem")
     }
@@ -76,7 +76,8 @@ impl Authority {
         self.directory.join("ca.key")
     }
 
-    /// Makes a certificate for `names` unless there is one that does at `now`; says whether it has.
+    /// Issues a certificate for `names` unless there is a valid one at `now`; returns whether it
+    /// has.
     pub fn issue(&self, names: &[String], now: SystemTime) -> Result<bool, Error> {
         let _lock = self.lock()?;
         if self.is_good(names, now) {
@@ -98,16 +99,16 @@ impl Authority {
     /// Whether the certificate that is there is ours, holds for `names` and lasts on.
     fn is_good(&self, names: &[String], now: SystemTime) -> bool {
         let pair = self.pair();
-        let (Ok(authority), Ok(shown)) = (
-            Shown::read(&self.certificate_path()),
-            Shown::read(&pair.certificate),
+        let (Ok(authority), Ok(info)) = (
+            CertificateInfo::read(&self.certificate_path()),
+            CertificateInfo::read(&pair.certificate),
         ) else {
             return false;
         };
         let needed_until = seconds(now + DAY * RENEWED_BEFORE);
-        shown.issuer == authority.subject
-            && shown.until > needed_until
-            && names.iter().all(|name| shown.names.contains(name))
+        info.issuer == authority.subject
+            && info.until > needed_until
+            && names.iter().all(|name| info.names.contains(name))
             && pair.load().is_ok()
     }
 
@@ -118,7 +119,7 @@ impl Authority {
         self.write(&self.certificate_path(), &certificate.pem(), Access::Public)
     }
 
-    /// Who signs: all that it says of itself follows from the key.
+    /// The issuer: all its parameters follow from the key.
     fn issuer(&self) -> Result<Issuer<'static, KeyPair>, Error> {
         let path = self.key_path();
         let refuse = |reason: String| Error::Key {
@@ -149,7 +150,7 @@ impl Authority {
 /// The authority's own certificate, from now on.
 fn own_params(key: &KeyPair) -> Result<CertificateParams, Error> {
     let mut params = params(&[], SystemTime::now(), AUTHORITY_LASTS)?;
-    // Its own name tells its certificates from those of another.
+    // A name of its own distinguishes its certificates from those of another authority.
     let id: String = key.public_key_raw()[1..5]
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -233,8 +234,8 @@ mod tests {
         assert!(issue(&authority, &["localhost", "::1"], 0));
         assert!(!issue(&authority, &["::1"], 0));
         assert!(issue(&authority, &["localhost", "::1", "desk"], 0));
-        let shown = Shown::read(&authority.pair().certificate).unwrap();
-        assert_eq!(shown.names, ["localhost", "::1", "desk"]);
+        let info = CertificateInfo::read(&authority.pair().certificate).unwrap();
+        assert_eq!(info.names, ["localhost", "::1", "desk"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Files of the local authority: replaced whole, never seen in part, keys readable by their owner alone.
+//! Files of the local authority: replaced as a whole, never seen in part, keys readable by their
+//! owner alone.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};

@@ -32,7 +32,7 @@ impl Pair {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(|error| self.refuse(&error))?;
-        // AMQP has no name of its own, and whoever names none is let in.
+        // AMQP has no protocol name, and clients without one are accepted.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }

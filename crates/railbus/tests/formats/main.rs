@@ -1,9 +1,10 @@
-//! Formats: a store of each format that was ever released opens in this program, with all that is in
-//! it, and what this program can not understand is refused with one sentence.
+//! Formats: a store of each format that was ever released opens in this program, with all that is
+//! in it, and what this program cannot understand is refused with one sentence.
 //!
-//! `stores/1` was made by `RAILBUS_KEEP_STORE=1 cargo test --release -p railbus --test formats kept`. A store
-//! that is there is never made again, since it stands for those that others have; a new format gets
-//! a store of its own beside it, and the tests here hold for all of them, and for one just made.
+//! `stores/1` was made by `RAILBUS_KEEP_STORE=1 cargo test --release -p railbus --test formats
+//! kept`. A store that is there is never made again, since it stands for those that others have; a
+//! new format gets a store of its own beside it, and the tests here hold for all of them, and for
+//! one just made.
 
 mod shop;
 
@@ -25,8 +26,8 @@ use shop::{NAMESPACE, REQUEST, START, Shop, message};
 const HOUR: u64 = 3_600_000;
 /// Bodies from here on are kept in files of their own.
 const BLOB: usize = 17 << 10;
-/// Bodies from here on are kept in pieces, or in files of their own again: format 3 began with these; now they
-/// are those of 4 MiB, so only the store that is kept has one.
+/// Bodies from here on are kept in pieces, or in files of their own again: format 3 began with
+/// these; now they are those of 4 MiB, so only the store that is kept has one.
 const LARGE: usize = (1 << 20) + 1;
 
 fn stores() -> PathBuf {
@@ -148,7 +149,7 @@ fn make_entities(shop: &mut Shop) {
     }
 }
 
-/// Messages in every state that the disk knows, and a transaction that nobody commits.
+/// Messages in every state that the disk knows, and a transaction that is never committed.
 fn fill(shop: &mut Shop) {
     for subject in ["done", "deferred", "dead", "abandoned", "plain"] {
         send(shop, "orders", incoming(subject, b"small"));
@@ -455,7 +456,7 @@ fn a_newer_format_is_refused_with_one_sentence() {
 #[test]
 fn a_damaged_store_is_refused_with_one_sentence() {
     for copy in copies() {
-        // Where a store of this format has what it can not do without.
+        // Where a store of this format has what it cannot do without.
         let folder = match copy.path().join("journal") {
             journal if journal.exists() => journal,
             _ => copy.path().join("db"),

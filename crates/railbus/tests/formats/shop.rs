@@ -1,4 +1,4 @@
-//! Shop: a broker on a real store, told what to do command by command, at times that a test says.
+//! Shop: a broker on a real store, driven command by command at the times of a test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use store::{EntityId, NamespaceId, StoreError};
 /// Midnight on the first of January 2026, when the stores here were made.
 pub const START: u64 = 1_767_225_600_000;
 
-/// Who asks for things.
+/// The requesting connection.
 const CONNECTION: ConnectionId = ConnectionId(1);
 pub const REQUEST: RequestId = RequestId {
     connection: CONNECTION,
@@ -23,7 +23,7 @@ pub const REQUEST: RequestId = RequestId {
 };
 pub const NAMESPACE: NamespaceId = NamespaceId(0);
 
-/// A broker that is told one thing at a time.
+/// A broker that gets one command at a time.
 pub struct Shop {
     shard: Shard,
     now: u64,
@@ -32,7 +32,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the store at `path` so many milliseconds after the start.
+    /// Opens the store at `path`, `after` milliseconds after the start.
     pub fn open(path: &Path, after: u64) -> Result<Self, StoreError> {
         let (wake, progress) = mpsc::channel();
         let wake = Arc::new(move || wake.send(()).unwrap_or_default());
@@ -56,7 +56,7 @@ impl Shop {
         self.shard.close().expect("the disk is well");
     }
 
-    /// The same bytes, on the disk already if the store wants that of so many.
+    /// The same bytes, staged on the disk if the store stages bodies of this size.
     pub fn stage(&self, body: Bytes) -> Bytes {
         let stager = self.shard.store().stager();
         match stager.filter(|stager| stager.min_size() <= body.len()) {
@@ -99,7 +99,7 @@ impl Shop {
         Command::Loaded { read, found }
     }
 
-    /// Lets time pass until so many milliseconds after the start.
+    /// Lets time pass until `after` milliseconds after the start.
     pub fn wait_until(&mut self, after: u64) -> Vec<Output> {
         self.now = START + after;
         self.tell(Command::Tick)

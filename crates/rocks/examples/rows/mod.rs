@@ -1,4 +1,4 @@
-//! Rows: what a queue writes for a message that is sent, and for one that is settled.
+//! Rows: the writes of a queue for a message that is sent, and for one that is settled.
 
 use std::ops::Range;
 

@@ -1,16 +1,16 @@
 //! Codec: writes as bytes of a record, one after the other, each with a tag first.
 //!
-//! A body is not among them: its write tells its length and its checksum, and the bodies of a
-//! record lie behind all writes in the same order. Of one that has a file of its own the write tells
-//! the place. Read back, a write has in the place of its
-//! body where that lies, which is how the index takes it.
+//! A write contains only the length and the checksum of its body; the bodies of a record lie
+//! behind all writes in the same order. For a body in a file of its own the write contains its
+//! location. A decoded write has the location of its body in the place of the body, as the index
+//! takes it.
 
 mod decode;
 mod encode;
 #[cfg(test)]
 mod tests;
 
-pub(super) use decode::{Decoded, Told, decode};
+pub(super) use decode::{Decoded, RecordedBody, decode};
 pub(super) use encode::Encoder;
 
 /// What a write is.

@@ -22,7 +22,7 @@ use self::discard::Discards;
 use super::handle::{Access, Handle};
 use super::pages::{PAGE, Pages};
 use super::record::{FIRST, segment_header};
-use super::staged::{self, Staged, is_staged};
+use super::staged::{self, StagedBodies, is_staged};
 use crate::directory::{io_error, sync_directory};
 
 /// How many files readers keep open.
@@ -44,7 +44,7 @@ pub(crate) struct Files {
     open: Mutex<BTreeMap<u64, Arc<Handle>>>,
     /// Numbers of spare files.
     spare: Mutex<Vec<u64>>,
-    pub staged: Arc<Staged>,
+    pub staged: Arc<StagedBodies>,
     discards: Discards,
 }
 
@@ -75,7 +75,7 @@ impl Files {
             cached: Once::new(),
             open: Mutex::default(),
             spare: Mutex::new(spare),
-            staged: Arc::new(Staged::after(staged.last().copied().unwrap_or(0))),
+            staged: Arc::new(StagedBodies::after(staged.last().copied().unwrap_or(0))),
             discards,
         })
     }
@@ -88,7 +88,7 @@ impl Files {
     /// The ids of all files with a staged body, ascending.
     pub fn staged(&self) -> io::Result<Vec<u64>> {
         let numbers = numbers(&self.folder, STAGED)?;
-        Ok(numbers.into_iter().map(staged::flip).collect())
+        Ok(numbers.into_iter().map(staged::toggle_staged_bit).collect())
     }
 
     /// An id that no segment has or had, as far as anything tells of it. What is left of an earlier
@@ -104,7 +104,7 @@ impl Files {
 
     pub fn path(&self, id: u64) -> PathBuf {
         if is_staged(id) {
-            let number = staged::flip(id);
+            let number = staged::toggle_staged_bit(id);
             return self.folder.join(format!("{number:016x}.{STAGED}"));
         }
         self.folder.join(format!("{id:016x}.{EXTENSION}"))
@@ -151,8 +151,8 @@ impl Files {
             return Ok(Some(file.clone()));
         }
         let path = self.path(id);
-        let opened = Handle::open(&path, File::options().read(true), self.access);
-        let file = unless_gone(opened)?.map(Arc::new);
+        let open_store = Handle::open(&path, File::options().read(true), self.access);
+        let file = unless_not_found(open_store)?.map(Arc::new);
         // There is one body in a staged one.
         if let Some(file) = file.as_ref().filter(|_| !is_staged(id)) {
             self.remember(id, file);
@@ -162,7 +162,7 @@ impl Files {
 
     /// The file of a segment to be read from its begin to its end, unless it is gone.
     pub fn whole(&self, id: u64) -> io::Result<Option<File>> {
-        unless_gone(File::open(self.path(id)))
+        unless_not_found(File::open(self.path(id)))
     }
 
     fn remember(&self, id: u64, file: &Arc<Handle>) {
@@ -175,13 +175,13 @@ impl Files {
     }
 
     /// Gives up a segment in which nothing is needed, with at most `keep` bytes of it for another.
-    /// A file with a second name is in a backup and must not be written to. One with a staged body is
-    /// removed.
-    pub fn give_up(&self, id: u64, keep: u64) -> io::Result<()> {
+    /// A file with a second name is in a backup and must not be written to. One with a staged body
+    /// is removed.
+    pub fn release(&self, id: u64, keep: u64) -> io::Result<()> {
         lock(&self.open).remove(&id);
         let path = self.path(id);
         let names = match fs::metadata(&path) {
-            // Somebody else has removed what nobody needs.
+            // Another process has removed a file that is not needed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             found => found?.nlink(),
         };
@@ -203,7 +203,7 @@ impl Files {
         Ok(())
     }
 
-    /// Takes a file away that nobody needs. Its space goes a little later.
+    /// Removes a file that is not needed. Its space is freed a little later.
     fn discard(&self, id: u64) -> io::Result<()> {
         let path = self.path(id);
         let gone = path.with_added_extension(GONE);
@@ -213,7 +213,7 @@ impl Files {
                 Ok(())
             }
             // A full disk may have no room for another name.
-            Err(_) => unless_gone(fs::remove_file(&path)).map(drop),
+            Err(_) => unless_not_found(fs::remove_file(&path)).map(drop),
         }
     }
 
@@ -253,10 +253,10 @@ fn begin(path: &Path, id: u64, access: Access) -> io::Result<Handle> {
     Ok(file)
 }
 
-fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
-    match opened {
+fn unless_not_found<T>(open_store: io::Result<T>) -> io::Result<Option<T>> {
+    match open_store {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some),
+        open_store => open_store.map(Some),
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
         let none = BTreeSet::new();
         assert_eq!(files.next_id(&none), Ok(1));
         files.create(5).expect("made");
-        files.give_up(5, 1 << 20).expect("given up");
+        files.release(5, 1 << 20).expect("given up");
         assert_eq!(files.next_id(&none), Ok(6));
         let files = open();
         assert_eq!(files.next_id(&none), Ok(6));
@@ -328,9 +328,9 @@ mod tests {
         let files = Files::open(directory.path().join("journal"), Access::Cached).expect("opened");
         files.create(1).expect("made");
         files.link_into(directory.path()).expect("linked");
-        files.give_up(1, 1 << 20).expect("given up");
+        files.release(1, 1 << 20).expect("given up");
         assert!(lock(&files.spare).is_empty());
         assert!(directory.path().join("0000000000000001.journal").exists());
-        files.give_up(1, 1 << 20).expect("it is gone already");
+        files.release(1, 1 << 20).expect("it is gone already");
     }
 }

@@ -1,9 +1,10 @@
 //! Handle: an open segment.
 //!
-//! With `Access::Direct` what is written goes from our memory to the disk and not through the
-//! system's cache: a fifth to a quarter less time for a record of 200 KiB, and for one of 3 MiB a sixth of
-//! the processor time; one of a page takes as long either way. Then reads go past that cache too, so
-//! that there is only one truth. What a queue wants soon is in the broker's own memory.
+//! With `Access::Direct` writes go from our memory to the disk and not through the system's cache:
+//! a fifth to a quarter less time for a record of 200 KiB, and for one of 3 MiB a sixth of the
+//! processor time; a record of one page takes as long either way. Reads then bypass that cache
+//! too, so that the two never differ. The broker's own memory has the bodies that a queue needs
+//! soon.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -32,26 +33,26 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Opens the file at `path`. If its file system knows no direct access, or none in pages of this
-    /// size, the system's cache is used.
+    /// Opens the file at `path`. If its file system knows no direct access, or none in pages of
+    /// this size, the system's cache is used.
     pub fn open(path: &Path, options: &mut OpenOptions, access: Access) -> io::Result<Self> {
-        let opened = match access {
+        let open_store = match access {
             Access::Direct => Self::open_direct(path, options),
             Access::Cached => Err(ErrorKind::InvalidInput.into()),
         };
-        match opened {
+        match open_store {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 let (file, access) = (options.open(path)?, Access::Cached);
                 Ok(Self { file, access })
             }
-            opened => opened,
+            open_store => open_store,
         }
     }
 
     fn open_direct(path: &Path, options: &OpenOptions) -> io::Result<Self> {
         let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
         let file = options.clone().custom_flags(flags).open(path)?;
-        // Some say no only when they are asked for something. Any other trouble is whoever's who reads.
+        // Some file systems refuse only at the first read. Other errors are left to later readers.
         let mut page = Pages::new(PAGE);
         match file.read_at(&mut page, 0) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Err(error),
@@ -81,8 +82,8 @@ impl Handle {
         self.file.write_all_at(&zeros, from)
     }
 
-    /// Reads `len` bytes at `from` into `pages`, which grow if they have to, and returns where in them the
-    /// bytes are. What else is in them means nothing.
+    /// Reads `len` bytes at `from` into `pages`, which grow if they have to, and returns where in
+    /// them the bytes are. What else is in them means nothing.
     ///
     /// # Errors
     /// `UnexpectedEof` if the file ends before.
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn any_stretch_is_read_the_same_way_with_either_access() {
+    fn any_range_is_read_the_same_way_with_either_access() {
         let content: Vec<_> = (0..3 * PAGE + 100).map(|at| (at % 251) as u8).collect();
         let file = written(&content);
         for access in [Access::Cached, Access::Direct] {

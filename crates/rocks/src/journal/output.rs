@@ -1,8 +1,9 @@
-//! Output: how the bytes of a record get into its segment.
+//! Output: writes the bytes of a record to its segment.
 //!
-//! Through the system's cache, large bodies from where they are; or directly, out of pages of our
-//! own. Either way a record is followed by zeros to the end of its page, which the next one is written
-//! over: what a recycled file had there need not be read for the rest of a page.
+//! They go through the system's cache, large bodies without a copy; or directly, out of pages of
+//! our own. Either way zeros follow a record to the end of its page, and the next record
+//! overwrites them: so the earlier content of a recycled file need not be read for the rest of a
+//! page.
 
 use std::fs::File;
 use std::io::{self, IoSlice};

@@ -1,5 +1,4 @@
-//! Pages: memory that begins at a multiple of a page's length, as the disk wants it that reads and
-//! writes it without the system's cache.
+//! Pages: memory aligned to the length of a page, as direct reads and writes need it.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -16,7 +15,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Pages for `len` bytes, all zero. Those that nobody writes to take no memory.
+    /// Pages for `len` bytes, all zero. Pages that are never written take no memory.
     pub fn new(len: usize) -> Self {
         let len = len.next_multiple_of(PAGE);
         let memory = vec![0; len + PAGE];

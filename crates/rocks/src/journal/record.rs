@@ -6,8 +6,8 @@
 //! ```
 //!
 //! All big-endian. The checksum covers the segment's id, the rest of the header and the writes,
-//! which hold a checksum of each body. So what is left of a file's earlier use is never taken for a
-//! record, and nor is a record whose end was never written.
+//! which hold a checksum of each body. So neither the rest of a file's earlier use nor a record
+//! whose end was never written is taken for a record.
 
 use crate::value::Fields;
 
@@ -74,7 +74,7 @@ impl Header {
     }
 
     /// Whether these are the writes that the record was made with.
-    pub fn vouches_for(&self, id: u64, writes: &[u8]) -> bool {
+    pub fn matches(&self, id: u64, writes: &[u8]) -> bool {
         self.checksum == self.expected(id, writes)
     }
 
@@ -106,9 +106,9 @@ mod tests {
         let writes = b"some writes";
         let header = Header::new(3, 9, writes, 100).expect("it is small");
         assert_eq!(Header::parse(&header.encode()), Some(header));
-        assert!(header.vouches_for(3, writes));
-        assert!(!header.vouches_for(4, writes));
-        assert!(!header.vouches_for(3, b"other write"));
+        assert!(header.matches(3, writes));
+        assert!(!header.matches(4, writes));
+        assert!(!header.matches(3, b"other write"));
         let moved = Header {
             position: 8,
             ..header
@@ -117,7 +117,7 @@ mod tests {
             bodies: 101,
             ..header
         };
-        assert!(!moved.vouches_for(3, writes) && !longer.vouches_for(3, writes));
+        assert!(!moved.matches(3, writes) && !longer.matches(3, writes));
         assert_eq!(header.len(), 24 + 11 + 100);
     }
 }

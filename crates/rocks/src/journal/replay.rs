@@ -1,8 +1,8 @@
-//! Replay: what the index was not told before the process ended.
+//! Replay: reads the groups from the journal that the index did not get before the process ended.
 //!
 //! Positions of records follow each other without a gap, across segments too. A segment ends at
-//! the first thing that is no record; what was being written when the power went is such a thing.
-//! Whether the end that was found is the right one is for the witness to say, not for this.
+//! the first bytes that are no record; a record that a power cut interrupted is such bytes. The
+//! witness, not this module, decides whether the end that was found is the right one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,59 +12,59 @@ use std::os::unix::fs::FileExt;
 use store::{BodyPointer, StoreError, WriteSet};
 
 use super::Moves;
-use super::codec::{self, Decoded, Told};
+use super::codec::{self, Decoded, RecordedBody};
 use super::files::Files;
-use super::place;
+use super::journal_location;
 use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
-use super::segment::Sealed;
+use super::segment::SealedSegment;
 use crate::directory::io_error;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Recovered {
+pub(crate) struct ReplayedJournal {
     /// Of the last record.
     pub position: u64,
     /// The segments that had to be read and have something in them.
-    pub sealed: Vec<Sealed>,
+    pub sealed: Vec<SealedSegment>,
     /// Those without a record that counts.
     pub useless: Vec<u64>,
     /// The files of staged bodies that the records name which were read.
-    pub staged: BTreeMap<u64, Sealed>,
+    pub staged: BTreeMap<u64, SealedSegment>,
     /// The files of staged bodies that no record names and the index does not know.
     pub unnamed: Vec<u64>,
-    /// Segments that could have had more in them than was found, by where that would begin: they end
-    /// before what the index has for good, and no other goes on there.
+    /// Segments that could have had more in them than was found, by where that would begin: they
+    /// end before what the index has for good, and no other goes on there.
     pub doubtful: BTreeMap<u64, u64>,
     /// The least id for a new segment.
     pub next_id: u64,
 }
 
-impl Recovered {
+impl ReplayedJournal {
     /// Keeps a segment that could not be read to its end for a body that should be in it.
     pub fn keep_for(&mut self, segment: u64, pointer: BodyPointer) {
         self.useless.retain(|id| *id != segment);
         self.unnamed.retain(|id| *id != segment);
         let known = self.sealed.iter().position(|sealed| sealed.id == segment);
         let known = known.unwrap_or_else(|| {
-            self.sealed.push(Sealed::empty(segment));
+            self.sealed.push(SealedSegment::empty(segment));
             self.sealed.len() - 1
         });
-        self.sealed[known].homes.add(pointer);
+        self.sealed[known].body_ranges.add(pointer);
     }
 
     /// A staged body is durable before the record that names it, so nothing is verified here.
-    fn name_staged(&mut self, position: u64, told: &Told) {
-        let Told { pointer, place } = told;
-        let file = self.staged.entry(place.segment);
-        let file = file.or_insert_with(|| Sealed::empty(place.segment));
+    fn name_staged(&mut self, position: u64, recorded: &RecordedBody) {
+        let RecordedBody { pointer, location } = recorded;
+        let file = self.staged.entry(location.segment);
+        let file = file.or_insert_with(|| SealedSegment::empty(location.segment));
         file.position = position;
-        file.bytes = place.end();
-        file.homes.add(*pointer);
+        file.bytes = location.end();
+        file.body_ranges.add(*pointer);
     }
 }
 
 /// Where to begin.
-pub(crate) struct From<'a> {
+pub(crate) struct ReplayStart<'a> {
     /// The index has everything up to this position for good.
     pub position: u64,
     /// Segments of which the index knows what is in them: nothing that it does not have.
@@ -77,13 +77,13 @@ pub(crate) struct From<'a> {
 /// Reads the segments of `files` and hands on each record that the index does not have.
 pub(crate) fn replay(
     files: &Files,
-    from: &From<'_>,
+    from: &ReplayStart<'_>,
     mut apply: impl FnMut(u64, WriteSet, Moves) -> Result<(), StoreError>,
-) -> Result<Recovered, StoreError> {
-    let mut recovered = Recovered {
+) -> Result<ReplayedJournal, StoreError> {
+    let mut recovered = ReplayedJournal {
         position: from.position,
         next_id: files.next_id(from.known)?,
-        ..Recovered::default()
+        ..ReplayedJournal::default()
     };
     // Where the segment before ends, if that is known.
     let mut before: Option<(u64, u64, u64)> = None;
@@ -106,14 +106,14 @@ pub(crate) fn replay(
                 recovered.position = record.position;
                 apply(record.position, record.said.set, record.said.moves)?;
             }
-            for told in &record.said.staged {
-                recovered.name_staged(record.position, told);
+            for recorded in &record.said.staged {
+                recovered.name_staged(record.position, recorded);
             }
             first.get_or_insert(record.position);
             segment.sealed.position = record.position;
             segment.sealed.bytes = segment.offset;
-            for told in record.said.bodies {
-                segment.sealed.homes.add(told.pointer);
+            for recorded in record.said.bodies {
+                segment.sealed.body_ranges.add(recorded.pointer);
             }
         }
         // Read from memory it may be, and what comes behind it must not outlive it.
@@ -147,10 +147,10 @@ struct Segment<'a> {
     len: u64,
     /// Of the next record.
     offset: u64,
-    sealed: Sealed,
+    sealed: SealedSegment,
 }
 
-struct Record {
+struct ReplayedRecord {
     position: u64,
     said: Decoded,
 }
@@ -167,19 +167,19 @@ impl<'a> Segment<'a> {
             file,
             len,
             offset: FIRST,
-            sealed: Sealed::empty(id),
+            sealed: SealedSegment::empty(id),
         })
     }
 
     /// The next record, if there is one that is whole.
-    fn next(&mut self, witnessed: u64) -> io::Result<Option<Record>> {
+    fn next(&mut self, witnessed: u64) -> io::Result<Option<ReplayedRecord>> {
         let Some(header) = self.header()? else {
             return Ok(None);
         };
         let mut writes = vec![0; header.writes as usize];
         self.file
             .read_exact_at(&mut writes, self.offset + HEADER as u64)?;
-        if !header.vouches_for(self.sealed.id, &writes) {
+        if !header.matches(self.sealed.id, &writes) {
             return Ok(None);
         }
         let bodies_at = self.offset + HEADER as u64 + u64::from(header.writes);
@@ -191,7 +191,7 @@ impl<'a> Segment<'a> {
         }
         self.offset += header.len();
         let position = header.position;
-        Ok(Some(Record { position, said }))
+        Ok(Some(ReplayedRecord { position, said }))
     }
 
     /// The header of a record that could be in the file.
@@ -206,15 +206,15 @@ impl<'a> Segment<'a> {
             .filter(|header| header.writes <= MOST_WRITES && header.len() <= left))
     }
 
-    fn are_whole(&self, bodies: &[Told]) -> io::Result<bool> {
+    fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
         let mut bytes = Vec::new();
-        for Told { pointer, place } in bodies {
-            if place.end() > self.len {
+        for RecordedBody { pointer, location } in bodies {
+            if location.end() > self.len {
                 return Ok(false);
             }
-            bytes.resize(place.len as usize, 0);
-            self.file.read_exact_at(&mut bytes, place.offset)?;
-            if place::checksum(*pointer, &bytes) != place.checksum {
+            bytes.resize(location.len as usize, 0);
+            self.file.read_exact_at(&mut bytes, location.offset)?;
+            if journal_location::checksum(*pointer, &bytes) != location.checksum {
                 return Ok(false);
             }
         }

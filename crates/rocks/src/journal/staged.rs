@@ -1,13 +1,13 @@
-//! Staged: large bodies that are on the disk before the record that names them.
+//! Staged bodies: large bodies that are on the disk before the record that names them.
 //!
-//! In a record such a body would have every commit behind it wait until all of it is written. So
-//! whoever has one hands it over first, in a thread of its own. It goes to a file of its own, a piece
-//! at a time, and comes back as the same bytes in memory: when those are put, the record says where
-//! they are. They are known by where they lie in memory, which is theirs as long as a copy of the
-//! handle lives; a slice of them is not known, and is written as any body.
+//! In a record such a body would make every commit behind it wait until it is written. So the
+//! caller hands it over first, in a thread of its own. It is written to a file of its own, a piece
+//! at a time, and comes back as the same bytes in memory; when these are put, the record has their
+//! location. A staged body is recognized by its address in memory, which stays valid as long as a
+//! copy of the handle lives. A slice of it is not recognized, and is written as any body.
 //!
-//! Invariant: at most one record names a staged file, and only one that comes after all of the file
-//! is durable. When the last handle goes before that, so does the file.
+//! Invariant: at most one record names a staged file, and only a record that comes after all of
+//! the file is durable. If the last handle goes before that, the file goes too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,52 +16,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use store::BodyPointer;
 
-use super::place::{self, Place};
-use crate::letting_go::let_go;
+use super::journal_location::{self, JournalLocation};
+use crate::incremental_free::free_incrementally;
 
-/// Bodies from this size on have files of their own. That costs a few syncs more, which is little beside
-/// writing as much; and most queues take no messages that large at all.
+/// Bodies from this size on have files of their own. That costs a few syncs more, which is little
+/// compared with writing the body; and most queues take no messages that large at all.
 pub(crate) const STAGED_FROM: usize = 4 << 20;
-/// So much is written before the disk is waited for: a commit that comes meanwhile has no more than
-/// this before it.
+/// Bytes that are written before the disk is waited for: a commit that comes meanwhile has at most
+/// these before it.
 pub(super) const PIECE: usize = 256 << 10;
 /// Set in the number of a staged file, so that it is never taken for a segment.
-const MARK: u64 = 1 << 63;
+const STAGED_BIT: u64 = 1 << 63;
 
 /// Whether this is the id of a staged file.
 pub(crate) fn is_staged(id: u64) -> bool {
-    id & MARK != 0
+    id & STAGED_BIT != 0
 }
 
 /// The id of the staged file with this number, and the other way round.
-pub(super) fn flip(number: u64) -> u64 {
-    number ^ MARK
+pub(super) fn toggle_staged_bit(number: u64) -> u64 {
+    number ^ STAGED_BIT
 }
 
 /// A body in a file of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Claim {
+pub(crate) struct StagedFile {
     id: u64,
     len: u32,
     /// Of the bytes alone.
     crc: u32,
 }
 
-impl Claim {
+impl StagedFile {
     /// Where it is, as the body of a message.
-    pub fn place(&self, pointer: BodyPointer) -> Place {
-        Place {
+    pub fn location(&self, pointer: BodyPointer) -> JournalLocation {
+        JournalLocation {
             segment: self.id,
             offset: 0,
             len: self.len,
-            checksum: place::checksum_of(pointer, self.crc, self.len as usize),
+            checksum: journal_location::checksum_of(pointer, self.crc, self.len as usize),
         }
     }
 }
 
 /// The staged bodies that no record names.
 #[derive(Default)]
-pub(crate) struct Staged {
+pub(crate) struct StagedBodies {
     state: Mutex<State>,
     /// Held for each piece, so that there is one at a time.
     pub(super) disk: Mutex<()>,
@@ -77,14 +77,14 @@ struct State {
     closing: bool,
     last: u64,
     /// What can be put, by where it begins in memory.
-    ready: BTreeMap<usize, Claim>,
+    ready: BTreeMap<usize, StagedFile>,
     /// All of them, and those that are being written.
     unnamed: BTreeSet<u64>,
     /// Those of them that will never be put.
     abandoned: Vec<u64>,
 }
 
-impl Staged {
+impl StagedBodies {
     /// None that was there had a greater number than `last`.
     pub fn after(last: u64) -> Self {
         let staged = Self::default();
@@ -94,7 +94,7 @@ impl Staged {
 
     /// These ids have been given to others.
     pub fn skip(&self, ids: impl Iterator<Item = u64>) {
-        let greatest = ids.filter(|id| is_staged(*id)).map(flip).max();
+        let greatest = ids.filter(|id| is_staged(*id)).map(toggle_staged_bit).max();
         let mut state = self.lock();
         state.last = state.last.max(greatest.unwrap_or(0));
     }
@@ -113,7 +113,7 @@ impl Staged {
     pub(super) fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.last = state.last.saturating_add(1);
-        let id = flip(state.last);
+        let id = toggle_staged_bit(state.last);
         state.unnamed.insert(id);
         id
     }
@@ -127,9 +127,9 @@ impl Staged {
             // The same bytes were handed over twice at once.
             return None;
         }
-        state.ready.insert(at, Claim { id, len, crc });
+        state.ready.insert(at, StagedFile { id, len, crc });
         drop(state);
-        Some(Bytes::from_owner(Keeper {
+        Some(Bytes::from_owner(StagedBuffer {
             body,
             id,
             staged: Arc::clone(self),
@@ -141,7 +141,7 @@ impl Staged {
         self.records.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a record was written since somebody had `seen` so many, who has seen those too then.
+    /// Whether a record was written since the caller had `seen` this many; updates `seen`.
     pub(super) fn has_records_since(&self, seen: &mut u64) -> bool {
         let records = self.records.load(Ordering::Relaxed);
         std::mem::replace(seen, records) != records
@@ -152,8 +152,9 @@ impl Staged {
         self.lock().ready.contains_key(&address(body))
     }
 
-    /// A record is about to say where `body` is, if it is one of them. No other record will.
-    fn claim(&self, body: &Bytes) -> Option<Claim> {
+    /// Claims `body` for the record that is about to name its file, if it is staged. No other
+    /// record can claim it.
+    fn claim(&self, body: &Bytes) -> Option<StagedFile> {
         let mut state = self.lock();
         let at = address(body);
         let claim = *state.ready.get(&at)?;
@@ -165,12 +166,12 @@ impl Staged {
         Some(claim)
     }
 
-    /// Nobody will put this one.
+    /// Notes that this one will never be put.
     pub(super) fn abandon(&self, id: u64) {
         self.lock().abandoned.push(id);
     }
 
-    /// Those that nobody will put; each is told once.
+    /// Takes the files that will never be put; each is returned once.
     pub(super) fn take_abandoned(&self) -> Vec<u64> {
         std::mem::take(&mut self.lock().abandoned)
     }
@@ -197,24 +198,24 @@ impl Staged {
 
 /// The staged bodies that one record names.
 #[derive(Default)]
-pub(crate) struct Claims(BTreeMap<usize, Claim>);
+pub(crate) struct StagedFiles(BTreeMap<usize, StagedFile>);
 
-impl Claims {
+impl StagedFiles {
     /// Claims those of `bodies` that are staged.
-    pub fn of<'a>(staged: &Staged, bodies: impl Iterator<Item = &'a Bytes>) -> Self {
-        let mut claims = Self::default();
+    pub fn of<'a>(staged: &StagedBodies, bodies: impl Iterator<Item = &'a Bytes>) -> Self {
+        let mut staged_files = Self::default();
         for body in bodies.filter(|body| body.len() >= STAGED_FROM) {
-            if claims.get(body).is_none()
+            if staged_files.get(body).is_none()
                 && let Some(claim) = staged.claim(body)
             {
-                claims.0.insert(address(body), claim);
+                staged_files.0.insert(address(body), claim);
             }
         }
-        claims
+        staged_files
     }
 
     /// What was claimed for `body`.
-    pub fn get(&self, body: &Bytes) -> Option<Claim> {
+    pub fn get(&self, body: &Bytes) -> Option<StagedFile> {
         if self.0.is_empty() {
             return None;
         }
@@ -227,20 +228,20 @@ fn address(body: &Bytes) -> usize {
     body.as_ptr().addr()
 }
 
-/// Keeps the bytes where they are.
-struct Keeper {
+/// Owns the bytes, so that their address stays valid.
+struct StagedBuffer {
     body: Bytes,
     id: u64,
-    staged: Arc<Staged>,
+    staged: Arc<StagedBodies>,
 }
 
-impl AsRef<[u8]> for Keeper {
+impl AsRef<[u8]> for StagedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl Drop for Keeper {
+impl Drop for StagedBuffer {
     fn drop(&mut self) {
         let mut state = self.staged.lock();
         let at = address(&self.body);
@@ -254,7 +255,7 @@ impl Drop for Keeper {
             state.abandoned.push(self.id);
         }
         drop(state);
-        let_go(std::mem::take(&mut self.body));
+        free_incrementally(std::mem::take(&mut self.body));
     }
 }
 
@@ -266,7 +267,7 @@ mod tests {
         Bytes::from(vec![byte; STAGED_FROM])
     }
 
-    fn stage(staged: &Arc<Staged>, body: Bytes) -> Bytes {
+    fn stage(staged: &Arc<StagedBodies>, body: Bytes) -> Bytes {
         let id = staged.begin();
         let crc = crc32c::crc32c(&body);
         staged.ready(id, body, crc).expect("it is new")
@@ -274,16 +275,19 @@ mod tests {
 
     #[test]
     fn a_body_is_known_as_a_whole_and_to_one_record_only() {
-        let staged = Arc::new(Staged::after(6));
+        let staged = Arc::new(StagedBodies::after(6));
         let body = stage(&staged, large(1));
         let other = large(1);
         let part = body.slice(..STAGED_FROM - 1);
         assert!(staged.claim(&other).is_none() && staged.claim(&part).is_none());
         let copy = body.clone();
-        let claims = Claims::of(&staged, [&body, &copy, &other].into_iter());
-        let claim = claims.get(&copy).expect("it is staged");
-        assert_eq!((claim.id, claim.len as usize), (flip(7), STAGED_FROM));
-        assert!(claims.get(&other).is_none());
+        let staged_files = StagedFiles::of(&staged, [&body, &copy, &other].into_iter());
+        let claim = staged_files.get(&copy).expect("it is staged");
+        assert_eq!(
+            (claim.id, claim.len as usize),
+            (toggle_staged_bit(7), STAGED_FROM)
+        );
+        assert!(staged_files.get(&other).is_none());
         assert!(staged.claim(&body).is_none(), "it has its record");
         drop((body, copy));
         assert_eq!(staged.take_abandoned(), []);
@@ -291,33 +295,33 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_nobody_puts_is_abandoned_with_its_last_handle() {
-        let staged = Arc::new(Staged::after(0));
+    fn a_body_that_is_never_put_is_abandoned_with_its_last_handle() {
+        let staged = Arc::new(StagedBodies::after(0));
         let body = stage(&staged, large(1));
         let copy = body.clone();
         drop(body);
         assert_eq!(staged.take_abandoned(), []);
         drop(copy);
-        assert!(staged.has_unnamed() && !staged.is_named(flip(1)));
-        assert_eq!(staged.take_abandoned(), [flip(1)]);
-        staged.forget(flip(1));
+        assert!(staged.has_unnamed() && !staged.is_named(toggle_staged_bit(1)));
+        assert_eq!(staged.take_abandoned(), [toggle_staged_bit(1)]);
+        staged.forget(toggle_staged_bit(1));
         assert!(!staged.has_unnamed());
     }
 
     #[test]
     fn bytes_that_are_handed_over_again_stay_those_they_are() {
-        let staged = Arc::new(Staged::after(0));
+        let staged = Arc::new(StagedBodies::after(0));
         let body = stage(&staged, large(1));
         assert!(staged.knows(&body));
         let again = staged.begin();
         assert_eq!(staged.ready(again, body.clone(), 0), None);
         let claim = staged.claim(&body).expect("as it was");
-        assert_eq!(claim.id, flip(1));
+        assert_eq!(claim.id, toggle_staged_bit(1));
     }
 
     #[test]
     fn the_checksum_of_a_place_is_that_of_the_body_under_its_key() {
-        let staged = Arc::new(Staged::after(0));
+        let staged = Arc::new(StagedBodies::after(0));
         let body = stage(&staged, large(3));
         let pointer = BodyPointer {
             home: store::EntityId(4),
@@ -325,8 +329,8 @@ mod tests {
         };
         let claim = staged.claim(&body).expect("it is staged");
         assert_eq!(
-            claim.place(pointer).checksum,
-            place::checksum(pointer, &body)
+            claim.location(pointer).checksum,
+            journal_location::checksum(pointer, &body)
         );
     }
 }

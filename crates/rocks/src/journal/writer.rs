@@ -1,7 +1,6 @@
 //! Writer: appends records to the newest segment.
 //!
-//! A record's head, which is all but its bodies, is put together in one buffer first. How both get to
-//! the disk is the output's business.
+//! A record without its bodies is built in one buffer first. The output writes both to the disk.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -16,18 +15,19 @@ use super::Moves;
 use super::codec::Encoder;
 use super::files::Files;
 use super::handle::{Access, Handle};
+use super::journal_location::JournalLocation;
 use super::output::Output;
 use super::pages::PAGE;
-use super::place::Place;
 use super::record::{FIRST, HEADER, Header, segment_header};
-use super::segment::{Homes, Sealed};
-use super::staged::{Claim, Claims, STAGED_FROM};
+use super::segment::{BodyRanges, SealedSegment};
+use super::staged::{STAGED_FROM, StagedFile, StagedFiles};
 use crate::chunk;
 
 /// By how much a new file grows at least.
 const GROW_BY: u64 = 1 << 20;
-/// For records up to this size a file grows by zeros. Blocks that were written before take half the time
-/// to sync, which is all that such a record takes; for larger ones writing twice would cost more.
+/// For records up to this size a file grows by zeros. Blocks that were written before take half the
+/// time to sync, which is all that such a record takes; for larger ones writing twice would cost
+/// more.
 const SMALL: u64 = 16 << 10;
 /// What the buffer keeps between records.
 const KEEP: usize = 4 << 20;
@@ -38,7 +38,7 @@ pub(crate) struct Writer {
     /// A segment ends when its next record would go beyond this.
     segment_bytes: u64,
     next_id: u64,
-    active: Option<Active>,
+    active: Option<ActiveSegment>,
     /// Segments that were sealed and not synced since they were written to.
     unsynced: Vec<Arc<Handle>>,
     buffer: Vec<u8>,
@@ -46,24 +46,24 @@ pub(crate) struct Writer {
 }
 
 /// The segment that is written to.
-struct Active {
+struct ActiveSegment {
     id: u64,
     file: Arc<Handle>,
     end: u64,
     /// Where the part of the file ends that has its place on the disk; whole pages.
     room: u64,
     position: u64,
-    homes: Homes,
+    body_ranges: BodyRanges,
     synced: bool,
 }
 
 /// What became of a record.
-pub(crate) struct Appended {
+pub(crate) struct AppendedRecord {
     pub bytes: u64,
     /// Of them, those of bodies.
     pub bodies: u64,
     /// The segment that ended before it, and the files of the staged bodies that it names.
-    pub sealed: Vec<Sealed>,
+    pub sealed: Vec<SealedSegment>,
     /// Where it is.
     pub file: Arc<Handle>,
     /// How long its sync took, if there was one.
@@ -86,19 +86,19 @@ impl Writer {
         }
     }
 
-    /// Writes `sets` and `moves` as the record `position`, without waiting for the disk, and puts in
-    /// the place of each of their bodies where that is now.
+    /// Writes `sets` and `moves` as the record `position`, without waiting for the disk, and puts
+    /// in the place of each of their bodies where that is now.
     pub fn append(
         &mut self,
         position: u64,
         sets: &mut [WriteSet],
         moves: &mut Moves,
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendedRecord> {
         self.files.staged.count_record();
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
-        let claims = Claims::of(&self.files.staged, put_bodies(sets));
-        let (bodies, checksums) = self.encode(sets, moves, &claims)?;
+        let staged_files = StagedFiles::of(&self.files.staged, put_bodies(sets));
+        let (bodies, checksums) = self.encode(sets, moves, &staged_files)?;
         let length = self.buffer.len() as u64 + bodies;
         let mut sealed: Vec<_> = self.seal_if_full(length).into_iter().collect();
         let active = match self.active.take() {
@@ -111,19 +111,19 @@ impl Writer {
         self.buffer[..HEADER].copy_from_slice(&header);
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
-        let written = bodies_of(sets, moves, &claims);
+        let written = bodies_of(sets, moves, &staged_files);
         self.output
             .write(&active.file, active.end, &mut self.buffer, written)?;
-        let mut places = Places::new(active, first_body, checksums);
-        let large = places.put(sets, moves, &claims);
-        sealed.extend(places.staged(position));
+        let mut locations = LocationAssigner::new(active, first_body, checksums);
+        let large = locations.put(sets, moves, &staged_files);
+        sealed.extend(locations.staged(position));
         active.end += length;
         active.position = position;
         active.synced = false;
         if self.buffer.capacity() > KEEP {
             self.buffer = Vec::new();
         }
-        Ok(Appended {
+        Ok(AppendedRecord {
             bytes: length,
             bodies,
             sealed,
@@ -146,7 +146,7 @@ impl Writer {
     }
 
     /// Ends the segment that is being written, if there is one.
-    pub fn seal(&mut self) -> Option<Sealed> {
+    pub fn seal(&mut self) -> Option<SealedSegment> {
         let active = self.active.take()?;
         if active.end < self.segment_bytes / 2 {
             // Ended early, so it gives back what it took for more. That it keeps it does no harm.
@@ -156,15 +156,15 @@ impl Writer {
         if !active.synced {
             self.unsynced.push(active.file);
         }
-        Some(Sealed {
+        Some(SealedSegment {
             id: active.id,
             position: active.position,
             bytes: active.end,
-            homes: active.homes,
+            body_ranges: active.body_ranges,
         })
     }
 
-    fn seal_if_full(&mut self, length: u64) -> Option<Sealed> {
+    fn seal_if_full(&mut self, length: u64) -> Option<SealedSegment> {
         let end = self.active.as_ref().map_or(FIRST, |active| active.end);
         if end == FIRST || end.saturating_add(length) <= self.segment_bytes {
             return None;
@@ -172,18 +172,18 @@ impl Writer {
         self.seal()
     }
 
-    fn begin(&mut self) -> io::Result<Active> {
+    fn begin(&mut self) -> io::Result<ActiveSegment> {
         let id = self.next_id;
         self.next_id += 1;
         let (file, room) = self.files.create(id)?;
         self.output.begin(&file, &segment_header(id));
-        Ok(Active {
+        Ok(ActiveSegment {
             id,
             file,
             end: FIRST,
             room,
             position: 0,
-            homes: Homes::default(),
+            body_ranges: BodyRanges::default(),
             synced: false,
         })
     }
@@ -194,22 +194,22 @@ impl Writer {
         &mut self,
         sets: &[WriteSet],
         moves: &Moves,
-        claims: &Claims,
+        staged_files: &StagedFiles,
     ) -> io::Result<(u64, Vec<u32>)> {
-        let mut encoder = Encoder::new(&mut self.buffer, claims);
+        let mut encoder = Encoder::new(&mut self.buffer, staged_files);
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             encoder.add(write).ok_or_else(too_long)?;
         }
         for (pointer, body) in moves {
             encoder.add_move(*pointer, body).ok_or_else(too_long)?;
         }
-        let bodies = bodies_of(sets, moves, claims);
+        let bodies = bodies_of(sets, moves, staged_files);
         let bodies = bodies.map(|body| body.len() as u64).sum();
         Ok((bodies, encoder.checksums))
     }
 }
 
-impl Active {
+impl ActiveSegment {
     /// Takes the place for `length` more bytes on the disk, so that a sync need not.
     fn make_room(&mut self, length: u64) -> io::Result<()> {
         let end = (self.end + length).next_multiple_of(PAGE as u64);
@@ -258,9 +258,9 @@ impl Active {
 fn bodies_of<'a>(
     sets: &'a [WriteSet],
     moves: &'a Moves,
-    claims: &'a Claims,
+    staged_files: &'a StagedFiles,
 ) -> impl Iterator<Item = &'a Bytes> {
-    let put = put_bodies(sets).filter(|body| claims.get(body).is_none());
+    let put = put_bodies(sets).filter(|body| staged_files.get(body).is_none());
     put.chain(moves.iter().map(|(_, body)| body))
 }
 
@@ -273,18 +273,18 @@ fn put_bodies(sets: &[WriteSet]) -> impl Iterator<Item = &Bytes> {
 }
 
 /// Where the bodies of a record are.
-struct Places<'a> {
-    active: &'a mut Active,
+struct LocationAssigner<'a> {
+    active: &'a mut ActiveSegment,
     /// Where the next body of the record begins.
     next: u64,
     /// Of the bodies in the record that come.
     checksums: std::vec::IntoIter<u32>,
     /// Whose bodies are in files of their own.
-    staged: BTreeMap<u64, Sealed>,
+    staged: BTreeMap<u64, SealedSegment>,
 }
 
-impl<'a> Places<'a> {
-    fn new(active: &'a mut Active, first: u64, checksums: Vec<u32>) -> Self {
+impl<'a> LocationAssigner<'a> {
+    fn new(active: &'a mut ActiveSegment, first: u64, checksums: Vec<u32>) -> Self {
         Self {
             active,
             next: first,
@@ -295,20 +295,25 @@ impl<'a> Places<'a> {
 
     /// Puts places where the bodies were, and returns the large ones of these. All places share one
     /// allocation.
-    fn put(&mut self, sets: &mut [WriteSet], moves: &mut Moves, claims: &Claims) -> Vec<Bytes> {
-        let mut values = Vec::with_capacity(chunk::PLACE * self.checksums.len());
+    fn put(
+        &mut self,
+        sets: &mut [WriteSet],
+        moves: &mut Moves,
+        staged_files: &StagedFiles,
+    ) -> Vec<Bytes> {
+        let mut values = Vec::with_capacity(chunk::LOCATION * self.checksums.len());
         for (pointer, body) in bodies_mut(sets, moves) {
-            let place = match claims.get(body) {
+            let location = match staged_files.get(body) {
                 Some(claim) => self.of_staged(pointer, claim),
                 None => self.of_next(pointer, body),
             };
-            values.extend_from_slice(&chunk::encode_place(pointer, place));
+            values.extend_from_slice(&chunk::encode_location(pointer, location));
         }
         let mut values = Bytes::from(values);
         let mut large = Vec::new();
         for (_, body) in bodies_mut(sets, moves) {
-            let place = values.split_to(chunk::PLACE.min(values.len()));
-            let body = std::mem::replace(body, place);
+            let location = values.split_to(chunk::LOCATION.min(values.len()));
+            let body = std::mem::replace(body, location);
             if body.len() >= STAGED_FROM {
                 large.push(body);
             }
@@ -316,31 +321,31 @@ impl<'a> Places<'a> {
         large
     }
 
-    fn of_next(&mut self, pointer: BodyPointer, body: &Bytes) -> Place {
-        let place = Place {
+    fn of_next(&mut self, pointer: BodyPointer, body: &Bytes) -> JournalLocation {
+        let location = JournalLocation {
             segment: self.active.id,
             offset: self.next,
             len: u32::try_from(body.len()).unwrap_or(u32::MAX),
             checksum: self.checksums.next().unwrap_or_default(),
         };
-        self.next = place.end();
-        self.active.homes.add(pointer);
-        place
+        self.next = location.end();
+        self.active.body_ranges.add(pointer);
+        location
     }
 
-    fn of_staged(&mut self, pointer: BodyPointer, claim: Claim) -> Place {
-        let place = claim.place(pointer);
-        let file = self.staged.entry(place.segment);
-        let file = file.or_insert_with(|| Sealed::empty(place.segment));
-        file.bytes = place.end();
-        file.homes.add(pointer);
-        place
+    fn of_staged(&mut self, pointer: BodyPointer, claim: StagedFile) -> JournalLocation {
+        let location = claim.location(pointer);
+        let file = self.staged.entry(location.segment);
+        let file = file.or_insert_with(|| SealedSegment::empty(location.segment));
+        file.bytes = location.end();
+        file.body_ranges.add(pointer);
+        location
     }
 
     /// The files with staged bodies that the record `position` names.
-    fn staged(self, position: u64) -> impl Iterator<Item = Sealed> {
+    fn staged(self, position: u64) -> impl Iterator<Item = SealedSegment> {
         let files = self.staged.into_values();
-        files.map(move |file| Sealed { position, ..file })
+        files.map(move |file| SealedSegment { position, ..file })
     }
 }
 
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stages_a_body_sees_once_that_records_came() {
+    fn a_stager_sees_new_records_once() {
         let here = tempfile::tempdir().expect("a directory");
         let files = Files::open(here.path().join("journal"), Access::Cached).expect("opened");
         let files = Arc::new(files);

@@ -1,11 +1,11 @@
-//! What a group makes of entries, one index of an entity after the other.
+//! Entries of a group, one index of an entity after the other.
 //!
-//! Ids that are remembered come in random order: each would be a search of its own from the top of a memtable,
-//! through memory that no cache holds. So where keys are in no order they are sorted, and the next place is
-//! near the last one; what a group does to one entry comes to what it does last then. Most indexes come in
-//! order, or in a few runs of it, as numbers and times do, and stay as they come: apart from the others each
-//! place is right behind the one before. Where a range of keys is removed, that comes before all else of its
-//! index, without what the group had put there until then.
+//! Remembered ids come in random order: each would be a search from the top of a memtable, through
+//! memory that no cache holds. So keys without an order are sorted, and the next place is near the
+//! last one; of several changes of one entry the last counts then. Most indexes come in order, or
+//! in a few runs of it, as numbers and times do, and stay as they come: each place is right behind
+//! the one before. The removal of a range of keys comes before all else of its index, without the
+//! entries that the group had put there until then.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use store::{EntityId, EntryKey, Index};
 use super::Merge;
 use crate::key;
 
-/// Keys are in no order if more than one in so many is less than the one before.
+/// Keys are in no order if more than one in this many is less than the one before.
 const IN_A_RUN: usize = 4;
 
 /// The entries that a group puts and removes.
@@ -48,19 +48,19 @@ impl<'a> Entries<'a> {
         &mut self,
         entity: EntityId,
         index: Index,
-        place: &EntryKey,
+        entry_key: &EntryKey,
         value: Option<&'a Bytes>,
     ) {
         let Changes { keys, changes, .. } = self.0.entry((entity, index)).or_default();
         let start = keys.len();
-        key::append_entry(entity, index, place, keys);
+        key::append_entry(entity, index, entry_key, keys);
         let key = (start, keys.len());
         changes.push(Change { key, value });
     }
 
     /// Removes what is within these keys.
     pub fn remove(&mut self, entity: EntityId, index: Index, keys: &Range<EntryKey>) {
-        let key = |place| key::entry(entity, index, place);
+        let key = |entry_key| key::entry(entity, index, entry_key);
         let range = key(&keys.start)..key(&keys.end);
         if !range.is_empty() {
             self.0.entry((entity, index)).or_default().remove(range);
@@ -134,7 +134,7 @@ mod tests {
 
     type Done<'a> = (&'static str, Option<&'a Bytes>);
 
-    fn place(group: &'static str) -> EntryKey {
+    fn entry_key(group: &'static str) -> EntryKey {
         EntryKey::new(Bytes::from(group), SequenceNumber(0))
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn outcomes<'a>(done: &[Done<'a>]) -> Vec<(EntryKey, Option<&'a Bytes>)> {
         let mut entries = Entries::default();
         for (group, value) in done {
-            entries.add(EntityId(1), Index::Session, &place(group), *value);
+            entries.add(EntityId(1), Index::Session, &entry_key(group), *value);
         }
         let mut changes = entries.0.into_values().next().expect("there is an entry");
         let outcomes = changes.outcomes();
@@ -150,10 +150,10 @@ mod tests {
         outcomes.map(|(key, value)| (parsed(key), value)).collect()
     }
 
-    fn places<'a>(expected: &[Done<'a>]) -> Vec<(EntryKey, Option<&'a Bytes>)> {
+    fn entry_keys<'a>(expected: &[Done<'a>]) -> Vec<(EntryKey, Option<&'a Bytes>)> {
         let expected = expected.iter();
         expected
-            .map(|(group, value)| (place(group), *value))
+            .map(|(group, value)| (entry_key(group), *value))
             .collect()
     }
 
@@ -177,7 +177,7 @@ mod tests {
             ("c", Some(&two)),
             ("d", Some(&one)),
         ];
-        assert_eq!(outcomes(&done), places(&expected));
+        assert_eq!(outcomes(&done), entry_keys(&expected));
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         let puts = ["c", "d", "e", "f", "g"].map(|group| (group, Some(&one)));
         let removals = ["a", "b", "c", "d"].map(|group| (group, None));
         let done = [&puts[..], &removals[..]].concat();
-        assert_eq!(outcomes(&done), places(&done));
+        assert_eq!(outcomes(&done), entry_keys(&done));
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             (Index::Schedule, "z"),
             (Index::Session, "c"),
         ] {
-            entries.add(EntityId(1), index, &place(group), Some(&one));
+            entries.add(EntityId(1), index, &entry_key(group), Some(&one));
         }
         let counts: Vec<_> = entries
             .0

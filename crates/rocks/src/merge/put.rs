@@ -1,9 +1,9 @@
-//! What a group puts.
+//! The puts of a group.
 
 use store::{EntityRow, Write};
 
 use super::Merge;
-use crate::key::{self, Kind, single};
+use crate::key::{self, KeyKind, single};
 use crate::value;
 
 impl<'a> Merge<'a> {
@@ -25,9 +25,10 @@ impl<'a> Merge<'a> {
             }
             Write::PutBody { pointer, body } => {
                 if !self.merger.bodies.cancels(pointer.home, pointer.number.0) {
-                    let place = body.as_ref().try_into();
-                    let place = place.expect("what the journal hands on for a body is its place");
-                    self.bodies.push((*pointer, place));
+                    let location = body.as_ref().try_into();
+                    let location =
+                        location.expect("what the journal hands on for a body is its place");
+                    self.bodies.push((*pointer, location));
                 }
             }
             Write::PutDeliveryCount {
@@ -35,24 +36,29 @@ impl<'a> Merge<'a> {
                 number,
                 count,
             } => {
-                let key = key::of_number(Kind::DeliveryCount, *entity, *number);
+                let key = key::of_number(KeyKind::DeliveryCount, *entity, *number);
                 self.batch.put_cf(state, key, count.to_be_bytes());
             }
             Write::RemoveDeliveryCount { entity, number } => {
-                self.batch
-                    .delete_cf(state, key::of_number(Kind::DeliveryCount, *entity, *number));
+                self.batch.delete_cf(
+                    state,
+                    key::of_number(KeyKind::DeliveryCount, *entity, *number),
+                );
             }
             Write::PutPatch {
                 entity,
                 number,
                 patch,
             } => {
-                self.batch
-                    .put_cf(state, key::of_number(Kind::Patch, *entity, *number), patch);
+                self.batch.put_cf(
+                    state,
+                    key::of_number(KeyKind::Patch, *entity, *number),
+                    patch,
+                );
             }
             Write::RemovePatch { entity, number } => {
                 self.batch
-                    .delete_cf(state, key::of_number(Kind::Patch, *entity, *number));
+                    .delete_cf(state, key::of_number(KeyKind::Patch, *entity, *number));
             }
             Write::PutExpiry {
                 entity,
@@ -95,7 +101,7 @@ impl<'a> Merge<'a> {
 
     fn put_entity(&mut self, row: &EntityRow) {
         let state = self.families.state;
-        let key = key::of_entity(Kind::Entity, row.id);
+        let key = key::of_entity(KeyKind::Entity, row.id);
         self.batch.put_cf(state, key, value::encode_entity(row));
         if self.merger.last_entity < Some(row.id) {
             self.merger.last_entity = Some(row.id);
@@ -107,16 +113,16 @@ impl<'a> Merge<'a> {
     /// Puts the places of the bodies that are left.
     pub fn put_bodies(&mut self) {
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
-        for (pointer, place) in self.bodies.drain(..) {
+        for (pointer, location) in self.bodies.drain(..) {
             let key = key::body(pointer, 0);
-            self.batch.put_cf(self.families.body, key, place);
+            self.batch.put_cf(self.families.body, key, location);
         }
     }
 
     pub fn put_heads(&mut self) {
         for (entity, head) in std::mem::take(&mut self.heads) {
             value::encode_head(head, &mut self.merger.scratch);
-            let key = key::of_entity(Kind::Head, entity);
+            let key = key::of_entity(KeyKind::Head, entity);
             self.batch
                 .put_cf(self.families.state, key, &self.merger.scratch);
         }

@@ -1,12 +1,12 @@
-//! What a group removes.
+//! The removals of a group.
 
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
 use crate::database::Families;
-use crate::giveback::GiveBack;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
+use crate::range_reclaim::RangeReclaim;
 use crate::removal::Run;
 use crate::scan::Scan;
 use crate::value;
@@ -14,7 +14,7 @@ use crate::value;
 /// What a row takes on disk with its key, about.
 const ROW_BYTES: u64 = 72;
 /// The same of a body's place.
-const PLACE_BYTES: u64 = 56;
+const LOCATION_BYTES: u64 = 56;
 
 impl Merge<'_> {
     pub fn remove_rows(&mut self) {
@@ -37,9 +37,9 @@ impl Merge<'_> {
             if let Some((first, last)) =
                 settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
             {
-                let stretch = GiveBack::Rows(key(first), key(last));
-                stretch.intend(self.families, &mut self.batch);
-                self.give_back.push(stretch);
+                let reclaim = RangeReclaim::Rows(key(first), key(last));
+                reclaim.begin(self.families, &mut self.batch);
+                self.reclaims.push(reclaim);
             }
         }
     }
@@ -68,30 +68,31 @@ impl Merge<'_> {
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
             }
             let fresh = run.on_disk().count() as u64;
-            let bytes = fresh.saturating_mul(PLACE_BYTES);
+            let bytes = fresh.saturating_mul(LOCATION_BYTES);
             if let Some((first, last)) =
                 settled_bodies.add(home, run.first(), run.last(), fresh, bytes)
             {
                 let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
-                let stretch = GiveBack::Bodies(key(first), end);
-                stretch.intend(self.families, &mut self.batch);
-                self.give_back.push(stretch);
+                let reclaim = RangeReclaim::Bodies(key(first), end);
+                reclaim.begin(self.families, &mut self.batch);
+                self.reclaims.push(reclaim);
             }
         }
         Ok(())
     }
 
-    /// What an entity has in the families that keep their order. Its rows, bodies and entries go at the end.
+    /// What an entity has in the families that keep their order. Its rows, bodies and entries go at
+    /// the end.
     pub fn remove_entity(&mut self, entity: EntityId) {
         let state = self.families.state;
         self.heads.remove(&entity);
         self.batch
-            .delete_cf(state, key::of_entity(Kind::Entity, entity));
+            .delete_cf(state, key::of_entity(KeyKind::Entity, entity));
         self.batch
-            .delete_cf(state, key::of_entity(Kind::Head, entity));
+            .delete_cf(state, key::of_entity(KeyKind::Head, entity));
         let (from, until) = key::expiries_of(entity);
         self.batch.delete_range_cf(state, from, until);
-        for kind in [Kind::DeliveryCount, Kind::Patch] {
+        for kind in [KeyKind::DeliveryCount, KeyKind::Patch] {
             let (from, until) = key::of_numbers(kind, entity);
             self.batch.delete_range_cf(state, from, until);
         }
@@ -118,7 +119,7 @@ impl Merge<'_> {
                 .delete_range_cf(self.families.body, body(entity), body(next));
             let (from, until) = key::entries_of(entity);
             self.batch.delete_range_cf(self.families.state, from, until);
-            for kind in [Kind::LargeBody, Kind::Share] {
+            for kind in [KeyKind::LargeBody, KeyKind::Share] {
                 let (from, until) = key::of_numbers(kind, entity);
                 self.batch.delete_range_cf(self.families.state, from, until);
             }
@@ -137,12 +138,12 @@ fn remove_large(
     batch: &mut WriteBatch,
 ) -> Result<(), StoreError> {
     let home = run.scope();
-    let key = |number| key::of_number(Kind::LargeBody, home, number);
+    let key = |number| key::of_number(KeyKind::LargeBody, home, number);
     let (from, until) = (key(SequenceNumber(run.first())), key(after(run.last())));
     let mut scan = Scan::new(db, families.state, from, until);
     while let Some((found, _)) = scan.next()? {
         batch.delete_cf(families.state, found);
-        let (_, number) = key::parse_of_number(Kind::LargeBody, found)
+        let (_, number) = key::parse_of_number(KeyKind::LargeBody, found)
             .ok_or_else(|| value::damaged("the index of large bodies", format!("{found:02x?}")))?;
         let from = key::body(BodyPointer { home, number }, 1);
         let until = key::body(

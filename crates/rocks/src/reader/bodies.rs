@@ -1,7 +1,7 @@
-//! Bodies: read for rows that were found.
+//! Bodies of rows that a query found.
 //!
-//! The index tells where they lie; those that lie near each other are read at once. A body that is missing
-//! under a row is damage, unless the row itself was removed meanwhile: files given back are gone from older
+//! The index has their locations; neighbouring bodies are read at once. A missing body of a row is
+//! damage, unless the row itself was removed meanwhile: released files are gone from older
 //! snapshots too.
 
 use bytes::Bytes;
@@ -11,24 +11,25 @@ use store::{BodyPointer, Part, SequenceNumber, StoreError};
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::refused;
-use crate::journal::Place;
+use crate::journal::JournalLocation;
 use crate::key;
 use crate::scan::Scan;
 use crate::value;
 
 /// What the index has for a body.
-enum Found {
+enum FoundBody {
     /// The body itself, as in format 1; nothing if a part of it is gone.
     Here(Option<Bytes>),
-    Elsewhere(Place),
+    Elsewhere(JournalLocation),
 }
 
 impl View<'_> {
-    /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place that a row
-    /// comes with, which may be of an earlier moment, the body is looked for then.
+    /// The bodies of `rows`, without those that are not there. Whatever is wrong with the place
+    /// that a row comes with, which may be of an earlier moment, the body is looked for then.
     pub fn load_bodies(&self, rows: &[Row]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        // Nothing but a damaged place is of another length, and so long as nobody has room for.
-        let noted = |row: &Row| row.place.filter(|place| place.len == row.row.size);
+        // Only a damaged location has another length, perhaps one that no memory is large enough
+        // for.
+        let noted = |row: &Row| row.location.filter(|location| location.len == row.row.size);
         let noted: Vec<_> = rows
             .iter()
             .map(|row| Some((row.row.body, noted(row)?)))
@@ -55,29 +56,29 @@ impl View<'_> {
             let (home, number) = (self.entity, row.number);
             self.part == Part::Active && row.row.body == BodyPointer { home, number }
         };
-        self.look_in_rows(rows, &mut found, is_own)?;
-        self.look_for_bodies(rows, &mut found)?;
-        self.look_in_rows(rows, &mut found, |row| !is_own(row))?;
-        let place = |(row, found): (&Row, &Option<Found>)| match found {
-            Some(Found::Elsewhere(place)) => Some((row.row.body, *place)),
-            Some(Found::Here(_)) | None => None,
+        self.find_in_rows(rows, &mut found, is_own)?;
+        self.find_in_family(rows, &mut found)?;
+        self.find_in_rows(rows, &mut found, |row| !is_own(row))?;
+        let location = |(row, found): (&Row, &Option<FoundBody>)| match found {
+            Some(FoundBody::Elsewhere(location)) => Some((row.row.body, *location)),
+            Some(FoundBody::Here(_)) | None => None,
         };
-        let places: Vec<_> = rows.iter().zip(&found).map(place).collect();
-        let read = self.files.read(&places)?.into_iter();
+        let locations: Vec<_> = rows.iter().zip(&found).map(location).collect();
+        let read = self.files.read(&locations)?.into_iter();
         Ok(read
             .zip(found)
             .map(|(read, found)| match found {
-                Some(Found::Here(body)) => body,
-                Some(Found::Elsewhere(_)) | None => read,
+                Some(FoundBody::Here(body)) => body,
+                Some(FoundBody::Elsewhere(_)) | None => read,
             })
             .collect())
     }
 
     /// Looks in the rows that missing bodies came with, for those of the `wanted` rows.
-    fn look_in_rows(
+    fn find_in_rows(
         &self,
         rows: &[Row],
-        found: &mut [Option<Found>],
+        found: &mut [Option<FoundBody>],
         wanted: impl Fn(&Row) -> bool,
     ) -> Result<(), StoreError> {
         let missing = missing(rows, found, wanted);
@@ -91,15 +92,19 @@ impl View<'_> {
             are_neighbours(rows, &missing),
             |at, value| {
                 let at = missing[at];
-                let place = chunk::place_in_row(rows[at].row.body, value)?;
-                found[at] = place.map(Found::Elsewhere);
+                let location = chunk::location_in_row(rows[at].row.body, value)?;
+                found[at] = location.map(FoundBody::Elsewhere);
                 Ok(())
             },
         )
     }
 
     /// Looks for missing bodies by themselves.
-    fn look_for_bodies(&self, rows: &[Row], found: &mut [Option<Found>]) -> Result<(), StoreError> {
+    fn find_in_family(
+        &self,
+        rows: &[Row],
+        found: &mut [Option<FoundBody>],
+    ) -> Result<(), StoreError> {
         let missing = missing(rows, found, |_| true);
         let keys: Vec<_> = missing
             .iter()
@@ -109,13 +114,13 @@ impl View<'_> {
             && (missing.iter()).all(|at| rows[*at].row.size as usize <= CHUNK);
         self.look_up(self.families.body, &keys, neighbours, |at, value| {
             let at = missing[at];
-            found[at] = Some(self.understand(rows[at].row.body, value)?);
+            found[at] = Some(self.parse_value(rows[at].row.body, value)?);
             Ok(())
         })
     }
 
-    /// Hands over what a family has for `keys`, by their index. Neighbours are walked over, which costs a
-    /// fraction of looking for each.
+    /// Hands over what a family has for `keys`, by their index. Neighbours are walked over, which
+    /// costs a fraction of looking for each.
     fn look_up<const N: usize>(
         &self,
         family: &ColumnFamily,
@@ -154,10 +159,10 @@ impl View<'_> {
         Ok(())
     }
 
-    fn understand(&self, pointer: BodyPointer, value: &[u8]) -> Result<Found, StoreError> {
+    fn parse_value(&self, pointer: BodyPointer, value: &[u8]) -> Result<FoundBody, StoreError> {
         match chunk::decode(pointer, 0, value)? {
-            Chunk::Elsewhere(place) => Ok(Found::Elsewhere(place)),
-            first => self.join_chunks(pointer, &first).map(Found::Here),
+            Chunk::Elsewhere(location) => Ok(FoundBody::Elsewhere(location)),
+            first => self.join_chunks(pointer, &first).map(FoundBody::Here),
         }
     }
 
@@ -216,12 +221,13 @@ impl View<'_> {
 }
 
 /// The `wanted` rows whose bodies are not found yet.
-fn missing(rows: &[Row], found: &[Option<Found>], wanted: impl Fn(&Row) -> bool) -> Vec<usize> {
+fn missing(rows: &[Row], found: &[Option<FoundBody>], wanted: impl Fn(&Row) -> bool) -> Vec<usize> {
     let missing = (0..rows.len()).filter(|at| found[*at].is_none() && wanted(&rows[*at]));
     missing.collect()
 }
 
-/// Whether the bodies of some of `rows` are of one home, ascend, and leave few others out between them.
+/// Whether the bodies of some of `rows` are of one home, ascend, and leave few others out between
+/// them.
 fn are_neighbours(rows: &[Row], some: &[usize]) -> bool {
     let body = |at: &usize| rows[*at].row.body;
     let (Some(first), Some(last)) = (some.first().map(body), some.last().map(body)) else {

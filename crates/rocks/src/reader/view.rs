@@ -1,6 +1,6 @@
-//! View: rows of one part of one entity, and what is kept elsewhere for them.
+//! View: rows of one part of one entity, and their bodies and counts.
 //!
-//! Numbers that lie close together are walked over, others looked for one by one: a step of a walk
+//! Numbers that lie close together are scanned, others looked up one by one: a step of a scan
 //! costs a tenth of a look-up.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use store::{
 
 use crate::chunk;
 use crate::database::{Families, refused};
-use crate::journal::{Files, Place};
-use crate::key::{self, Kind};
+use crate::journal::{Files, JournalLocation};
+use crate::key::{self, KeyKind};
 use crate::scan::Scan;
 use crate::value;
 
@@ -40,7 +40,7 @@ pub(super) struct View<'a> {
 pub(super) struct Row {
     pub number: SequenceNumber,
     pub row: MessageRow,
-    pub place: Option<Place>,
+    pub location: Option<JournalLocation>,
 }
 
 impl View<'_> {
@@ -108,8 +108,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Adds up the bodies of what was found after so many `before`. If they come to as many bytes as may be, what
-    /// is behind those is left out.
+    /// Adds up the bodies of the rows behind the first `before`. Once they reach the limit of
+    /// bytes, the rows behind are left out.
     fn is_enough(
         &self,
         before: usize,
@@ -166,8 +166,12 @@ impl View<'_> {
 
     fn decode(&self, number: SequenceNumber, value: &[u8]) -> Result<Row, StoreError> {
         let row = value::decode_row(self.entity, number, value)?;
-        let place = chunk::unchecked_place_in_row(value);
-        Ok(Row { number, row, place })
+        let location = chunk::unchecked_location_in_row(value);
+        Ok(Row {
+            number,
+            row,
+            location,
+        })
     }
 
     fn find_rows(&self, numbers: &[SequenceNumber], rows: &mut Vec<Row>) -> Result<(), StoreError> {
@@ -210,7 +214,7 @@ impl View<'_> {
             let rows = known.iter().map(|it| Row {
                 number: it.number,
                 row: it.row,
-                place: Place::told(it.body_location),
+                location: JournalLocation::from_body_location(it.body_location),
             });
             let rows = rows.collect();
             let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
@@ -226,7 +230,7 @@ impl View<'_> {
     /// Adds to rows in ascending order what is kept elsewhere.
     fn complete(&self, rows: Vec<Row>, found: &mut Vec<StoredMessage>) -> Result<(), StoreError> {
         let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-        let counts = self.attached(Kind::DeliveryCount, &numbers)?;
+        let counts = self.attached(KeyKind::DeliveryCount, &numbers)?;
         let count_of = |number| {
             let count = counts.get(&number);
             let count = count.map(|count| value::decode_u32("a delivery count", count));
@@ -235,7 +239,7 @@ impl View<'_> {
         self.complete_with(rows, count_of, found)
     }
 
-    /// The same where it is told how often each was delivered.
+    /// The same with known delivery counts.
     fn complete_with(
         &self,
         rows: Vec<Row>,
@@ -246,12 +250,17 @@ impl View<'_> {
         let mut bodies = Vec::new();
         if self.bodies {
             let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-            patches = self.attached(Kind::Patch, &numbers)?;
+            patches = self.attached(KeyKind::Patch, &numbers)?;
             bodies = self.load_bodies(&rows)?;
         }
         let mut bodies = bodies.into_iter();
         found.reserve(rows.len());
-        for Row { number, row, place } in rows {
+        for Row {
+            number,
+            row,
+            location,
+        } in rows
+        {
             let body = if self.bodies {
                 bodies.next().flatten()
             } else {
@@ -270,8 +279,8 @@ impl View<'_> {
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),
                 body,
-                body_location: match place {
-                    Some(place) if !self.bodies => place.tell(),
+                body_location: match location {
+                    Some(location) if !self.bodies => location.to_body_location(),
                     Some(_) | None => BodyLocation::UNKNOWN,
                 },
             });
@@ -282,7 +291,7 @@ impl View<'_> {
     /// What there is of a kind for some of `numbers`, which are ascending.
     fn attached(
         &self,
-        kind: Kind,
+        kind: KeyKind,
         numbers: &[SequenceNumber],
     ) -> Result<BTreeMap<SequenceNumber, Vec<u8>>, StoreError> {
         let mut attached = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The embedded store keeps the contract, and says no where it can not.
+//! The embedded store keeps the contract, and refuses what it cannot do.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use crate::log::Sync;
 use crate::options::Durability;
 
-mod alone;
 mod backup;
-mod beside;
+mod caller_commits;
 mod damage;
+mod inline_locations;
 mod shares;
 mod space;
 mod staged;
@@ -94,16 +94,16 @@ fn open(path: &Path) -> RocksStore {
     try_open(path, Durability::Synced).expect("the store opens")
 }
 
-/// Copies the files of an open store that can not write at the moment.
+/// Copies the files of an open store that cannot write at the moment.
 fn copy_at_rest(store: &RocksStore, from: &Path, to: &Path) {
     let durable = store.progress.durable();
-    store.unapplied.want(durable);
+    store.unapplied.request_apply(durable);
     let applied = store.progress.wait_until_applied(durable);
     applied.expect("the index is well");
     // No segment goes meanwhile.
-    let _files = store.opened.database.files.read();
+    let _files = store.open_store.database.files.read();
     let idle = store
-        .opened
+        .open_store
         .database
         .db
         .wait_for_compact(&WaitForCompactOptions::default());
@@ -255,7 +255,7 @@ fn a_failed_write_poisons_the_store_and_wakes_its_owner() {
 }
 
 #[test]
-fn closing_tells_of_a_last_commit_that_failed() {
+fn closing_reports_a_last_commit_that_failed() {
     let directory = new_directory();
     let mut store = open(directory.path());
     let first = send(&mut store, [1], 10);
@@ -268,7 +268,7 @@ fn closing_tells_of_a_last_commit_that_failed() {
 }
 
 #[test]
-fn closing_tells_of_a_last_sync_that_failed() {
+fn closing_reports_a_last_sync_that_failed() {
     let directory = new_directory();
     let mut store = try_open(directory.path(), Durability::Buffered).expect("the store opens");
     store.hooks.hold(Sync::Now);

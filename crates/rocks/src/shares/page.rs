@@ -7,17 +7,17 @@ use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
 use crate::value::damaged;
 
-/// Neighbouring numbers on one page: so many that a page of its own for a single count is cheap.
+/// Neighbouring numbers on one page: few enough that a page for a single count is cheap.
 const NUMBERS: usize = 64;
 
 /// Which page of whose.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Place {
+pub(crate) struct PageKey {
     pub home: EntityId,
     pub page: u64,
 }
 
-impl Place {
+impl PageKey {
     pub fn of(pointer: BodyPointer) -> Self {
         Self {
             home: pointer.home,
@@ -26,7 +26,7 @@ impl Place {
     }
 }
 
-/// The counts of neighbours; 0 for a body that nobody shares.
+/// The counts of neighbours; 0 for a body that is not shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Page {
     copies: [u32; NUMBERS],
@@ -171,7 +171,7 @@ mod tests {
     fn the_last_page_ends_with_the_last_number() {
         let mut page = Page::empty();
         page.set(at(u64::MAX), 3);
-        let last = Place::of(at(u64::MAX)).page;
+        let last = PageKey::of(at(u64::MAX)).page;
         let counts = page.counts(last);
         assert_eq!(counts, Some(vec![(SequenceNumber(u64::MAX), 3)]));
         assert_eq!(page.counts(last + 1), None);

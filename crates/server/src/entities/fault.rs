@@ -1,5 +1,5 @@
-//! Faults of entities that no value shows by itself: names that are taken, forwarding that can not
-//! be, rules that make no sense. What holds is the same whatever the file looks like.
+//! Faults of entities that no single value shows: names that are taken, forwarding that is
+//! impossible, rules that are invalid. The checks are the same for every file format.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
 /// Where a fault is: by index, as the file lists it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Spot {
+pub enum FaultLocation {
     /// By index.
     Queue(usize),
     /// By index.
@@ -18,13 +18,13 @@ pub enum Spot {
     /// By topic and subscription.
     Subscription(usize, usize),
     /// By topic, subscription and rule.
-    Rule(usize, usize, usize, Part),
+    Rule(usize, usize, usize, RulePart),
 }
 
 /// What of a rule it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
-pub enum Part {
+pub enum RulePart {
     Name,
     Filter,
     Action,
@@ -34,17 +34,17 @@ pub enum Part {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
     /// Where it is.
-    pub spot: Spot,
+    pub location: FaultLocation,
     /// What it is.
     pub message: String,
     /// Where the name that is taken stands as well.
-    pub first: Option<Spot>,
+    pub first: Option<FaultLocation>,
 }
 
 impl Fault {
-    fn new(spot: Spot, message: impl Into<String>) -> Self {
+    fn new(location: FaultLocation, message: impl Into<String>) -> Self {
         Self {
-            spot,
+            location,
             message: message.into(),
             first: None,
         }
@@ -52,7 +52,7 @@ impl Fault {
 
     /// The text of the error, in a file that calls its places so.
     #[must_use]
-    pub fn text<Path: Display>(&self, path_of: impl Fn(Spot) -> Path) -> String {
+    pub fn text<Path: Display>(&self, path_of: impl Fn(FaultLocation) -> Path) -> String {
         match self.first {
             Some(first) => format!("{}, as {}", self.message, path_of(first)),
             None => self.message.clone(),
@@ -62,15 +62,15 @@ impl Fault {
 
 /// Names in any case, and where they were seen first.
 #[derive(Default)]
-struct Names(HashMap<String, Spot>);
+struct Names(HashMap<String, FaultLocation>);
 
 impl Names {
-    fn add(&mut self, what: &str, name: &str, spot: Spot) -> Result<(), Fault> {
-        match self.0.insert(name.to_lowercase(), spot) {
+    fn add(&mut self, what: &str, name: &str, location: FaultLocation) -> Result<(), Fault> {
+        match self.0.insert(name.to_lowercase(), location) {
             None => Ok(()),
             Some(first) => Err(Fault {
                 first: Some(first),
-                ..Fault::new(spot, format!("the {what} `{name}` is there already"))
+                ..Fault::new(location, format!("the {what} `{name}` is there already"))
             }),
         }
     }
@@ -83,14 +83,14 @@ impl Names {
 pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(), Fault> {
     let mut names = Names::default();
     for (index, queue) in queues.iter().enumerate() {
-        let spot = Spot::Queue(index);
-        names.add("queue", &queue.path, spot)?;
+        let location = FaultLocation::Queue(index);
+        names.add("queue", &queue.path, location)?;
         check_forwarding("queue", &queue.path, &queue.settings)
-            .map_err(|fault| Fault::new(spot, fault))?;
+            .map_err(|fault| Fault::new(location, fault))?;
     }
     for (index, topic) in topics.iter().enumerate() {
-        let spot = Spot::Topic(index);
-        names.add("entity", &topic.path, spot)?;
+        let location = FaultLocation::Topic(index);
+        names.add("entity", &topic.path, location)?;
         check_topic(index, topic)?;
     }
     Ok(())
@@ -100,11 +100,11 @@ fn check_topic(topic_index: usize, topic: &TopicDefinition) -> Result<(), Fault>
     let mut names = Names::default();
     let mut room = RuleRoom::default();
     for (index, subscription) in topic.subscriptions.iter().enumerate() {
-        let spot = Spot::Subscription(topic_index, index);
-        names.add("subscription", &subscription.name, spot)?;
+        let location = FaultLocation::Subscription(topic_index, index);
+        names.add("subscription", &subscription.name, location)?;
         let path = format!("{}/Subscriptions/{}", topic.path, subscription.name);
         check_forwarding("subscription", &path, &subscription.settings.queue)
-            .map_err(|fault| Fault::new(spot, fault))?;
+            .map_err(|fault| Fault::new(location, fault))?;
         check_rules(topic_index, index, subscription, &mut room)?;
     }
     Ok(())
@@ -117,32 +117,32 @@ fn check_rules(
     room: &mut RuleRoom,
 ) -> Result<(), Fault> {
     if subscription.rules.is_none() {
-        let spot = Spot::Subscription(topic, subscription_index);
+        let location = FaultLocation::Subscription(topic, subscription_index);
         room.add(&RuleDescription::default_rule())
-            .map_err(|error| Fault::new(spot, error.to_string()))?;
+            .map_err(|error| Fault::new(location, error.to_string()))?;
     }
     let mut names = Names::default();
     for (index, rule) in subscription.rules.iter().flatten().enumerate() {
-        let spot = |part| Spot::Rule(topic, subscription_index, index, part);
-        names.add("rule", &rule.name, spot(Part::Name))?;
+        let location = |part| FaultLocation::Rule(topic, subscription_index, index, part);
+        names.add("rule", &rule.name, location(RulePart::Name))?;
         rule.check()
-            .map_err(|error| Fault::new(spot(part_of(rule, &error)), error.to_string()))?;
+            .map_err(|error| Fault::new(location(part_of(rule, &error)), error.to_string()))?;
         room.add(rule)
-            .map_err(|error| Fault::new(spot(Part::Name), error.to_string()))?;
+            .map_err(|error| Fault::new(location(RulePart::Name), error.to_string()))?;
     }
     Ok(())
 }
 
 /// What of a rule an error is about.
-fn part_of(rule: &RuleDescription, error: &RuleError) -> Part {
+fn part_of(rule: &RuleDescription, error: &RuleError) -> RulePart {
     let without_action = RuleDescription {
         action: None,
         ..rule.clone()
     };
     match error {
-        RuleError::Invalid { .. } if without_action.check().is_ok() => Part::Action,
-        RuleError::Invalid { .. } => Part::Filter,
-        _ => Part::Name,
+        RuleError::Invalid { .. } if without_action.check().is_ok() => RulePart::Action,
+        RuleError::Invalid { .. } => RulePart::Filter,
+        _ => RulePart::Name,
     }
 }
 
@@ -221,7 +221,10 @@ mod tests {
         let sql = FilterDescription::Sql("a = 1".to_owned());
         assert_eq!(check(&[], &[topic(2_000, &sql)]), Ok(()));
         let fault = check(&[], &[topic(2_001, &sql)]).unwrap_err();
-        assert_eq!(fault.spot, Spot::Rule(0, 0, 2_000, Part::Name));
+        assert_eq!(
+            fault.location,
+            FaultLocation::Rule(0, 0, 2_000, RulePart::Name)
+        );
         assert_eq!(fault.message, "a topic can have 2000 SQL filters");
         let long = FilterDescription::Correlation(Box::new(Correlation {
             label: Some("x".repeat(60_000)),

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::duration::{parse, show, text};
 
-/// A duration of at least `LEAST` and at most `MOST` milliseconds. A `MOST` of `u64::MAX` includes "never".
+/// A duration of at least `LEAST` and at most `MOST` milliseconds. A `MOST` of `u64::MAX` includes
+/// "never".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Millis<const LEAST: u64, const MOST: u64>(pub u64);
 

@@ -1,7 +1,7 @@
 //! Names of entities, checked when they are read. (docs/spec/entities.md#1.1)
 //!
-//! What a name may be is the broker's to say; here it becomes a type. An error quotes the name, since
-//! no request stands behind a file.
+//! The broker decides which names are valid; here a valid name becomes a type. An error quotes the
+//! name, since a file has no request that would show it.
 
 use serde::Deserialize;
 use serde::de::Error as _;

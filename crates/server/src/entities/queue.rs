@@ -52,7 +52,7 @@ pub struct QueueConfig {
     pub forward_to: Option<EntityPath>,
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
     pub status: Option<Status>,
-    /// Deleted with all that is in it when nobody has used it for so long.
+    /// Deleted with its messages when it has not been used for this time.
     pub auto_delete_on_idle: Option<IdleTime>,
 }
 

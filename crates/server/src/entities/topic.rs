@@ -1,4 +1,5 @@
-//! Topics and their subscriptions, as files and our own interface write them. (docs/spec/entities.md#2.2, #2.3)
+//! Topics and their subscriptions, as files and our own interface write them.
+//! (docs/spec/entities.md#2.2, #2.3)
 
 #![allow(
     missing_docs,
@@ -23,7 +24,7 @@ use crate::rules::{Filter, TypedValue};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TopicConfig {
     pub name: EntityPath,
-    /// Default and ceiling of what its subscriptions and messages say.
+    /// Default and maximum for its subscriptions and messages.
     pub default_message_time_to_live: Option<TimeToLive>,
     /// Of the topic with its subscriptions.
     pub max_size_in_megabytes: Option<MaxSize>,
@@ -32,13 +33,14 @@ pub struct TopicConfig {
     pub requires_duplicate_detection: Option<bool>,
     pub duplicate_detection_history_time_window: Option<HistoryWindow>,
     pub status: Option<Status>,
-    /// Deleted with its subscriptions when nobody has used it for so long.
+    /// Deleted with its subscriptions when it has not been used for this time.
     pub auto_delete_on_idle: Option<IdleTime>,
     #[serde(default)]
     pub subscriptions: Vec<SubscriptionConfig>,
 }
 
-/// One of `[[topics.subscriptions]]`. Every key but the name is optional; an unknown key is an error.
+/// One of `[[topics.subscriptions]]`. Every key but the name is optional; an unknown key is an
+/// error.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SubscriptionConfig {
@@ -50,7 +52,7 @@ pub struct SubscriptionConfig {
     /// Default and ceiling of messages' own time to live.
     pub default_message_time_to_live: Option<TimeToLive>,
     pub dead_lettering_on_message_expiration: Option<bool>,
-    /// Whether a message is dead-lettered when a rule can not be evaluated on it.
+    /// Whether a message is dead-lettered when a rule cannot be evaluated on it.
     pub dead_lettering_on_filter_evaluation_exceptions: Option<bool>,
     /// The broker's setting otherwise.
     pub expiry: Option<Expiry>,
@@ -58,7 +60,7 @@ pub struct SubscriptionConfig {
     pub forward_to: Option<EntityPath>,
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
     pub status: Option<Status>,
-    /// Deleted with all that is in it when nobody has used it for so long.
+    /// Deleted with its messages when it has not been used for this time.
     pub auto_delete_on_idle: Option<IdleTime>,
     /// A new subscription without any selects everything.
     #[serde(default)]
@@ -70,7 +72,7 @@ pub struct SubscriptionConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RuleConfig {
     pub name: String,
-    /// Everything, unless told otherwise.
+    /// Selects every message by default.
     #[serde(default)]
     pub filter: Filter,
     /// What an SQL filter refers to as `@name`.

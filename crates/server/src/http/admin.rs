@@ -1,11 +1,11 @@
-//! Management: carries requests to the `admin` crate, and its orders to the shard.
+//! Management: passes requests to the `admin` crate, and its orders to the shard.
 //!
-//! Rights are looked at before a body is read. What is refused has the contract's body, whatever
-//! the reason. An order that was given is carried out even when its client does not wait for it.
+//! Rights are checked before the body is read. Every refusal has the body that the contract
+//! defines. An order is carried out even if its client does not wait for it.
 
 use std::sync::Arc;
 
-use admin::{Error, Exchange, RequestContext, Response as Answered, Step};
+use admin::{Error, Exchange, RequestContext, Response as AdminResponse, Step};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -15,15 +15,15 @@ use servicebus::{Operation, Unauthorized};
 use super::answer::Response;
 use super::body::{self, BodyError};
 use super::caller::Caller;
-use crate::desk::Desk;
-use crate::door::House;
 use crate::random::random;
+use crate::server_state::ServerState;
+use crate::shard_client::ShardClient;
 
 /// Says that a request is one of management, whatever its path is called.
 const VERSION: &str = "api-version=";
 
 /// Whether a path that means something else could be an entity's all the same.
-pub fn is_meant<T>(request: &Request<T>) -> bool {
+pub fn is_management_request<T>(request: &Request<T>) -> bool {
     request
         .uri()
         .query()
@@ -31,19 +31,23 @@ pub fn is_meant<T>(request: &Request<T>) -> bool {
 }
 
 /// Answers a request, if its caller may manage what its path names.
-pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<House>) -> Response {
+pub async fn respond(
+    request: Request<Incoming>,
+    caller: Caller,
+    server: &Arc<ServerState>,
+) -> Response {
     let tracking = u128::from_be_bytes(random());
     let refuse = |request: &Request<()>, error: &Error| {
-        let now = house.clock.moment().wall;
+        let now = server.clock.moment().wall;
         whole(Exchange::refuse_unparsed(request, now, tracking, error))
     };
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
-    let allowed = caller.check(house, Operation::Administer, head.uri().path());
+    let allowed = caller.check(server, Operation::Administer, head.uri().path());
     if let Err(reason) = allowed {
         return refuse(&head, &unauthorized(&reason));
     }
-    let limits = house.limits();
+    let limits = server.limits();
     let read = body::read(incoming, limits.http_body_bytes, limits.handshake).await;
     let body = match read {
         Ok(body) => body,
@@ -54,8 +58,8 @@ pub async fn respond(request: Request<Incoming>, caller: Caller, house: &Arc<Hou
     };
     let request = head.map(|()| body);
     // A task of its own, so that a client that goes does not stop what it has begun.
-    let house = Arc::clone(house);
-    let managing = tokio::spawn(async move { manage(&request, &caller, tracking, &house).await });
+    let server = Arc::clone(server);
+    let managing = tokio::spawn(async move { manage(&request, &caller, tracking, &server).await });
     match managing.await {
         Ok(response) => whole(response),
         Err(error) => {
@@ -71,30 +75,30 @@ async fn manage(
     request: &Request<Bytes>,
     caller: &Caller,
     tracking: u128,
-    house: &House,
-) -> Answered {
-    let now = house.clock.moment().wall;
+    server: &ServerState,
+) -> AdminResponse {
+    let now = server.clock.moment().wall;
     let context = RequestContext {
         now,
         tracking,
         random: &mut random,
     };
-    let (mut exchange, mut order) = match Exchange::begin(&house.admin, request, context) {
+    let (mut exchange, mut order) = match Exchange::begin(&server.admin, request, context) {
         Ok(begun) => begun,
         Err(response) => return *response,
     };
-    // Who lets messages go on to somewhere else has to be allowed to manage that too.
+    // Forwarding to another entity needs the right to manage that one too.
     for (target, token) in exchange.destinations() {
-        let allowed = caller.check_with(token, house, Operation::Administer, target);
+        let allowed = caller.check_with(token, server, Operation::Administer, target);
         if let Err(reason) = allowed {
             return exchange.refuse(&unauthorized(&reason));
         }
     }
-    let Ok(mut desk) = Desk::open_in(house).await else {
+    let Ok(mut shard_client) = ShardClient::connect_to(server).await else {
         return exchange.refuse(&Error::unavailable());
     };
     let response = loop {
-        let Ok(answer) = desk.order(order).await else {
+        let Ok(answer) = shard_client.order(order).await else {
             return exchange.refuse(&Error::unavailable());
         };
         match exchange.handle_answer(answer) {
@@ -102,7 +106,7 @@ async fn manage(
             Step::Respond(response) => break response,
         }
     };
-    desk.close().await;
+    shard_client.close().await;
     response
 }
 
@@ -111,6 +115,6 @@ pub fn unauthorized(reason: &Unauthorized) -> Error {
     Error::new(StatusCode::UNAUTHORIZED, Some(reason.sub_code()), text)
 }
 
-pub fn whole(response: Answered) -> Response {
+pub fn whole(response: AdminResponse) -> Response {
     response.map(Full::new)
 }

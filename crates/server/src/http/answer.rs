@@ -1,5 +1,5 @@
-//! Answers: the responses that HTTP requests get. Errors of the broker's own interface are JSON
-//! with one sentence, `{"error": "..."}`.
+//! Answers: the responses to HTTP requests. An error of the broker's own interface is JSON with
+//! one sentence, `{"error": "..."}`.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -36,7 +36,7 @@ pub fn error(status: StatusCode, message: &str) -> Response {
     refusal(status, message, message)
 }
 
-/// The same of a body with a message in it: what may repeat it is told, but not logged.
+/// The same with words of the request's body: they are sent to the client, but not logged.
 pub fn error_quoting(status: StatusCode, message: &str, words: &str) -> Response {
     refusal(status, &format!("{message}: {words}"), message)
 }
@@ -63,7 +63,7 @@ pub fn reason(response: &Response) -> Option<Reason> {
     extensions.get().cloned().or_else(of_management)
 }
 
-pub fn nothing_here() -> Response {
+pub fn not_found() -> Response {
     let body = "There is nothing here.\n".to_owned();
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }

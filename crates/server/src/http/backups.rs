@@ -1,8 +1,8 @@
 //! `POST /$railbus/backups`: makes a copy of the store while it goes on working.
 //!
-//! `{"directory": "monday"}` is answered with where the backup is once it is on stable storage and
-//! holds all that was acknowledged until then. Backups lie in one directory of the broker's machine
-//! that its owner has chosen: whoever asks says what theirs is called there, and nothing else.
+//! `{"directory": "monday"}` is answered with the path of the backup once it is on stable storage
+//! and holds everything that was acknowledged before. Backups lie in one directory of the broker's
+//! machine, which the configuration names; the request chooses only the name of the backup in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
-use crate::door::House;
+use crate::server_state::ServerState;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 8 << 10;
@@ -35,13 +35,13 @@ pub struct Backups {
 /// A request's body.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct BackupRequest {
     directory: PathBuf,
 }
 
 /// An answer's body.
 #[derive(Debug, Serialize)]
-struct Made {
+struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
     position: u64,
@@ -50,7 +50,7 @@ struct Made {
 
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum Error {
     #[error("this broker makes no backups")]
     None,
     #[error(
@@ -68,7 +68,7 @@ enum Refusal {
     Fault,
 }
 
-impl Refusal {
+impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::Place(_) => StatusCode::BAD_REQUEST,
@@ -88,22 +88,22 @@ impl Refusal {
     }
 }
 
-/// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+/// Answers a request. The caller has the right to manage.
+pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+    let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let wanted: Wanted = match serde_json::from_slice(&body) {
+    let wanted: BackupRequest = match serde_json::from_slice(&body) {
         Ok(wanted) => wanted,
         Err(error) => {
             let message = format!("the body is not {{\"directory\": \"...\"}}: {error}");
             return answer::error(StatusCode::BAD_REQUEST, &message);
         }
     };
-    let made = match house.backups.clone() {
-        Some(backups) => make_apart(backups, wanted).await,
-        None => Err(Refusal::None),
+    let made = match server.backups.clone() {
+        Some(backups) => make_on_own_thread(backups, wanted).await,
+        None => Err(Error::None),
     };
     match made {
         Ok(made) => match serde_json::to_string(&made) {
@@ -114,9 +114,12 @@ pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
     }
 }
 
-/// On a thread of its own, since it may take long and others need those for reads. It goes on
-/// when nobody waits for it any more.
-async fn make_apart(backups: Backups, wanted: Wanted) -> Result<Made, Refusal> {
+/// Runs on a thread of its own, since it may take long and reads need the shared ones. It goes on
+/// if its client has gone.
+async fn make_on_own_thread(
+    backups: Backups,
+    wanted: BackupRequest,
+) -> Result<BackupResponse, Error> {
     let (answer, made) = oneshot::channel();
     let thread = thread::Builder::new().name("backup".to_owned());
     let started = thread.spawn(move || {
@@ -129,20 +132,20 @@ async fn make_apart(backups: Backups, wanted: Wanted) -> Result<Made, Refusal> {
         }
         drop(answer.send(made));
     });
-    started.map_err(Refusal::Thread)?;
-    made.await.unwrap_or(Err(Refusal::Fault))
+    started.map_err(Error::Thread)?;
+    made.await.unwrap_or(Err(Error::Fault))
 }
 
-fn make(backups: &Backups, wanted: &Path) -> Result<Made, Refusal> {
+fn make(backups: &Backups, wanted: &Path) -> Result<BackupResponse, Error> {
     let started = Instant::now();
-    let unusable = |error| Refusal::Directory(backups.directory.clone(), error);
+    let unusable = |error| Error::Directory(backups.directory.clone(), error);
     fs::create_dir_all(&backups.directory).map_err(unusable)?;
     let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
-    let directory =
-        place(&home, &backups.directory, wanted).ok_or_else(|| Refusal::Place(home.clone()))?;
+    let directory = resolve_target(&home, &backups.directory, wanted)
+        .ok_or_else(|| Error::Place(home.clone()))?;
     let made = backups.backup.back_up(&directory)?;
     let took = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
-    Ok(Made {
+    Ok(BackupResponse {
         directory,
         bytes: made.bytes,
         position: made.position,
@@ -152,7 +155,7 @@ fn make(backups: &Backups, wanted: &Path) -> Result<Made, Refusal> {
 
 /// Where `wanted` is in `home`, which may also be called `alias`. Nothing is looked up for it, so
 /// no link leads elsewhere.
-fn place(home: &Path, alias: &Path, wanted: &Path) -> Option<PathBuf> {
+fn resolve_target(home: &Path, alias: &Path, wanted: &Path) -> Option<PathBuf> {
     let name = wanted.file_name()?.to_str()?;
     let parent = wanted.parent()?;
     let is_home = parent.as_os_str().is_empty() || parent == home || parent == alias;
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     fn check(wanted: &str, expected: Option<&str>) {
-        let found = place(
+        let found = resolve_target(
             Path::new("/srv/backups"),
             Path::new("backups"),
             wanted.as_ref(),

@@ -1,4 +1,4 @@
-//! Bodies of requests: taken whole, up to a bound, and only if they come in time.
+//! Bodies of requests: read completely, up to a limit, and only if they arrive in time.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<By
     }
 }
 
-/// The body of a request of our own interface, or what its sender is told instead.
+/// The body of a request of our own interface, or the error response.
 pub async fn read_own(
     request: Request<Incoming>,
     limit: usize,

@@ -1,16 +1,16 @@
-//! Caller: who sends a request, as far as that is shown, and what they may do.
+//! Caller: the sender of a request, its credentials, and its rights.
 //!
-//! Credentials that are shown are always checked. On a listener that only this machine can reach
-//! nobody is asked for the development key. A browser that asks for a page from elsewhere says so by
-//! `Origin`, and may do nothing without credentials: no page may move a developer's clock.
+//! Credentials in a request are always checked. A listener that only this machine can reach does
+//! not require the development key. A browser names the origin of a page by `Origin`; a request
+//! with an origin needs credentials, so no web page can move a developer's clock.
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 use servicebus::{Operation, Unauthorized};
 
-use crate::door::House;
+use crate::server_state::ServerState;
 
-/// Who sends a request. It holds what nobody else may see, so it has no `Debug`.
+/// The sender of a request. It holds a secret, so it has no `Debug`.
 pub struct Caller {
     /// What is no text fits nothing.
     authorization: Option<String>,
@@ -32,35 +32,35 @@ impl Caller {
     /// Whether the caller may do that at `path` now.
     pub fn check(
         &self,
-        house: &House,
+        server: &ServerState,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
-        let directory = house.directory();
+        let directory = server.directory();
         let access = directory.access();
         match &self.authorization {
             None if self.has_origin => Err(Unauthorized::Missing(operation.required_right())),
             None if self.is_loopback && access.is_development() => Ok(()),
             shown => {
-                let now = house.clock.moment().wall;
+                let now = server.clock.moment().wall;
                 access.check(shown.as_deref(), operation, path, now)
             }
         }
     }
 
-    /// Whether the caller, or whoever made `token` for them, may do that at `path` now.
+    /// Whether the caller, or the issuer of `token`, may do that at `path` now.
     pub fn check_with(
         &self,
         token: Option<&str>,
-        house: &House,
+        server: &ServerState,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
         let Some(token) = token else {
-            return self.check(house, operation, path);
+            return self.check(server, operation, path);
         };
-        let now = house.clock.moment().wall;
-        let directory = house.directory();
+        let now = server.clock.moment().wall;
+        let directory = server.directory();
         let access = directory.access();
         access.check(Some(token), operation, path, now)
     }

@@ -1,7 +1,8 @@
 //! `/$railbus/clock`: shows and moves a virtual clock.
 //!
-//! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when all that became due
-//! has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer shows it.
+//! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when everything that
+//! became due has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer
+//! shows it.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
-use crate::door::House;
 use crate::duration;
+use crate::server_state::ServerState;
 use crate::shard::Message;
-use crate::virtual_clock::{Reading, Refusal, Request};
+use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 4 * 1024;
@@ -31,7 +32,7 @@ enum Change {
 
 /// An answer's body.
 #[derive(Debug, Serialize)]
-struct Face {
+struct ClockResponse {
     /// Virtual time in RFC 3339.
     now: String,
     /// Virtual less real time in ISO 8601.
@@ -39,54 +40,57 @@ struct Face {
     frozen: bool,
 }
 
-/// Answers a request to whoever may manage.
-pub async fn respond(request: HttpRequest<Incoming>, house: &House) -> Response {
+/// Answers a request. The caller has the right to manage.
+pub async fn respond(request: HttpRequest<Incoming>, server: &ServerState) -> Response {
     let wanted = match *request.method() {
-        Method::POST => change(request, house.limits().handshake).await,
-        _ => Ok(Request::Show),
+        Method::POST => change(request, server.limits().handshake).await,
+        _ => Ok(ClockRequest::Show),
     };
     match wanted {
-        Ok(wanted) => ask(wanted, house).await,
+        Ok(wanted) => ask(wanted, server).await,
         Err(refusal) => refusal,
     }
 }
 
-async fn change(request: HttpRequest<Incoming>, patience: Duration) -> Result<Request, Response> {
+async fn change(
+    request: HttpRequest<Incoming>,
+    patience: Duration,
+) -> Result<ClockRequest, Response> {
     let body = body::read_own(request, BODY_BYTES, patience).await?;
     parse(&body).map_err(|message| answer::error(StatusCode::BAD_REQUEST, &message))
 }
 
-fn parse(body: &Bytes) -> Result<Request, String> {
+fn parse(body: &Bytes) -> Result<ClockRequest, String> {
     let change = serde_json::from_slice(body).map_err(|error| {
         format!("the body is neither {{\"advance\": \"PT1H\"}} nor {{\"freeze\": true}}: {error}")
     })?;
     match change {
         Change::Advance(text) => {
             let millis = duration::parse(&text)?;
-            Ok(Request::Advance(Duration::from_millis(millis)))
+            Ok(ClockRequest::Advance(Duration::from_millis(millis)))
         }
-        Change::Freeze(frozen) => Ok(Request::Freeze(frozen)),
+        Change::Freeze(frozen) => Ok(ClockRequest::Freeze(frozen)),
     }
 }
 
-async fn ask(request: Request, house: &House) -> Response {
+async fn ask(request: ClockRequest, server: &ServerState) -> Response {
     let (answer, reading) = oneshot::channel();
     // The shard is gone only when the server stops or has failed.
-    drop(house.inbox.send(Message::Clock(request, answer)).await);
+    drop(server.inbox.send(Message::Clock(request, answer)).await);
     match reading.await {
         Ok(Ok(reading)) => show(&reading),
-        Ok(Err(refusal @ Refusal::NotVirtual)) => {
+        Ok(Err(refusal @ ClockError::NotVirtual)) => {
             answer::error(StatusCode::CONFLICT, &refusal.to_string())
         }
-        Ok(Err(refusal @ Refusal::TooFar)) => {
+        Ok(Err(refusal @ ClockError::TooFar)) => {
             answer::error(StatusCode::BAD_REQUEST, &refusal.to_string())
         }
         Err(_) => answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping"),
     }
 }
 
-fn show(reading: &Reading) -> Response {
-    match face(reading) {
+fn show(reading: &ClockReading) -> Response {
+    match response(reading) {
         Some(body) => answer::json(StatusCode::OK, body),
         // Only a machine whose own clock is thousands of years off gets here.
         None => answer::error(
@@ -96,14 +100,14 @@ fn show(reading: &Reading) -> Response {
     }
 }
 
-fn face(reading: &Reading) -> Option<String> {
+fn response(reading: &ClockReading) -> Option<String> {
     let wall = i64::try_from(reading.wall.0).ok()?;
-    let face = Face {
+    let response = ClockResponse {
         now: jiff::Timestamp::from_millisecond(wall).ok()?.to_string(),
         offset: jiff::SignedDuration::from_millis(reading.offset).to_string(),
         frozen: reading.frozen,
     };
-    serde_json::to_string(&face).ok()
+    serde_json::to_string(&response).ok()
 }
 
 #[cfg(test)]
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
     use broker::Wall;
 
-    fn check(body: &str, expected: Result<Request, &str>) {
+    fn check(body: &str, expected: Result<ClockRequest, &str>) {
         match (parse(&Bytes::copy_from_slice(body.as_bytes())), expected) {
             (Ok(request), Ok(expected)) => assert_eq!(request, expected, "{body}"),
             (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
@@ -122,10 +126,10 @@ mod tests {
     #[test]
     fn a_body_says_one_thing() {
         let day = Duration::from_secs(24 * 60 * 60);
-        check(r#"{"advance": "P1D"}"#, Ok(Request::Advance(day)));
-        check(r#"{"advance": "PT24H"}"#, Ok(Request::Advance(day)));
-        check(r#"{"freeze": true}"#, Ok(Request::Freeze(true)));
-        check(r#"{"freeze": false}"#, Ok(Request::Freeze(false)));
+        check(r#"{"advance": "P1D"}"#, Ok(ClockRequest::Advance(day)));
+        check(r#"{"advance": "PT24H"}"#, Ok(ClockRequest::Advance(day)));
+        check(r#"{"freeze": true}"#, Ok(ClockRequest::Freeze(true)));
+        check(r#"{"freeze": false}"#, Ok(ClockRequest::Freeze(false)));
     }
 
     #[test]
@@ -143,7 +147,7 @@ mod tests {
     #[test]
     fn an_answer_shows_time_and_offset_as_text() {
         let body = |wall, offset, frozen| {
-            face(&Reading {
+            response(&ClockReading {
                 wall: Wall(wall),
                 offset,
                 frozen,

@@ -1,14 +1,13 @@
-//! Messages over HTTP: carries calls of the data plane to the shard. (docs/spec/admin.md#11)
+//! Messages over HTTP: passes calls of the data plane to the shard. (docs/spec/admin.md#11)
 //!
-//! Everything that a request does rests on a commit that is durable when it is answered. A message is
-//! always locked first. With peek-lock it stays so when it has been handed out; a message that is
-//! received and deleted is removed when its response is about to be written, and a peer that has gone
-//! by then loses nothing: what was locked for it is given back at once. One that goes later finds
-//! the message locked, or has received it.
+//! The answer to a request rests on a durable commit. A message is always locked first. With
+//! peek-lock it stays locked after the response. A message that is received and deleted is removed
+//! just before its response is written. If the peer has gone by then, its lock is released at once
+//! and nothing is lost. A peer that goes later finds the message locked, or has received it.
 
 mod post;
+mod receive;
 mod settle;
-mod take;
 
 use std::sync::Arc;
 
@@ -22,22 +21,22 @@ use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use servicebus::{Entity, Operation};
 
-use super::Way;
+use super::Transport;
 use super::admin::{unauthorized, whole};
 use super::answer::Response;
 use super::caller::Caller;
-use crate::desk::Closed;
-use crate::door::House;
 use crate::random::random;
+use crate::server_state::ServerState;
+use crate::shard_client::Closed;
 
 /// What a request asks of messages, unless its path is an entity's or its body describes one.
-pub fn call(request: &Request<Incoming>, house: &House) -> Option<Call> {
+pub fn call(request: &Request<Incoming>, server: &ServerState) -> Option<Call> {
     let kind = request.headers().get(CONTENT_TYPE);
     let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
     let call = Call::parse(request.method(), request.uri()).filter(|_| !is_atom)?;
     let path = request.uri().path().trim_matches('/');
     let path = percent_decode_str(path).decode_utf8_lossy();
-    house.directory().get(&path).is_none().then_some(call)
+    server.directory().get(&path).is_none().then_some(call)
 }
 
 /// Answers a request.
@@ -45,24 +44,24 @@ pub async fn respond(
     request: Request<Incoming>,
     call: Call,
     caller: Caller,
-    way: Way,
-    house: &Arc<House>,
+    transport: Transport,
+    server: &Arc<ServerState>,
 ) -> Response {
     let tracking = u128::from_be_bytes(random());
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
-    let done = match enter(&head, &call, &caller, house) {
+    let done = match enter(&head, &call, &caller, server) {
         Err(error) => Err(error),
         Ok(entity) => match call.action {
             Action::Send => {
                 let request = head.clone().map(|()| incoming);
-                post::respond(request, &call, entity, house).await
+                post::respond(request, &call, entity, server).await
             }
             Action::PeekLock | Action::ReceiveAndDelete => {
-                take::respond(&head, call, caller, entity, way, house).await
+                receive::respond(&head, call, caller, entity, transport, server).await
             }
             Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
-                settle::respond(call, token, entity, house).await
+                settle::respond(call, token, entity, server).await
             }
             Action::Browse => Err(data::invalid(
                 "Messages can be looked at without locking them over AMQP only.",
@@ -70,38 +69,38 @@ pub async fn respond(
         },
     };
     done.unwrap_or_else(|error| {
-        let now = house.clock.moment().wall;
+        let now = server.clock.moment().wall;
         whole(Exchange::refuse_unparsed(&head, now, tracking, &error))
     })
 }
 
-/// Nobody can be asked.
+/// The shard is not available.
 fn closed(_: Closed) -> Error {
     Error::unavailable()
 }
 
-/// The entity that a call is about, if the caller may do that there. Who may not does not learn
-/// whether there is one.
+/// The entity of a call, if the caller has the right for it. A caller without the right does not
+/// learn whether the entity exists.
 fn enter(
     head: &Request<()>,
     call: &Call,
     caller: &Caller,
-    house: &House,
+    server: &ServerState,
 ) -> Result<Arc<Entity>, Error> {
     let operation = match call.action {
         Action::Send => Operation::PostMessages,
         Action::PeekLock | Action::ReceiveAndDelete | Action::Browse => Operation::TakeMessage,
         Action::Complete(_) | Action::Unlock(_) | Action::Renew(_) => Operation::SettleMessage,
     };
-    let allowed = caller.check(house, operation, head.uri().path());
+    let allowed = caller.check(server, operation, head.uri().path());
     allowed.map_err(|reason| unauthorized(&reason))?;
-    let directory = house.directory();
+    let directory = server.directory();
     let entity = directory.get(&call.entity).cloned();
     entity.ok_or_else(|| data::gone(&call.entity))
 }
 
-/// Does `work` to its end, whatever becomes of whoever asked for it.
-async fn carry_through<T: Send + 'static>(
+/// Runs `work` to its end, even if its client disconnects.
+async fn run_detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::spawn(work).await.unwrap_or_else(|error| {

@@ -1,16 +1,17 @@
-//! `/$railbus/entities`: what there is, in the shape of our own files, and changes to it.
+//! `/$railbus/entities`: shows entities in the shape of our own files, and changes them.
 //!
-//! `GET` shows all of it, or the entity or the rule of a path (`events/Subscriptions/all`,
-//! `events/Subscriptions/all/Rules/big`); with each entity goes its `state`. `PUT` makes or replaces
-//! what its path names (only makes it with `If-None-Match: *`), `PATCH` changes the properties that
-//! its body has [RFC 7396], and `DELETE` deletes it. What was made or changed is the answer. Behind an
-//! entity's path are its `messages`, and what is done to many of them at once.
+//! `GET` shows all of them, or the entity or the rule of a path (`events/Subscriptions/all`,
+//! `events/Subscriptions/all/Rules/big`); each entity has its `state`. `PUT` creates or replaces
+//! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
+//! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
+//! changed resource. Below an entity's path are its `messages`, and operations on many of them at
+//! once.
 
+mod bulk_operation;
 mod change;
 mod messages;
-mod place;
+mod resource_path;
 mod show;
-mod surgery;
 
 use std::sync::Arc;
 
@@ -25,11 +26,11 @@ use tokio::sync::oneshot;
 use super::answer::{self, Response};
 use super::body;
 use super::routes::Route;
-use crate::desk::{Closed, Desk};
-use crate::door::House;
+use crate::server_state::ServerState;
+use crate::shard_client::{Closed, ShardClient};
+use bulk_operation::BulkOperation;
 use messages::Range;
-use place::Place;
-use surgery::Deed;
+use resource_path::ResourcePath;
 
 const PREFIX: &str = "/$railbus/entities";
 /// More than any entity needs.
@@ -37,7 +38,7 @@ const BODY_BYTES: usize = 1 << 20;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum ApiError {
     #[error("{0}")]
     Bad(String),
     #[error(transparent)]
@@ -48,7 +49,7 @@ enum Refusal {
     Unexpected,
 }
 
-impl Refusal {
+impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Entity(
@@ -68,53 +69,53 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Response {
-    fn from(refusal: Refusal) -> Self {
-        answer::error(refusal.status(), &refusal.to_string())
+impl From<ApiError> for Response {
+    fn from(error: ApiError) -> Self {
+        answer::error(error.status(), &error.to_string())
     }
 }
 
 /// What a request asks for.
 #[derive(Debug)]
-enum Wish {
+enum EntityRequest {
     Show,
     Browse(Range),
-    Operate(Deed, Bytes),
-    /// Whether it may be there already.
+    Bulk(BulkOperation, Bytes),
+    /// Whether the resource may exist already.
     Put(Json, bool),
     Patch(Json),
     Delete,
 }
 
-/// Answers a request to whoever may manage.
+/// Answers a request. The caller has the right to manage.
 pub async fn respond(
     request: Request<Incoming>,
     route: Route,
     path: &str,
-    house: &Arc<House>,
+    server: &Arc<ServerState>,
 ) -> Response {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     // One slash at the end means nothing.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
-        Route::Messages | Route::Purge | Route::Redrive => above(path),
+        Route::Messages | Route::Purge | Route::Redrive => parent_path(path),
         _ => path,
     };
-    let place = match Place::parse(path) {
-        Ok(place) => place,
-        Err(text) => return Refusal::Bad(text).into(),
+    let resource = match ResourcePath::parse(path) {
+        Ok(resource) => resource,
+        Err(text) => return ApiError::Bad(text).into(),
     };
-    let wish = match wish(request, route, house).await {
-        Ok(wish) => wish,
-        Err(refusal) => return refusal,
+    let request = match parse_request(request, route, server).await {
+        Ok(request) => request,
+        Err(error) => return error,
     };
-    // A task of its own, so that a client that goes does not stop what it has begun.
-    let house = Arc::clone(house);
+    // A task of its own, so that a disconnect of the client does not stop the operation.
+    let server = Arc::clone(server);
     let (client, _waiting) = oneshot::channel();
-    let working = tokio::spawn(async move { work(&house, &place, wish, client).await });
+    let working = tokio::spawn(async move { handle(&server, &resource, request, client).await });
     match working.await {
         Ok(Ok((status, json))) => answer::value(status, &json),
-        Ok(Err(refusal)) => refusal.into(),
+        Ok(Err(error)) => error.into(),
         Err(error) => {
             tracing::error!(%error, "a request ended by a fault of ours");
             answer::error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the broker's")
@@ -123,54 +124,62 @@ pub async fn respond(
 }
 
 /// The path of the entity whose messages are meant.
-fn above(path: &str) -> &str {
+fn parent_path(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(path, _)| path)
 }
 
-async fn wish(request: Request<Incoming>, route: Route, house: &House) -> Result<Wish, Response> {
-    let deed = match route {
+async fn parse_request(
+    request: Request<Incoming>,
+    route: Route,
+    server: &ServerState,
+) -> Result<EntityRequest, Response> {
+    let operation = match route {
         Route::Messages => {
             let range = Range::parse(request.uri().query().unwrap_or_default());
-            return Ok(Wish::Browse(range.map_err(Refusal::Bad)?));
+            return Ok(EntityRequest::Browse(range.map_err(ApiError::Bad)?));
         }
-        Route::Purge => Some(Deed::Purge),
-        Route::Redrive => Some(Deed::Redrive),
+        Route::Purge => Some(BulkOperation::Purge),
+        Route::Redrive => Some(BulkOperation::Redrive),
         _ => None,
     };
     let may_be_there = request.headers().get(IF_NONE_MATCH).is_none();
     let method = request.method().clone();
     match method {
-        Method::GET | Method::HEAD => return Ok(Wish::Show),
-        Method::DELETE => return Ok(Wish::Delete),
+        Method::GET | Method::HEAD => return Ok(EntityRequest::Show),
+        Method::DELETE => return Ok(EntityRequest::Delete),
         _ => {}
     }
-    let body = body::read_own(request, BODY_BYTES, house.limits().handshake).await?;
-    if let Some(deed) = deed {
-        return Ok(Wish::Operate(deed, body));
+    let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
+    if let Some(operation) = operation {
+        return Ok(EntityRequest::Bulk(operation, body));
     }
     let json = serde_json::from_slice(&body)
-        .map_err(|error| Refusal::Bad(format!("the body is no JSON: {error}")))?;
+        .map_err(|error| ApiError::Bad(format!("the body is no JSON: {error}")))?;
     Ok(match method {
-        Method::PUT => Wish::Put(json, may_be_there),
-        _ => Wish::Patch(json),
+        Method::PUT => EntityRequest::Put(json, may_be_there),
+        _ => EntityRequest::Patch(json),
     })
 }
 
-async fn work(
-    house: &House,
-    place: &Place,
-    wish: Wish,
+async fn handle(
+    server: &ServerState,
+    resource: &ResourcePath,
+    request: EntityRequest,
     client: oneshot::Sender<()>,
-) -> Result<(StatusCode, Json), Refusal> {
-    let mut desk = Desk::open_in(house).await?;
-    let result = match wish {
-        Wish::Show => show::place(&mut desk, place).await,
-        Wish::Browse(range) => messages::show(&mut desk, place, range).await,
-        Wish::Operate(deed, body) => surgery::work(&mut desk, place, deed, &body, &client).await,
-        Wish::Delete => change::delete(&mut desk, place).await,
-        Wish::Patch(json) => change::patch(&mut desk, place, json).await,
-        Wish::Put(json, may_be_there) => change::put(&mut desk, place, json, may_be_there).await,
+) -> Result<(StatusCode, Json), ApiError> {
+    let mut shard_client = ShardClient::connect_to(server).await?;
+    let result = match request {
+        EntityRequest::Show => show::resource(&mut shard_client, resource).await,
+        EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
+        EntityRequest::Bulk(operation, body) => {
+            bulk_operation::handle(&mut shard_client, resource, operation, &body, &client).await
+        }
+        EntityRequest::Delete => change::delete(&mut shard_client, resource).await,
+        EntityRequest::Patch(json) => change::patch(&mut shard_client, resource, json).await,
+        EntityRequest::Put(json, may_be_there) => {
+            change::put(&mut shard_client, resource, json, may_be_there).await
+        }
     };
-    desk.close().await;
+    shard_client.close().await;
     result
 }

@@ -1,14 +1,14 @@
-//! `/metrics`: what the broker is doing, in the text format of Prometheus. Every name is explained in
-//! `docs/metrics.md`, which a test holds this file to.
+//! `/metrics`: the state of the broker in the text format of Prometheus. `docs/metrics.md`
+//! explains every name; a test compares this file with it.
 //!
 //! Labels are an entity's path and a few fixed words: an entity has 26 series, and only the first
-//! 2,000 entities have any, so there is an end to them. Nothing is kept for a scrape; it shows counters
-//! that those who raise them have anyway.
+//! 2,000 entities have any, so the page is bounded. A scrape shows existing counters and keeps
+//! nothing.
 
 mod entities;
+mod log2_histogram;
 mod page;
-mod powers;
-mod rim;
+mod server;
 mod shard;
 mod store;
 
@@ -18,23 +18,24 @@ use hyper::{Method, StatusCode};
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
-use crate::door::House;
-use crate::shard::{Message, Report};
+use crate::report::Report;
+use crate::server_state::ServerState;
+use crate::shard::Message;
 use page::Page;
 
 /// What OpenMetrics text is called.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers a request to whoever may manage.
-pub async fn respond(method: &Method, house: &House) -> Response {
+/// Answers a request. The caller has the right to manage.
+pub async fn respond(method: &Method, server: &ServerState) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");
     }
     let (answer, report) = oneshot::channel();
     // The shard is gone only when the server stops or has failed.
-    drop(house.inbox.send(Message::Measure(answer)).await);
+    drop(server.inbox.send(Message::Measure(answer)).await);
     match report.await {
-        Ok(report) => match encode(&report, house) {
+        Ok(report) => match encode(&report, server) {
             Ok(text) => answer::text(StatusCode::OK, TEXT, text),
             Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
@@ -42,11 +43,11 @@ pub async fn respond(method: &Method, house: &House) -> Response {
     }
 }
 
-fn encode(report: &Report, house: &House) -> Result<String, fmt::Error> {
+fn encode(report: &Report, server: &ServerState) -> Result<String, fmt::Error> {
     let mut page = Page::new();
     entities::add(&mut page, report);
     shard::add(&mut page, report);
     store::add(&mut page, report);
-    rim::add(&mut page, report, house);
+    server::add(&mut page, report, server);
     page.into_text()
 }

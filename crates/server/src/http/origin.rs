@@ -1,4 +1,4 @@
-//! Origin: where the page comes from that a browser asks for. [RFC 6454]
+//! Origin: where a page was loaded from whose script sends a request. [RFC 6454]
 
 use std::net::IpAddr;
 

@@ -1,9 +1,9 @@
-//! `POST /$railbus/plan` and `/$railbus/apply`: what has to change for the namespace to be as a file
-//! says, and that it changes.
+//! `POST /$railbus/plan` and `/$railbus/apply`: the changes that make the namespace equal to a
+//! file, shown or carried out.
 //!
-//! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our own
-//! files. Both answer with the changes and with what is refused; nothing of it is applied if anything
-//! is refused.
+//! The body is `{"queues": [...], "topics": [...], "authoritative": false}`, in the shape of our
+//! own files. Both answer with the changes and the refused ones; if any is refused, none is
+//! applied.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 use super::answer::{self, Response};
 use super::body;
-use crate::apply::{self, Wish};
-use crate::desk::{Closed, Desk};
-use crate::door::House;
+use crate::apply::{self, ApplyMode};
 use crate::entities::{QueueConfig, TopicConfig, fault};
-use crate::plan::{Plan, Wanted};
+use crate::plan::{DesiredNamespace, Plan};
+use crate::server_state::ServerState;
+use crate::shard_client::{Closed, ShardClient};
 
 /// Room for the rules of a topic that has as many as can be.
 const BODY_BYTES: usize = 64 << 20;
@@ -32,9 +32,13 @@ struct File {
     authoritative: bool,
 }
 
-/// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, house: &Arc<House>, wish: Wish) -> Response {
-    let body = match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+/// Answers a request. The caller has the right to manage.
+pub async fn respond(
+    request: Request<Incoming>,
+    server: &Arc<ServerState>,
+    mode: ApplyMode,
+) -> Response {
+    let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
@@ -43,8 +47,8 @@ pub async fn respond(request: Request<Incoming>, house: &Arc<House>, wish: Wish)
         Err(message) => return answer::error(StatusCode::BAD_REQUEST, &message),
     };
     // A task of its own, so that a client that goes does not stop what it has begun.
-    let house = Arc::clone(house);
-    let working = tokio::spawn(async move { work(&house, &wanted, wish).await });
+    let server = Arc::clone(server);
+    let working = tokio::spawn(async move { work(&server, &wanted, mode).await });
     match working.await {
         Ok(Ok((status, plan))) => answer::value(status, &plan),
         Ok(Err(closed)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &closed.to_string()),
@@ -55,10 +59,10 @@ pub async fn respond(request: Request<Incoming>, house: &Arc<House>, wish: Wish)
     }
 }
 
-fn parse(body: &[u8]) -> Result<Wanted, String> {
+fn parse(body: &[u8]) -> Result<DesiredNamespace, String> {
     let file: File = serde_json::from_slice(body)
         .map_err(|error| format!("the body has no queues and topics: {error}"))?;
-    let wanted = Wanted {
+    let wanted = DesiredNamespace {
         queues: file.queues.into_iter().map(Into::into).collect(),
         topics: file.topics.into_iter().map(Into::into).collect(),
         authoritative: file.authoritative,
@@ -69,12 +73,16 @@ fn parse(body: &[u8]) -> Result<Wanted, String> {
     }
 }
 
-async fn work(house: &House, wanted: &Wanted, wish: Wish) -> Result<(StatusCode, Plan), Closed> {
-    let mut desk = Desk::open_in(house).await?;
-    let plan = apply::apply(&mut desk, wanted, wish).await?;
-    desk.close().await;
-    let status = match wish {
-        Wish::Apply if !plan.refused.is_empty() => StatusCode::CONFLICT,
+async fn work(
+    server: &ServerState,
+    wanted: &DesiredNamespace,
+    mode: ApplyMode,
+) -> Result<(StatusCode, Plan), Closed> {
+    let mut shard_client = ShardClient::connect_to(server).await?;
+    let plan = apply::apply(&mut shard_client, wanted, mode).await?;
+    shard_client.close().await;
+    let status = match mode {
+        ApplyMode::Apply if !plan.refused.is_empty() => StatusCode::CONFLICT,
         _ => StatusCode::OK,
     };
     Ok((status, plan))

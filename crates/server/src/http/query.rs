@@ -1,4 +1,4 @@
-//! Query: what stands behind the question mark of a request's target.
+//! Query: the parameters behind the question mark of a request's target.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;

@@ -1,10 +1,10 @@
-//! Routes: what there is below `/$railbus/`, and with which methods.
+//! Routes: the paths below `/$railbus/`, and their methods.
 //!
-//! Whatever is answered there is a route, and the document of the interface, `openapi.json`, has each
-//! of them and no other (a test holds the two together). A path below `/$railbus/entities/` that ends in
-//! `/messages`, `/purge` or `/redrive` means that with the method that goes with it, unless that is the
-//! name of a subscription or a rule, and a queue or topic of that name with any other; one whose last
-//! slash is escaped is always that.
+//! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
+//! two. A path below `/$railbus/entities/` that ends in `/messages`, `/purge` or `/redrive` is
+//! that route with the method of the route. With any other method it is a queue or topic of that
+//! name, and so it is if the word is the name of a subscription or a rule. A path whose last slash
+//! is escaped is always an entity.
 
 use hyper::Method;
 

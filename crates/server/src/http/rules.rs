@@ -1,24 +1,24 @@
-//! `POST /$railbus/rules/test`: what a rule would make of a message.
+//! `POST /$railbus/rules/test`: the result of a rule for a message.
 //!
 //! `{"filter": {"sql": "..."}, "action": "...", "message": {...}}` is answered with `match`,
-//! `no-match` or `error`, why, and what the action changes. Nothing is sent or kept.
+//! `no-match` or `error`, the reason, and the changes of the action. Nothing is sent or stored.
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 use super::body;
-use crate::door::House;
 use crate::rules::Test;
+use crate::server_state::ServerState;
 
 /// A message's properties are 64 KiB at most, and JSON takes some room.
 const BODY_BYTES: usize = 512 << 10;
 
-/// Answers a request to whoever may manage.
-pub async fn respond(request: Request<Incoming>, house: &House) -> Response {
-    match body::read_own(request, BODY_BYTES, house.limits().handshake).await {
+/// Answers a request. The caller has the right to manage.
+pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+    match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => {
-            let now = house.clock.moment().wall.0;
+            let now = server.clock.moment().wall.0;
             test(&body, i64::try_from(now).unwrap_or(i64::MAX))
         }
         Err(refusal) => refusal,

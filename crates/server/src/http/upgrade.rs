@@ -15,7 +15,7 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::answer::{self, Response};
 use super::origin;
-use crate::door::House;
+use crate::server_state::ServerState;
 
 const WEBSOCKET: &str = "websocket";
 const VERSION: &str = "13";
@@ -28,7 +28,7 @@ const GENERIC: &[&str] = &["amqp"];
 
 /// Why there is no WebSocket for a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Refusal {
+enum UpgradeError {
     NoUpgrade,
     Version,
     Malformed(&'static str),
@@ -38,22 +38,26 @@ enum Refusal {
 }
 
 /// Answers a request that has to do with WebSocket; `None` for any other.
-pub fn respond(request: &Request<Incoming>, house: &House, is_loopback: bool) -> Option<Response> {
+pub fn respond(
+    request: &Request<Incoming>,
+    server: &ServerState,
+    is_loopback: bool,
+) -> Option<Response> {
     let Some(offer) = offer(request.uri().path(), request.headers()) else {
         // There is none elsewhere.
-        return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::nothing_here);
+        return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::not_found);
     };
     let needs_no_key = {
-        let directory = house.directory();
+        let directory = server.directory();
         let access = directory.access();
         access.is_development() || access.anonymous() != Rights::NONE
     };
-    let answer = if *house.stopping.borrow() {
-        Err(Refusal::Stopping)
-    } else if needs_no_key && !may_come(request.headers(), is_loopback) {
-        Err(Refusal::Origin)
+    let answer = if *server.stopping.borrow() {
+        Err(UpgradeError::Stopping)
+    } else if needs_no_key && !is_allowed_origin(request.headers(), is_loopback) {
+        Err(UpgradeError::Origin)
     } else if request.version() < Version::HTTP_11 {
-        Err(Refusal::NoUpgrade)
+        Err(UpgradeError::NoUpgrade)
     } else {
         accept(request.method(), request.headers(), offer)
     };
@@ -73,7 +77,7 @@ fn offer(path: &str, headers: &HeaderMap) -> Option<&'static [&'static str]> {
 
 /// A page in a browser could do whatever needs no key: only pages of this machine or of this very
 /// server may. On loopback the latter proves nothing, since any name can be made to lead here.
-fn may_come(headers: &HeaderMap, is_loopback: bool) -> bool {
+fn is_allowed_origin(headers: &HeaderMap, is_loopback: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };
@@ -84,12 +88,12 @@ fn accept(
     method: &Method,
     headers: &HeaderMap,
     offer: &'static [&'static str],
-) -> Result<Response, Refusal> {
+) -> Result<Response, UpgradeError> {
     if method != Method::GET || !names(headers, &UPGRADE, WEBSOCKET) {
-        return Err(Refusal::NoUpgrade);
+        return Err(UpgradeError::NoUpgrade);
     }
     if !names(headers, &CONNECTION, "upgrade") {
-        return Err(Refusal::Malformed(
+        return Err(UpgradeError::Malformed(
             "the header Connection does not name Upgrade",
         ));
     }
@@ -98,18 +102,18 @@ fn accept(
         .map(HeaderValue::as_bytes)
         != Some(VERSION.as_bytes())
     {
-        return Err(Refusal::Version);
+        return Err(UpgradeError::Version);
     }
     let key = headers.get(SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes);
     let key = key.filter(|key| key.len() == KEY_LENGTH && key.ends_with(b"=="));
-    let key = key.ok_or(Refusal::Malformed(
+    let key = key.ok_or(UpgradeError::Malformed(
         "Sec-WebSocket-Key is not 16 bytes in base64",
     ))?;
     let chosen = tokens(headers, &SEC_WEBSOCKET_PROTOCOL).find_map(|token| {
         let mut offer = offer.iter();
         offer.find(|&&ours| ours == token)
     });
-    let chosen = chosen.ok_or(Refusal::SubProtocol(offer))?;
+    let chosen = chosen.ok_or(UpgradeError::SubProtocol(offer))?;
     let mut response = Response::new(Full::default());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let accept = HeaderValue::try_from(derive_accept_key(key))
@@ -122,7 +126,7 @@ fn accept(
     Ok(response)
 }
 
-fn refuse(refusal: Refusal) -> Response {
+fn refuse(error: UpgradeError) -> Response {
     let upgrade_required = |message| {
         let mut response = answer::error(StatusCode::UPGRADE_REQUIRED, message);
         let headers = response.headers_mut();
@@ -130,23 +134,23 @@ fn refuse(refusal: Refusal) -> Response {
         headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
         response
     };
-    match refusal {
-        Refusal::NoUpgrade => upgrade_required("only WebSocket is spoken here"),
-        Refusal::Version => upgrade_required("only version 13 of WebSocket is spoken here"),
-        Refusal::Malformed(reason) => answer::error(StatusCode::BAD_REQUEST, reason),
-        Refusal::SubProtocol(offer) => {
+    match error {
+        UpgradeError::NoUpgrade => upgrade_required("only WebSocket is spoken here"),
+        UpgradeError::Version => upgrade_required("only version 13 of WebSocket is spoken here"),
+        UpgradeError::Malformed(reason) => answer::error(StatusCode::BAD_REQUEST, reason),
+        UpgradeError::SubProtocol(offer) => {
             let message = format!(
                 "Sec-WebSocket-Protocol names none of the sub-protocols of this path: {}",
                 offer.join(", ")
             );
             answer::error(StatusCode::BAD_REQUEST, &message)
         }
-        Refusal::Origin => {
+        UpgradeError::Origin => {
             let message =
                 "pages from elsewhere may not connect to a broker that asks for no key of its own";
             answer::error(StatusCode::FORBIDDEN, message)
         }
-        Refusal::Stopping => {
+        UpgradeError::Stopping => {
             answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping")
         }
     }
@@ -195,7 +199,7 @@ mod tests {
     fn check(
         path: &str,
         changes: &[(&'static str, &'static str)],
-        expected: Result<&str, Refusal>,
+        expected: Result<&str, UpgradeError>,
     ) {
         let headers = headers(changes);
         let offer = offer(path, &headers).expect("it has to do with WebSocket");
@@ -240,27 +244,27 @@ mod tests {
     #[test]
     fn a_generic_client_has_to_say_amqp() {
         check("/", &[("sec-websocket-protocol", "amqp")], Ok("amqp"));
-        check("/", &[], Err(Refusal::SubProtocol(GENERIC)));
+        check("/", &[], Err(UpgradeError::SubProtocol(GENERIC)));
         check(
             "/",
             &[("sec-websocket-protocol", "")],
-            Err(Refusal::SubProtocol(GENERIC)),
+            Err(UpgradeError::SubProtocol(GENERIC)),
         );
     }
 
     #[test]
     fn what_is_no_opening_handshake_is_refused() {
         let path = "/$servicebus/websocket";
-        check(path, &[("upgrade", "")], Err(Refusal::NoUpgrade));
+        check(path, &[("upgrade", "")], Err(UpgradeError::NoUpgrade));
         check(
             path,
             &[("sec-websocket-version", "8")],
-            Err(Refusal::Version),
+            Err(UpgradeError::Version),
         );
         check(
             path,
             &[("sec-websocket-protocol", "mqtt")],
-            Err(Refusal::SubProtocol(AZURE)),
+            Err(UpgradeError::SubProtocol(AZURE)),
         );
         for (name, value) in [
             ("connection", "close"),
@@ -269,7 +273,7 @@ mod tests {
         ] {
             let answer = accept(&Method::GET, &headers(&[(name, value)]), AZURE);
             assert!(
-                matches!(answer, Err(Refusal::Malformed(_))),
+                matches!(answer, Err(UpgradeError::Malformed(_))),
                 "{name}: {value}"
             );
         }
@@ -285,9 +289,9 @@ mod tests {
     #[test]
     fn pages_from_elsewhere_may_not_come() {
         let origin = |origin, host, is_loopback| {
-            may_come(&headers(&[("origin", origin), ("host", host)]), is_loopback)
+            is_allowed_origin(&headers(&[("origin", origin), ("host", host)]), is_loopback)
         };
-        assert!(may_come(&headers(&[]), true));
+        assert!(is_allowed_origin(&headers(&[]), true));
         assert!(origin("http://localhost:3000", "localhost:5672", true));
         assert!(!origin("https://evil.example", "localhost:5672", true));
         assert!(!origin("null", "localhost:5672", true));

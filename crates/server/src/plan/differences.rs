@@ -22,13 +22,16 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, after) = (shown(self.before.as_ref()), shown(self.after.as_ref()));
+        let (before, after) = (
+            format_value(self.before.as_ref()),
+            format_value(self.after.as_ref()),
+        );
         write!(f, "{} {before} -> {after}", self.property)
     }
 }
 
 /// Texts as they are, anything else as JSON.
-fn shown(value: Option<&Json>) -> String {
+fn format_value(value: Option<&Json>) -> String {
     match value {
         None => "-".to_owned(),
         Some(Json::String(text)) if text == duration::NEVER_TEXT => "never".to_owned(),

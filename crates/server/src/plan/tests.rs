@@ -10,9 +10,9 @@ struct File {
     topics: Vec<TopicConfig>,
 }
 
-fn wanted(json: &str, authoritative: bool) -> Wanted {
+fn wanted(json: &str, authoritative: bool) -> DesiredNamespace {
     let file: File = serde_json::from_str(json).unwrap();
-    Wanted {
+    DesiredNamespace {
         queues: file.queues.into_iter().map(Into::into).collect(),
         topics: file.topics.into_iter().map(Into::into).collect(),
         authoritative,
@@ -21,7 +21,7 @@ fn wanted(json: &str, authoritative: bool) -> Wanted {
 
 /// A namespace as a file says: one where a file without rules has become the rule it stands for.
 fn namespace(json: &str) -> Namespace {
-    let Wanted { queues, topics, .. } = wanted(json, false);
+    let DesiredNamespace { queues, topics, .. } = wanted(json, false);
     let mut namespace = Namespace {
         queues,
         topics,

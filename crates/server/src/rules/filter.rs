@@ -1,5 +1,5 @@
-//! Filters of rules, in JSON and TOML: `true`, `false`, `{"sql": "..."}` or `{"correlation": {...}}`.
-//! (docs/spec/entities.md#17.3)
+//! Filters of rules, in JSON and TOML: `true`, `false`, `{"sql": "..."}` or `{"correlation":
+//! {...}}`. (docs/spec/entities.md#17.3)
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! A message in JSON, as a sender would describe it, and what filters get of it.
+//! A message in JSON, as a sender would describe it, and the properties that filters see.
 //!
-//! It is seen as its topic sees it when it is published: what is not told and the broker would
-//! know, is as if it was published now as the topic's first message.
+//! Filters see it as its topic sees it when it is published. Properties that are not given and
+//! that the broker would know have the values of the topic's first message, published now.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The tester: what a rule that is still being written would make of a message. It needs no
-//! entity: the message and all that the broker would know of it come with the request.
+//! The tester: the result of a new rule for a message. It needs no entity: the request has the
+//! message and everything that the broker would know of it.
 
 use amqp::Value;
 use broker::FilterDescription;
@@ -30,7 +30,7 @@ pub struct Test {
 pub struct Report {
     /// Whether the message is selected.
     pub verdict: Verdict,
-    /// Why there is no match, or what can not be evaluated.
+    /// Why there is no match, or what cannot be evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// As which a subscription would dead-letter the message.
@@ -48,7 +48,7 @@ pub enum Verdict {
     Match,
     /// The filter is false or unknown.
     NoMatch,
-    /// The filter or the action can not be evaluated on this message.
+    /// The filter or the action cannot be evaluated on this message.
     Error,
 }
 
@@ -66,7 +66,7 @@ pub struct Change {
 /// Why there is nothing to test.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, thiserror::Error)]
 #[error("the {part}: {reason}")]
-pub struct Refusal {
+pub struct TestError {
     /// `filter`, `action` or `message`.
     #[serde(rename = "in")]
     pub part: &'static str,
@@ -83,11 +83,11 @@ impl Test {
     /// Unix epoch.
     ///
     /// # Errors
-    /// When the filter or the action is none, or the message can not be.
-    pub fn run(self, now: i64) -> Result<Report, Refusal> {
+    /// When the filter or the action is none, or the message cannot be.
+    pub fn run(self, now: i64) -> Result<Report, TestError> {
         let bytes = self.message.encode();
         let facts = self.message.facts(now);
-        let message = Message::read(&bytes, facts).map_err(|error| Refusal {
+        let message = Message::read(&bytes, facts).map_err(|error| TestError {
             part: "message",
             reason: error.to_string(),
             position: None,
@@ -112,9 +112,9 @@ fn report(
     verdict: filter::Verdict,
     description: &MessageDescription,
     message: &Message<'_>,
-) -> Result<Report, Refusal> {
+) -> Result<Report, TestError> {
     use filter::Verdict as Found;
-    let unparsed = |part, error: &filter::ParseError| Refusal {
+    let unparsed = |part, error: &filter::ParseError| TestError {
         part,
         reason: error.to_string(),
         position: Some(error.position),
@@ -122,7 +122,7 @@ fn report(
     match verdict {
         Found::BadFilter(error) => Err(unparsed("filter", &error)),
         Found::BadAction(error) => Err(unparsed("action", &error)),
-        Found::BadCorrelation(error) => Err(Refusal {
+        Found::BadCorrelation(error) => Err(TestError {
             part: "filter",
             reason: error.to_string(),
             position: None,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_as_if_it_was_published_now() {
+    fn missing_properties_are_those_of_a_message_published_now() {
         let message =
             json!({"properties": {"now": {"type": "timestamp", "value": "1970-01-01T00:00:01Z"}}});
         check_sql("sys.EnqueuedTimeUtc = now", &message, "match");

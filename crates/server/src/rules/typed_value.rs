@@ -1,7 +1,7 @@
-//! Typed values: what an application property holds, in JSON and TOML.
+//! Typed values: the values of application properties, in JSON and TOML.
 //!
 //! A text is a string, a whole number a long (a ulong beyond its range), a fraction a double; true
-//! and false are booleans. Any other type is told beside the value: `{"type": "int", "value": 5}`,
+//! and false are booleans. Any other type stands beside the value: `{"type": "int", "value": 5}`,
 //! by AMQP's names and those of the types that Service Bus describes. (docs/spec/amqp.md#4.2)
 
 use std::fmt;
@@ -177,7 +177,7 @@ fn signed<T: TryFrom<i64>>(json: &Json) -> Option<T> {
     json.as_i64()?.try_into().ok()
 }
 
-/// What JSON can not write is a text.
+/// What JSON cannot write is a text.
 fn double(json: &Json) -> Option<f64> {
     match json.as_str() {
         Some("NaN") => Some(f64::NAN),
@@ -222,7 +222,7 @@ impl Serialize for TypedValue {
             Value::Double(value) if value.is_finite() => serializer.serialize_f64(*value),
             Value::String(text) => serializer.serialize_str(text),
             other => {
-                let (kind, value) = told(other).ok_or_else(|| {
+                let (kind, value) = encode_typed(other).ok_or_else(|| {
                     S::Error::custom("a list, map, array or decimal has no form here")
                 })?;
                 let mut map = serializer.serialize_map(Some(2))?;
@@ -235,7 +235,7 @@ impl Serialize for TypedValue {
 }
 
 /// The type of a value by name, and what stands beside it.
-fn told(value: &Value) -> Option<(&'static str, Json)> {
+fn encode_typed(value: &Value) -> Option<(&'static str, Json)> {
     Some(match value {
         Value::Ubyte(value) => ("ubyte", (*value).into()),
         Value::Ushort(value) => ("ushort", (*value).into()),
@@ -257,12 +257,12 @@ fn told(value: &Value) -> Option<(&'static str, Json)> {
         ),
         Value::Binary(bytes) => ("binary", BASE64.encode(bytes).into()),
         Value::Symbol(name) => ("symbol", name.as_str().into()),
-        Value::Described(pair) => told_described(&pair.0, &pair.1)?,
+        Value::Described(pair) => encode_described(&pair.0, &pair.1)?,
         _ => return None,
     })
 }
 
-fn told_described(descriptor: &Value, value: &Value) -> Option<(&'static str, Json)> {
+fn encode_described(descriptor: &Value, value: &Value) -> Option<(&'static str, Json)> {
     let since_1970 = |ticks: i64| (ticks / TICKS_PER_MS).saturating_sub(EPOCH_MS);
     Some(match (descriptor.as_text()?, value) {
         (TIMESPAN, Value::Long(ticks)) => {
@@ -304,9 +304,12 @@ impl fmt::Display for TypedValue {
             Value::String(value) => f.write_str(&text(value)),
             Value::Null => f.write_str("NULL"),
             _ => match serde_json::to_value(self) {
-                Ok(Json::Object(told)) => {
-                    let part = |name| told.get(name).map(Json::to_string).unwrap_or_default();
-                    let kind = told.get("type").and_then(Json::as_str).unwrap_or_default();
+                Ok(Json::Object(object)) => {
+                    let part = |name| object.get(name).map(Json::to_string).unwrap_or_default();
+                    let kind = object
+                        .get("type")
+                        .and_then(Json::as_str)
+                        .unwrap_or_default();
                     write!(f, "{kind} {}", part("value"))
                 }
                 Ok(json) => write!(f, "{json}"),

@@ -1,8 +1,8 @@
-//! Decoder: takes the payload of a client's frames out of what was read. [RFC 6455 5]
+//! Decoder: takes the payload of a client's frames out of the input. [RFC 6455 5]
 //!
-//! It works in place and keeps nothing but an unfinished header and an unfinished control frame, so
-//! a connection costs some hundred bytes whatever its peer announces. After a close frame or a
-//! breach of the rules it takes nothing more.
+//! It works in place and keeps only an unfinished header and an unfinished control frame, so a
+//! connection costs some hundred bytes whatever frame sizes its peer announces. After a close
+//! frame or a protocol violation it takes nothing more.
 
 use std::io::Cursor;
 
@@ -17,7 +17,7 @@ const MAX_CONTROL: u64 = 125;
 
 /// What a frame's payload is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum FrameKind {
     Data,
     Ping,
     Pong,
@@ -27,7 +27,7 @@ enum Kind {
 /// A frame whose payload is not all there yet.
 #[derive(Debug)]
 struct Frame {
-    kind: Kind,
+    kind: FrameKind,
     is_final: bool,
     remaining: u64,
     mask: [u8; 4],
@@ -77,7 +77,8 @@ impl Decoder {
         self.pong.take()
     }
 
-    /// Replaces the frames in `buffer` behind the first `start` bytes by the payload of data frames.
+    /// Replaces the frames in `buffer` behind the first `start` bytes by the payload of data
+    /// frames.
     pub fn decode(&mut self, buffer: &mut BytesMut, start: usize) {
         let (mut from, mut to) = (start, start);
         while self.over.is_none() {
@@ -93,7 +94,7 @@ impl Decoder {
                 usize::try_from(frame.remaining).map_or(available, |left| left.min(available));
             unmask(&mut buffer[from..from + count], &mut frame.mask);
             frame.remaining -= count as u64;
-            if frame.kind == Kind::Data {
+            if frame.kind == FrameKind::Data {
                 buffer.copy_within(from..from + count, to);
                 to += count;
             } else {
@@ -144,17 +145,17 @@ impl Decoder {
         }
         let mask = header.mask.ok_or(CloseCode::Protocol)?;
         let kind = match header.opcode {
-            OpCode::Data(Data::Binary) if !self.is_within_message => Kind::Data,
-            OpCode::Data(Data::Continue) if self.is_within_message => Kind::Data,
+            OpCode::Data(Data::Binary) if !self.is_within_message => FrameKind::Data,
+            OpCode::Data(Data::Continue) if self.is_within_message => FrameKind::Data,
             OpCode::Data(Data::Text) if !self.is_within_message => {
                 return Err(CloseCode::Unsupported);
             }
-            OpCode::Control(Control::Ping) => Kind::Ping,
-            OpCode::Control(Control::Pong) => Kind::Pong,
-            OpCode::Control(Control::Close) => Kind::Close,
+            OpCode::Control(Control::Ping) => FrameKind::Ping,
+            OpCode::Control(Control::Pong) => FrameKind::Pong,
+            OpCode::Control(Control::Close) => FrameKind::Close,
             _ => return Err(CloseCode::Protocol),
         };
-        if kind != Kind::Data && (size > MAX_CONTROL || !header.is_final) {
+        if kind != FrameKind::Data && (size > MAX_CONTROL || !header.is_final) {
             return Err(CloseCode::Protocol);
         }
         if size > self.max_frame_size {
@@ -170,11 +171,11 @@ impl Decoder {
 
     fn finish(&mut self, frame: &Frame) {
         match frame.kind {
-            Kind::Data => self.is_within_message = !frame.is_final,
-            Kind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
-            Kind::Pong => self.control.clear(),
-            Kind::Close => {
-                // One byte can not be a code. [RFC 6455 5.5.1]
+            FrameKind::Data => self.is_within_message = !frame.is_final,
+            FrameKind::Ping => self.pong = Some(std::mem::take(&mut self.control)),
+            FrameKind::Pong => self.control.clear(),
+            FrameKind::Close => {
+                // One byte cannot be a code. [RFC 6455 5.5.1]
                 let is_cut = self.control.len() == 1;
                 self.over = Some(if is_cut {
                     CloseCode::Protocol

@@ -1,7 +1,7 @@
-//! Encoder: puts what is written into binary frames, and control frames between them.
+//! Encoder: puts output into binary frames, and control frames between them.
 //!
 //! A payload is never copied: its header goes out in front of it in one write. Control frames wait
-//! for the end of a frame that is under way; there are two of them at most, a pong and a close.
+//! for the end of the frame under way; there are two of them at most, a pong and a close.
 
 use std::io::{self, IoSlice};
 

@@ -14,7 +14,7 @@ use xtask::setup;
 use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
-use crate::receiver::Settling;
+use crate::receiver::SettleMode;
 
 const VERSION: &str = "2.44.0";
 /// What `create` chose, in its instance.
@@ -101,7 +101,7 @@ impl Peer for Artemis {
         let place = Place {
             address: SocketAddr::from(([127, 0, 0, 1], self.port)),
             sasl: Place::plain(USER, USER),
-            settling: Settling::First,
+            settle_mode: SettleMode::First,
             prefix: "",
             pid: launch.pid(),
             trust: None,

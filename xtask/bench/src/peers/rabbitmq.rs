@@ -17,7 +17,7 @@ use xtask::setup;
 use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
-use crate::receiver::Settling;
+use crate::receiver::SettleMode;
 
 /// The release that the packages come from.
 const RELEASE: &str = "trixie";
@@ -116,7 +116,7 @@ impl Peer for Rabbitmq {
         let place = Place {
             address: SocketAddr::from(([127, 0, 0, 1], ports.amqp)),
             sasl: Place::plain(USER, USER),
-            settling: Settling::Answered,
+            settle_mode: SettleMode::Answered,
             prefix: "/queues/",
             pid: server.pid(),
             trust: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Peer, Running};
-use crate::client::Work;
+use crate::client::Workload;
 use crate::place::Place;
 use crate::process::resident;
 use crate::receiver::Receiver;
@@ -70,7 +70,7 @@ fn warm_up(place: &Place, scale: Scale) -> Result<()> {
     let queue = place.queue(site::QUEUE);
     let work = vec![
         throughput::sender(&queue, 1_024, scale.messages, IN_FLIGHT),
-        Work::Receive(Receiver::new(&queue)),
+        Workload::Receive(Receiver::new(&queue)),
     ];
     let scale = Scale {
         seconds: WARM_UP.as_secs().min(scale.seconds),

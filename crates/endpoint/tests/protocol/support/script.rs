@@ -23,7 +23,7 @@ use super::words::{self, Words};
 /// Where a script starts; what leads there is not printed.
 #[derive(Clone, Copy)]
 pub enum Start {
-    /// A server that nobody has spoken to.
+    /// A server without any input.
     Fresh,
     /// A client that has not been answered.
     Client,
@@ -219,7 +219,7 @@ impl Runner {
                 );
                 self.printed += &format!("  = to receive {received}, to send {sent}\n");
             }
-            "confine" => self.connection.confine((name != "off").then(|| Bounds {
+            "set-bounds" => self.connection.set_bounds((name != "off").then(|| Bounds {
                 sessions: words.number("sessions").unwrap_or(usize::MAX),
                 links: words.number("links").unwrap_or(usize::MAX),
                 partial_bytes: words.number("partial").unwrap_or(usize::MAX),

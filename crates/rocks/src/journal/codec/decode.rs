@@ -6,31 +6,31 @@ use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber, Write,
 use super::tag;
 use crate::chunk;
 use crate::journal::Moves;
-use crate::journal::place::Place;
+use crate::journal::journal_location::JournalLocation;
 use crate::journal::staged::is_staged;
-use crate::key::{self, Kind};
+use crate::key::{self, KeyKind};
 use crate::value::{self, Fields};
 
-/// A body that a record says it has.
+/// A body of a record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::journal) struct Told {
+pub(in crate::journal) struct RecordedBody {
     pub pointer: BodyPointer,
-    pub place: Place,
+    pub location: JournalLocation,
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Debug, Default)]
 pub(in crate::journal) struct Decoded {
     pub set: WriteSet,
     /// New places of bodies.
     pub moves: Moves,
     /// Everything the record has, put or moved, in its order.
-    pub bodies: Vec<Told>,
+    pub bodies: Vec<RecordedBody>,
     /// What was put and has a file of its own.
-    pub staged: Vec<Told>,
+    pub staged: Vec<RecordedBody>,
 }
 
-/// Reads what an [`Encoder`] wrote. `bodies_at` is where the record's bodies begin. Returns nothing
+/// Reads what an `Encoder` wrote. `bodies_at` is where the record's bodies begin. Returns nothing
 /// if these are no writes of ours.
 pub(in crate::journal) fn decode(writes: &[u8], segment: u64, bodies_at: u64) -> Option<Decoded> {
     let mut decoder = Decoder {
@@ -63,8 +63,8 @@ impl Decoder<'_> {
                 home: entity,
                 number,
             };
-            let place = self.place(pointer)?;
-            self.decoded.moves.push((pointer, place));
+            let location = self.location(pointer)?;
+            self.decoded.moves.push((pointer, location));
             return Some(());
         }
         let write = self.write(tag, entity)?;
@@ -76,7 +76,7 @@ impl Decoder<'_> {
         Some(match tag {
             tag::PUT_ENTITY => {
                 let row = self.bytes()?;
-                let key = key::of_entity(Kind::Entity, entity);
+                let key = key::of_entity(KeyKind::Entity, entity);
                 Write::PutEntity(value::decode_entity(&key, row).ok()?)
             }
             tag::REMOVE_ENTITY => Write::RemoveEntity(entity),
@@ -97,11 +97,11 @@ impl Decoder<'_> {
         };
         Some(match tag {
             tag::PUT_BODY => {
-                let body = self.place(pointer)?;
+                let body = self.location(pointer)?;
                 Write::PutBody { pointer, body }
             }
             tag::PUT_STAGED_BODY => {
-                let body = self.staged_place(pointer)?;
+                let body = self.staged_location(pointer)?;
                 Write::PutBody { pointer, body }
             }
             tag::REMOVE_BODY => Write::RemoveBody { pointer },
@@ -130,26 +130,30 @@ impl Decoder<'_> {
     }
 
     /// The place of the next body, as a value of the index.
-    fn place(&mut self, pointer: BodyPointer) -> Option<Bytes> {
-        let place = Place {
+    fn location(&mut self, pointer: BodyPointer) -> Option<Bytes> {
+        let location = JournalLocation {
             segment: self.segment,
             offset: self.next,
             len: self.fields.u32()?,
             checksum: self.fields.u32()?,
         };
-        self.next = place.end();
-        self.decoded.bodies.push(Told { pointer, place });
-        Some(Bytes::copy_from_slice(&chunk::encode_place(pointer, place)))
+        self.next = location.end();
+        self.decoded.bodies.push(RecordedBody { pointer, location });
+        Some(Bytes::copy_from_slice(&chunk::encode_location(
+            pointer, location,
+        )))
     }
 
     /// The place of a body with a file of its own, as a value of the index.
-    fn staged_place(&mut self, pointer: BodyPointer) -> Option<Bytes> {
-        let place = Place::parse(&mut self.fields)?;
-        if !is_staged(place.segment) {
+    fn staged_location(&mut self, pointer: BodyPointer) -> Option<Bytes> {
+        let location = JournalLocation::parse(&mut self.fields)?;
+        if !is_staged(location.segment) {
             return None;
         }
-        self.decoded.staged.push(Told { pointer, place });
-        Some(Bytes::copy_from_slice(&chunk::encode_place(pointer, place)))
+        self.decoded.staged.push(RecordedBody { pointer, location });
+        Some(Bytes::copy_from_slice(&chunk::encode_location(
+            pointer, location,
+        )))
     }
 
     fn entry(&mut self, tag: u8, entity: EntityId, number: SequenceNumber) -> Option<Write> {

@@ -4,22 +4,22 @@ use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntityRow, EntryKey, Index, Part, SequenceNumber, Write};
 
 use super::tag;
-use crate::journal::place;
-use crate::journal::staged::Claims;
+use crate::journal::journal_location;
+use crate::journal::staged::StagedFiles;
 use crate::value;
 
 /// Writes one after the other.
 pub(in crate::journal) struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     /// The bodies that are elsewhere already.
-    staged: &'a Claims,
+    staged: &'a StagedFiles,
     /// Of the other bodies, in their order.
     pub checksums: Vec<u32>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Encoder<'a> {
-    pub fn new(out: &'a mut Vec<u8>, staged: &'a Claims) -> Self {
+    pub fn new(out: &'a mut Vec<u8>, staged: &'a StagedFiles) -> Self {
         Self {
             out,
             staged,
@@ -131,13 +131,14 @@ impl<'a> Encoder<'a> {
             return self.with_body(tag::PUT_BODY, pointer, body);
         };
         self.body(tag::PUT_STAGED_BODY, pointer);
-        self.out.extend_from_slice(&claim.place(pointer).encode());
+        self.out
+            .extend_from_slice(&claim.location(pointer).encode());
         Some(())
     }
 
     fn with_body(&mut self, tag: u8, pointer: BodyPointer, body: &[u8]) -> Option<()> {
         let len = u32::try_from(body.len()).ok()?;
-        let checksum = place::checksum(pointer, body);
+        let checksum = journal_location::checksum(pointer, body);
         self.body(tag, pointer);
         self.u32(len);
         self.u32(checksum);

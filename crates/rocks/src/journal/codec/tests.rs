@@ -1,4 +1,4 @@
-//! What is written comes back, and what is not ours is refused.
+//! Encoded writes are decoded again, and foreign bytes are refused.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use store::{
 
 use super::*;
 use crate::chunk;
-use crate::journal::place::{self, Place};
-use crate::journal::staged::{Claims, STAGED_FROM, Staged};
+use crate::journal::journal_location::{self, JournalLocation};
+use crate::journal::staged::{STAGED_FROM, StagedBodies, StagedFiles};
 use crate::key;
 
 const ENTITY: EntityId = EntityId(3);
@@ -109,7 +109,7 @@ fn every_write() -> Vec<Write> {
 
 fn encoded(writes: &[Write], moved: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
-    let none = Claims::default();
+    let none = StagedFiles::default();
     let mut encoder = Encoder::new(&mut out, &none);
     for write in writes {
         encoder.add(write).expect("it is short");
@@ -156,37 +156,40 @@ fn bodies_come_back_as_places_one_behind_the_other() {
         body: body.clone(),
     };
     let decoded = decode(&encoded(&[put], Some(b"moved")), 7, 1_000).expect("ours");
-    let place = |offset, body| Place {
+    let location = |offset, body| JournalLocation {
         segment: 7,
         offset,
         len: 5,
-        checksum: place::checksum(POINTER, body),
+        checksum: journal_location::checksum(POINTER, body),
     };
-    let places = [place(1_000, b"hello"), place(1_005, b"moved")];
-    let told = places.map(|place| Told {
+    let locations = [location(1_000, b"hello"), location(1_005, b"moved")];
+    let recorded = locations.map(|location| RecordedBody {
         pointer: POINTER,
-        place,
+        location,
     });
-    assert_eq!(decoded.bodies, told);
-    let value = |place| Bytes::copy_from_slice(&chunk::encode_place(POINTER, place));
+    assert_eq!(decoded.bodies, recorded);
+    let value = |location| Bytes::copy_from_slice(&chunk::encode_location(POINTER, location));
     let put = Write::PutBody {
         pointer: POINTER,
-        body: value(places[0]),
+        body: value(locations[0]),
     };
     assert_eq!(decoded.set.into_vec(), [put]);
-    assert_eq!(decoded.moves, [(POINTER, value(places[1]))]);
+    assert_eq!(decoded.moves, [(POINTER, value(locations[1]))]);
 }
 
 #[test]
 fn a_staged_body_comes_back_as_a_place_in_its_own_file() {
-    let staged = Arc::new(Staged::after(8));
+    let staged = Arc::new(StagedBodies::after(8));
     let body = Bytes::from(vec![1; STAGED_FROM]);
     let crc = crc32c::crc32c(&body);
     let body = staged.ready(staged.begin(), body, crc).expect("it is new");
-    let claims = Claims::of(&staged, [&body].into_iter());
-    let place = claims.get(&body).expect("it is staged").place(POINTER);
+    let staged_files = StagedFiles::of(&staged, [&body].into_iter());
+    let location = staged_files
+        .get(&body)
+        .expect("it is staged")
+        .location(POINTER);
     let mut out = Vec::new();
-    let mut encoder = Encoder::new(&mut out, &claims);
+    let mut encoder = Encoder::new(&mut out, &staged_files);
     let put = |body| Write::PutBody {
         pointer: POINTER,
         body,
@@ -196,11 +199,11 @@ fn a_staged_body_comes_back_as_a_place_in_its_own_file() {
     let decoded = decode(&out, 7, 1_000).expect("ours");
     assert!(decoded.bodies.is_empty());
     assert_eq!(decoded.staged.len(), 1);
-    assert_eq!(decoded.staged[0].place, place);
-    let value = Bytes::copy_from_slice(&chunk::encode_place(POINTER, place));
+    assert_eq!(decoded.staged[0].location, location);
+    let value = Bytes::copy_from_slice(&chunk::encode_location(POINTER, location));
     assert_eq!(decoded.set.into_vec(), [put(value)]);
     // A segment that holds such a place is none of ours.
-    let marked = out.len() - Place::BYTES;
+    let marked = out.len() - JournalLocation::BYTES;
     out[marked] ^= 0x80;
     assert!(decode(&out, 7, 1_000).is_none());
 }

@@ -1,10 +1,11 @@
-//! Discards: files that nobody needs, whose space goes back to the file system piece by piece.
+//! Discards: files to remove, whose space goes back to the file system piece by piece.
 //!
-//! A file system that tells its disk what is free may do so as a file goes, and there are disks that serve
-//! nobody meanwhile: on ext4 mounted with `discard` every commit waited for 5 ms while a segment went. So a
-//! file loses its name at once, and then its length, a piece at a time with as long a pause behind it, in
-//! a thread that ends with the last file. If many wait there are no pauses: then the space is wanted more.
-//! What a crash leaves has a name that the next opening looks for.
+//! A file system that reports free blocks to its disk may do so when a file is removed, and some
+//! disks stall meanwhile: on ext4 mounted with `discard` every commit waited for 5 ms while a
+//! segment was removed. So a file loses its name at once, and then its length, a piece at a time
+//! with a pause as long behind it, in a thread that ends with the last file. If many files wait
+//! there are no pauses, since the space is needed. The next opening removes files that a crash
+//! left, by their name.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -24,8 +25,8 @@ use crate::directory::sync_directory;
 const PIECE: u64 = 1 << 20;
 /// No pause is shorter, for a file system that tells its disk a little later, or longer.
 const PAUSE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
-/// With so many files waiting there are none.
-const MANY: usize = 64;
+/// With this many files waiting there are no pauses.
+const NO_PAUSE_FROM: usize = 64;
 
 /// What goes, and the thread that sees to it. When it is dropped the rest goes at once.
 #[derive(Default)]
@@ -36,18 +37,18 @@ pub(super) struct Discards {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingFiles>,
     closing: AtomicBool,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingFiles {
     paths: VecDeque<PathBuf>,
     is_attended: bool,
 }
 
 impl Discards {
-    /// Has a file removed to which nobody will give another name.
+    /// Removes a file, which must not be renamed any more.
     pub fn add(&self, path: PathBuf) {
         let mut waiting = lock(&self.shared.waiting);
         waiting.paths.push_back(path);
@@ -98,7 +99,7 @@ impl Shared {
         path
     }
 
-    /// Removes the file even if it can not be made shorter.
+    /// Removes the file even if it cannot be made shorter.
     fn discard(&self, path: &Path) -> io::Result<()> {
         if let Err(error) = self.shorten(path) {
             tracing::debug!(path = %path.display(), %error, "a file goes as a whole");
@@ -120,7 +121,7 @@ impl Shared {
             len -= PIECE;
             let began = Instant::now();
             file.set_len(len)?;
-            if lock(&self.waiting).paths.len() < MANY {
+            if lock(&self.waiting).paths.len() < NO_PAUSE_FROM {
                 thread::sleep(began.elapsed().clamp(*PAUSE.start(), *PAUSE.end()));
             }
         }
@@ -171,7 +172,7 @@ mod tests {
     fn what_can_not_be_made_shorter_goes_all_the_same() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("1.gone");
-        // It can not be opened.
+        // It cannot be opened.
         std::os::unix::fs::symlink(folder.path().join("nothing"), &path).expect("linked");
         Shared::default().discard(&path).expect("removed");
         assert!(fs::symlink_metadata(&path).is_err());

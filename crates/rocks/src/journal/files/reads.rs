@@ -1,8 +1,8 @@
-//! Reads: bodies by their places, those that lie near each other at once.
+//! Reads: bodies by their locations, neighbouring ones at once.
 //!
-//! A stretch of small bodies is read into memory that the thread keeps, and each is copied out of it: a
-//! slice would keep the whole stretch, and fresh pages for each read would cost the system more than the
-//! copies do. A large body that lies alone is read into memory of its own.
+//! A range of small bodies is read into memory that the thread keeps, and each is copied out of
+//! it. A slice would keep the whole range, and fresh pages for each read would cost the system
+//! more than the copies do. A large body that lies alone is read into memory of its own.
 
 use std::cell::RefCell;
 
@@ -11,12 +11,12 @@ use store::{BodyPointer, StoreError};
 
 use super::Files;
 use crate::directory::io_error;
+use crate::journal::journal_location::{self, JournalLocation};
 use crate::journal::pages::{PAGE, Pages};
-use crate::journal::place::{self, Place};
 use crate::value::damaged;
 
-/// Bodies in one file with no more than this between them are read at once: to read it too takes less
-/// than to ask the disk once more.
+/// Bodies in one file with no more than this between them are read at once: to read it too takes
+/// less than to ask the disk once more.
 const GAP: u64 = 32 << 10;
 /// A body that is read alone and is smaller is copied out of the pages it came in.
 const COPY_BELOW: usize = 64 << 10;
@@ -29,7 +29,7 @@ thread_local! {
 }
 
 /// A body that is wanted, and where it lies.
-pub(crate) type Wanted = Option<(BodyPointer, Place)>;
+pub(crate) type Wanted = Option<(BodyPointer, JournalLocation)>;
 
 impl Files {
     /// Reads bodies, in the order of `wanted`; those whose segment is gone are left out.
@@ -38,13 +38,15 @@ impl Files {
         let mut order: Vec<_> = (0..wanted.len())
             .filter(|at| wanted[*at].is_some())
             .collect();
-        let place = |at: usize| wanted[at].map(|(_, place)| place);
+        let location = |at: usize| wanted[at].map(|(_, location)| location);
         // An empty body begins where the next one does, and has to come before it.
-        order.sort_by_key(|at| place(*at).map(|place| (place.segment, place.offset, place.len)));
+        order.sort_by_key(|at| {
+            location(*at).map(|location| (location.segment, location.offset, location.len))
+        });
         let mut order = order.as_slice();
-        while let Some(first) = order.first().and_then(|at| place(*at)) {
+        while let Some(first) = order.first().and_then(|at| location(*at)) {
             let near = order.iter().scan(first, |last, at| {
-                let next = place(*at)?;
+                let next = location(*at)?;
                 let is_near = next.segment == first.segment
                     && next.offset.saturating_sub(last.end()) <= GAP
                     && (next.end().saturating_sub(first.offset) <= MOST_AT_ONCE || next == first);
@@ -65,23 +67,24 @@ impl Files {
         wanted: &[Wanted],
         bodies: &mut [Option<Bytes>],
     ) -> Result<(), StoreError> {
-        let mut places = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
-        let Some((at, (pointer, first))) = places.next() else {
+        let mut locations = stretch.iter().filter_map(|at| Some((*at, wanted[*at]?)));
+        let Some((at, (pointer, first))) = locations.next() else {
             return Ok(());
         };
-        let Some((_, (_, last))) = places.next_back() else {
+        let Some((_, (_, last))) = locations.next_back() else {
             bodies[at] = self.read_one(pointer, first)?;
             return Ok(());
         };
-        self.look(first, last.end(), |bytes| {
+        self.with_handle(first, last.end(), |bytes| {
             for at in stretch {
-                if let Some((pointer, place)) = wanted[*at] {
-                    let from = usize::try_from(place.offset - first.offset).unwrap_or(usize::MAX);
+                if let Some((pointer, location)) = wanted[*at] {
+                    let from =
+                        usize::try_from(location.offset - first.offset).unwrap_or(usize::MAX);
                     let body = bytes
                         .get(from..)
-                        .and_then(|rest| rest.get(..place.len as usize));
-                    let body = body.ok_or_else(|| mistaken(pointer))?;
-                    verify(pointer, place, body)?;
+                        .and_then(|rest| rest.get(..location.len as usize));
+                    let body = body.ok_or_else(|| checksum_mismatch(pointer))?;
+                    verify(pointer, location, body)?;
                     bodies[*at] = Some(Bytes::copy_from_slice(body));
                 }
             }
@@ -91,25 +94,29 @@ impl Files {
     }
 
     /// Reads a body that has no neighbours.
-    fn read_one(&self, pointer: BodyPointer, place: Place) -> Result<Option<Bytes>, StoreError> {
-        if (place.len as usize) < COPY_BELOW {
-            return self.look(place, place.end(), |body| {
-                verify(pointer, place, body)?;
+    fn read_one(
+        &self,
+        pointer: BodyPointer,
+        location: JournalLocation,
+    ) -> Result<Option<Bytes>, StoreError> {
+        if (location.len as usize) < COPY_BELOW {
+            return self.with_handle(location, location.end(), |body| {
+                verify(pointer, location, body)?;
                 Ok(Bytes::copy_from_slice(body))
             });
         }
         let mut pages = Pages::new(0);
-        let body = self.fill(place, place.end(), &mut pages)?;
+        let body = self.fill(location, location.end(), &mut pages)?;
         let body = body.map(|range| pages.into_bytes(range));
         body.iter()
-            .try_for_each(|body| verify(pointer, place, body))?;
+            .try_for_each(|body| verify(pointer, location, body))?;
         Ok(body)
     }
 
     /// Looks at what lies from the begin of `first` up to `until`, unless its segment is gone.
-    fn look<T>(
+    fn with_handle<T>(
         &self,
-        first: Place,
+        first: JournalLocation,
         until: u64,
         take: impl FnOnce(&[u8]) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
@@ -119,10 +126,11 @@ impl Files {
         })
     }
 
-    /// Reads what lies from the begin of `first` up to `until` into `pages`, and says where in them it is.
+    /// Reads what lies from the begin of `first` up to `until` into `pages`, and says where in them
+    /// it is.
     fn fill(
         &self,
-        first: Place,
+        first: JournalLocation,
         until: u64,
         pages: &mut Pages,
     ) -> Result<Option<std::ops::Range<usize>>, StoreError> {
@@ -130,8 +138,8 @@ impl Files {
         let Some(file) = self.get(first.segment).map_err(reading)? else {
             return Ok(None);
         };
-        // A place has a checksum of its own, or is as long as its row says, and bodies that are longer than may be are
-        // never accepted.
+        // A place has a checksum of its own, or is as long as its row says, and bodies that are
+        // longer than may be are never accepted.
         let len = usize::try_from(until.saturating_sub(first.offset)).unwrap_or(usize::MAX);
         match file.read(first.offset, len, pages) {
             Ok(range) => Ok(Some(range)),
@@ -144,14 +152,14 @@ impl Files {
     }
 }
 
-fn verify(pointer: BodyPointer, place: Place, body: &[u8]) -> Result<(), StoreError> {
-    if place::checksum(pointer, body) == place.checksum {
+fn verify(pointer: BodyPointer, location: JournalLocation, body: &[u8]) -> Result<(), StoreError> {
+    if journal_location::checksum(pointer, body) == location.checksum {
         return Ok(());
     }
     Err(damaged("a body", format!("{pointer:?} fails its checksum")))
 }
 
-fn mistaken(pointer: BodyPointer) -> StoreError {
+fn checksum_mismatch(pointer: BodyPointer) -> StoreError {
     damaged(
         "a body",
         format!("{pointer:?} does not lie where it should"),
@@ -175,40 +183,40 @@ mod tests {
             home: store::EntityId(1),
             number: store::SequenceNumber(number),
         };
-        let place = |number: u64| Place {
+        let location = |number: u64| JournalLocation {
             segment: 1,
             offset: 100 + number * 310_000,
             len: 300_000,
-            checksum: place::checksum(pointer(number), &body(number)),
+            checksum: journal_location::checksum(pointer(number), &body(number)),
         };
         for number in 0..4 {
             file.file()
-                .write_all_at(&body(number), place(number).offset)
+                .write_all_at(&body(number), location(number).offset)
                 .expect("written");
         }
-        let gone = Place {
+        let gone = JournalLocation {
             segment: 2,
-            ..place(0)
+            ..location(0)
         };
         let wanted = [
-            Some((pointer(2), place(2))),
+            Some((pointer(2), location(2))),
             None,
-            Some((pointer(0), place(0))),
+            Some((pointer(0), location(0))),
             Some((pointer(1), gone)),
-            Some((pointer(3), place(3))),
+            Some((pointer(3), location(3))),
         ];
         let read = files.read(&wanted).expect("read");
         let expected = [Some(2), None, Some(0), None, Some(3)];
         let expected = expected.map(|number| number.map(|number| Bytes::from(body(number))));
         assert_eq!(read, expected);
         // Another's body is not taken for one's own.
-        assert!(files.read(&[Some((pointer(1), place(2)))]).is_err());
-        let empty = Place {
+        assert!(files.read(&[Some((pointer(1), location(2)))]).is_err());
+        let empty = JournalLocation {
             len: 0,
-            checksum: place::checksum(pointer(4), &[]),
-            ..place(3)
+            checksum: journal_location::checksum(pointer(4), &[]),
+            ..location(3)
         };
-        let wanted = [Some((pointer(3), place(3))), Some((pointer(4), empty))];
+        let wanted = [Some((pointer(3), location(3))), Some((pointer(4), empty))];
         let read = files.read(&wanted).expect("read");
         assert_eq!(read, [Some(Bytes::from(body(3))), Some(Bytes::new())]);
     }

@@ -1,7 +1,7 @@
-//! Stage: writing a large body to a file of its own.
+//! Stage: writes a large body to a file of its own.
 //!
-//! It is written as a segment is, past the system's cache if it can be: a mebibyte that goes into the
-//! cache beside a load has other writes wait, and takes twice the processor time. Then it is in whole
+//! It is written as a segment is, past the system's cache if possible: a mebibyte in the cache
+//! delays other writes under load, and takes twice the processor time. Then it is written in whole
 //! pages, with zeros behind its end.
 
 use std::fs::{self, File};
@@ -21,13 +21,14 @@ use crate::journal::handle::{Access, Handle};
 use crate::journal::pages::{PAGE, Pages};
 use crate::journal::staged::PIECE;
 
-/// Between one piece and the next, if a record was written meanwhile: more will come, and each that finds the
-/// disk busy has to wait for it. A piece takes a sixth of this.
+/// Between one piece and the next, if a record was written meanwhile: more will come, and each that
+/// finds the disk busy has to wait for it. A piece takes a sixth of this.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Files {
-    /// Makes `body` durable in a file of its own, and returns the same bytes as those that are there.
-    /// Blocks. What it returns has to be put as it is; see [`staged`](crate::journal::staged).
+    /// Makes `body` durable in a file of its own, and returns the same bytes as those that are
+    /// there. Blocks. What it returns has to be put as it is; see
+    /// [`staged`](crate::journal::staged).
     pub fn stage(&self, body: &Bytes) -> io::Result<Bytes> {
         if self.staged.knows(body) {
             return Ok(body.clone());
@@ -139,7 +140,7 @@ mod tests {
     use store::BodyPointer;
 
     use super::*;
-    use crate::journal::place::{self, Place};
+    use crate::journal::journal_location::{self, JournalLocation};
 
     /// The file that `body` is staged to, and what is read of it as a body.
     fn staged(access: Access, body: &Bytes) -> (Vec<u8>, Bytes) {
@@ -152,13 +153,13 @@ mod tests {
             home: store::EntityId(1),
             number: store::SequenceNumber(2),
         };
-        let place = Place {
+        let location = JournalLocation {
             segment,
             offset: 0,
             len: u32::try_from(body.len()).expect("small"),
-            checksum: place::checksum(pointer, body),
+            checksum: journal_location::checksum(pointer, body),
         };
-        let mut read = files.read(&[Some((pointer, place))]).expect("read");
+        let mut read = files.read(&[Some((pointer, location))]).expect("read");
         assert_eq!(handle, *body);
         let body = read.pop().flatten().expect("it is there");
         (fs::read(files.path(segment)).expect("read"), body)

@@ -1,4 +1,4 @@
-//! Backups hold all that was acknowledged and nothing that was settled, and only whole ones are
+//! Backups hold every acknowledged commit and no settled message, and only whole ones are
 //! restored.
 
 use std::path::PathBuf;
@@ -321,7 +321,7 @@ fn a_backup_without_one_of_its_files_is_refused_and_leaves_nothing() {
     }
 }
 
-/// A log without records, and options that nobody reads.
+/// A log without records, and options that are never read.
 fn is_of_no_consequence(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with("OPTIONS") || name.ends_with(".log")

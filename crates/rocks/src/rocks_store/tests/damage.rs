@@ -199,12 +199,12 @@ fn a_damaged_record_does_not_take_along_bodies_that_the_index_knows() {
         let id = send(&mut store, [number], 500);
         store.progress.wait_for(id).expect("committed");
     }
-    store.unapplied.want(store.last());
+    store.unapplied.request_apply(store.last());
     store
         .progress
         .wait_until_applied(store.last())
         .expect("applied");
-    store.opened.database.flush().expect("flushed");
+    store.open_store.database.flush().expect("flushed");
     let whole = new_directory();
     copy_at_rest(&store, directory.path(), whole.path());
     let middle = used(&first_segment(whole.path())) / 2;

@@ -152,7 +152,7 @@ fn a_removed_home_takes_the_counts_of_its_group_along() {
 }
 
 #[test]
-fn a_release_of_a_body_that_nobody_shares_removes_nothing() {
+fn a_release_of_a_body_that_is_not_shared_removes_nothing() {
     let directory = new_directory();
     let mut store = open(directory.path());
     send(&mut store, [1, 2], 10);

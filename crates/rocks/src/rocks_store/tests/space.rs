@@ -1,14 +1,14 @@
-//! Space of what is settled: tables and segments go, and what is kept stays.
+//! Space of settled messages: their tables and segments are removed, and other ones stay.
 
 use super::*;
 use crate::committer::Submission;
-use crate::retention::Pace;
-use crate::settled::Settled;
+use crate::retention::RetentionTiming;
+use crate::settled::SettledRanges;
 
 #[test]
-fn space_of_settled_messages_is_given_back_and_what_is_kept_stays() {
+fn space_of_settled_messages_is_freed_and_other_messages_stay() {
     let directory = new_directory();
-    // Little memory makes small files, of which many lie inside a settled stretch.
+    // Little memory makes small files, of which many lie inside a settled range.
     let options = Options {
         memory_bytes: 0,
         ..Options::default()
@@ -61,25 +61,27 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
         (1..=200).filter(|number| !dead.contains(number)),
     );
     let before = store.image().expect("readable").bodies;
-    let (database, files) = (&store.opened.database, &store.opened.files);
+    let (database, files) = (&store.open_store.database, &store.open_store.files);
     let mut retention = Retention::new(
         database.clone(),
         files.clone(),
         0,
-        opened::known_segments(database)
+        open_store::known_segments(database)
             .expect("read")
             .into_values()
             .collect(),
         u64::MAX,
     );
-    retention.pace = Pace {
-        look_after: Duration::ZERO,
-        count_after: Duration::ZERO,
-        unchanged: Duration::ZERO,
+    retention.timing = RetentionTiming {
+        check_interval: Duration::ZERO,
+        count_interval: Duration::ZERO,
+        unchanged_for: Duration::ZERO,
     };
     let mut moved = Vec::new();
     for _look in 0..20 {
-        let moves = retention.stragglers(&Settled::new()).expect("counted");
+        let moves = retention
+            .remaining_bodies(&SettledRanges::new())
+            .expect("counted");
         moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
         let submitter = store.submitter.as_ref().expect("open");
         submitter
@@ -122,24 +124,24 @@ fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
         settle(&mut store, 1..=messages);
         store.close().expect("closed");
         let options = Options::default();
-        let (opened, _) = opened::open(directory.path(), &options).expect("opened");
-        let (database, files) = (opened.database.clone(), opened.files.clone());
-        let known = opened::known_segments(&database).expect("read");
+        let (open_store, _) = open_store::open(directory.path(), &options).expect("opened");
+        let (database, files) = (open_store.database.clone(), open_store.files.clone());
+        let known = open_store::known_segments(&database).expect("read");
         // As if what has settled them were applied and not permanent yet.
         let applied = u64::MAX;
         let sealed = known.into_values().collect();
         let mut retention = Retention::new(database, files, 0, sealed, applied);
-        retention.pace.look_after = Duration::ZERO;
+        retention.timing.check_interval = Duration::ZERO;
         assert_eq!(
-            retention.collect(false, &Settled::new()),
+            retention.collect(false, &SettledRanges::new()),
             Ok(is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &Settled::new()),
+            retention.collect(true, &SettledRanges::new()),
             Ok(!is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &Settled::new()),
+            retention.collect(true, &SettledRanges::new()),
             Ok(false),
             "one at a time"
         );

@@ -1,4 +1,4 @@
-//! Large bodies that are on the disk before their set: whatever happens in between, they are there
+//! Large bodies that are on the disk before their set: after any event in between they are there
 //! with their message, and go with it.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
 use crate::journal::STAGED_FROM;
-use crate::settled::Settled;
+use crate::settled::SettledRanges;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 
@@ -78,26 +78,30 @@ fn with_body(store: &RocksStore, number: u64) -> Result<Vec<StoredMessage>, Stor
     found.into_messages()
 }
 
-/// Lets everything go that nobody wants, and opens the store again.
+/// Removes everything that is not needed, and opens the store again.
 fn collected(directory: &Path) -> RocksStore {
     let options = Options {
         memory_bytes: 24 << 20,
         ..Options::default()
     };
-    let (opened, recovered) = opened::open(directory, &options).expect("opened");
-    let database = opened.database.clone();
+    let (open_store, recovered) = open_store::open(directory, &options).expect("opened");
+    let database = open_store.database.clone();
     database.flush().expect("flushed");
     let mut retention = Retention::new(
         database.clone(),
-        opened.files.clone(),
+        open_store.files.clone(),
         options.segment_bytes(),
         recovered.sealed,
         recovered.position,
     );
-    retention.pace.look_after = Duration::ZERO;
-    retention.collect(true, &Settled::new()).expect("looked at");
-    retention.collect(true, &Settled::new()).expect("given up");
-    drop((opened, recovered.index, database, retention));
+    retention.timing.check_interval = Duration::ZERO;
+    retention
+        .collect(true, &SettledRanges::new())
+        .expect("looked at");
+    retention
+        .collect(true, &SettledRanges::new())
+        .expect("given up");
+    drop((open_store, recovered.index, database, retention));
     open(directory)
 }
 
@@ -114,7 +118,7 @@ fn a_staged_body_is_in_no_record_and_survives_every_crash() {
     let directory = crash(store, &directory);
     let store = open(directory.path());
     check(&store, &[1, 2]);
-    store.opened.database.flush().expect("flushed");
+    store.open_store.database.flush().expect("flushed");
     let directory = crash(store, &directory);
     let store = open(directory.path());
     check(&store, &[1, 2]);
@@ -138,16 +142,16 @@ fn a_staged_body_without_a_set_is_gone_after_a_crash() {
 }
 
 #[test]
-fn a_staged_body_that_nobody_puts_goes_with_its_last_handle() {
+fn a_staged_body_that_is_never_put_goes_with_its_last_handle() {
     let directory = new_directory();
     let mut store = open(directory.path());
     let set = staged_set(&store, 1);
     let again = set.clone();
     drop(set);
-    store.opened.files.remove_abandoned().expect("removed");
+    store.open_store.files.remove_abandoned().expect("removed");
     assert_eq!(staged_files(directory.path()).len(), 1);
     drop(again);
-    store.opened.files.remove_abandoned().expect("removed");
+    store.open_store.files.remove_abandoned().expect("removed");
     assert_eq!(staged_files(directory.path()), Vec::<PathBuf>::new());
     send_staged(&mut store, 2);
     check(&store, &[2]);
@@ -160,7 +164,7 @@ fn a_staged_body_goes_with_its_message_whatever_crashes_in_between() {
     for number in 1..=3 {
         send_staged(&mut store, number);
     }
-    store.opened.database.flush().expect("flushed");
+    store.open_store.database.flush().expect("flushed");
     let id = settle(&mut store, [2]);
     store.progress.wait_for(id).expect("committed");
     // That it is settled stands in the journal only.
@@ -172,9 +176,9 @@ fn a_staged_body_goes_with_its_message_whatever_crashes_in_between() {
     let mut store = open(directory.path());
     let id = settle(&mut store, [1]);
     store.progress.wait_for(id).expect("committed");
-    store.unapplied.want(id);
+    store.unapplied.request_apply(id);
     store.progress.wait_until_applied(id).expect("applied");
-    store.opened.database.flush().expect("flushed");
+    store.open_store.database.flush().expect("flushed");
     let directory = crash(store, &directory);
     fs::remove_file(&staged_files(directory.path())[0]).expect("removed");
     check(&open(directory.path()), &[3]);
@@ -281,7 +285,7 @@ fn a_staged_body_that_is_missing_is_not_passed_over() {
 fn commits_go_on_while_a_body_is_being_staged() {
     let directory = new_directory();
     let mut store = open(directory.path());
-    let staged = store.opened.files.staged.clone();
+    let staged = store.open_store.files.staged.clone();
     staged.hooks.hold(Sync::Now);
     let stager = stager(&store);
     let pointer = BodyPointer {
@@ -301,11 +305,11 @@ fn commits_go_on_while_a_body_is_being_staged() {
 fn what_can_not_be_staged_comes_back_and_is_written_with_its_record() {
     let directory = new_directory();
     let mut store = open(directory.path());
-    store.opened.files.staged.hooks.fail_next();
+    store.open_store.files.staged.hooks.fail_next();
     send_staged(&mut store, 1);
     assert!(size_of_journal(directory.path()) > LARGE as u64);
     check(&store, &[1]);
-    store.opened.files.remove_abandoned().expect("removed");
+    store.open_store.files.remove_abandoned().expect("removed");
     assert_eq!(staged_files(directory.path()), Vec::<PathBuf>::new());
     let stager = stager(&store);
     store.close().expect("closed");

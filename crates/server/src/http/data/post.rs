@@ -12,11 +12,11 @@ use hyper::{Request, StatusCode};
 use servicebus::{Entity, MessageIds};
 
 use super::super::body::{self, BodyError};
-use super::{Response, carry_through, closed, empty};
-use crate::budget::Share;
-use crate::desk::Desk;
-use crate::door::House;
+use super::{Response, closed, empty, run_detached};
+use crate::budget::BudgetShare;
 use crate::random::random;
+use crate::server_state::ServerState;
+use crate::shard_client::ShardClient;
 use crate::staging::staged;
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
@@ -27,17 +27,17 @@ pub async fn respond(
     request: Request<Incoming>,
     call: &Call,
     entity: Arc<Entity>,
-    house: &Arc<House>,
+    server: &Arc<ServerState>,
 ) -> Result<Response, Error> {
     if call.subqueue != Subqueue::Main {
         return Err(data::dead_letter_only());
     }
     let most = entity.settings.max_message_size;
-    let most = most.unwrap_or(house.settings().max_message_size);
+    let most = most.unwrap_or(server.settings().max_message_size);
     // Held until the broker has answered.
-    let mut share = Share::new(Arc::clone(&house.budget));
-    let request = read(request, most, &mut share, house).await?;
-    let now = house.clock.moment().wall;
+    let mut share = BudgetShare::new(Arc::clone(&server.budget));
+    let request = read(request, most, &mut share, server).await?;
+    let now = server.clock.moment().wall;
     let payloads = data::messages(&request, now)?;
     let together: u64 = payloads.iter().map(|payload| payload.len() as u64).sum();
     if together > most {
@@ -51,9 +51,9 @@ pub async fn respond(
     if messages.is_empty() {
         return Ok(empty(StatusCode::CREATED));
     }
-    let house = Arc::clone(house);
-    carry_through(async move {
-        let sent = send(&entity, messages, &house).await;
+    let server = Arc::clone(server);
+    run_detached(async move {
+        let sent = send(&entity, messages, &server).await;
         drop(share);
         sent
     })
@@ -64,8 +64,8 @@ pub async fn respond(
 async fn read(
     request: Request<Incoming>,
     most: u64,
-    share: &mut Share,
-    house: &House,
+    share: &mut BudgetShare,
+    server: &ServerState,
 ) -> Result<Request<Bytes>, Error> {
     let limit = usize::try_from(most.saturating_add(ENVELOPE)).unwrap_or(usize::MAX);
     let (head, incoming) = request.into_parts();
@@ -75,7 +75,7 @@ async fn read(
     if share.is_exhausted() {
         return Err(Error::unavailable());
     }
-    let body = body::read(incoming, limit, house.limits().handshake).await;
+    let body = body::read(incoming, limit, server.limits().handshake).await;
     let body = body.map_err(|error| match error {
         BodyError::TooLong(_) => data::too_large(most),
         error => data::invalid(&error.to_string()),
@@ -93,18 +93,25 @@ fn check(payload: &Bytes, most: u64, ids: &mut MessageIds) -> Result<Message, Er
     })
 }
 
-async fn send(entity: &Entity, messages: Vec<Message>, house: &House) -> Result<Response, Error> {
-    let mut desk = Desk::open_in(house).await.map_err(closed)?;
+async fn send(
+    entity: &Entity,
+    messages: Vec<Message>,
+    server: &ServerState,
+) -> Result<Response, Error> {
+    let mut shard_client = ShardClient::connect_to(server).await.map_err(closed)?;
     let command = Command::Send {
-        request: desk.request(0),
+        request: shard_client.request(0),
         entity: entity.id,
         messages,
     };
-    let command = staged(command, house.gate.as_ref()).await;
+    let command = staged(command, server.command_stager.as_ref()).await;
     let command = command.ok_or_else(Error::unavailable)?;
-    desk.tell(vec![command]).await.map_err(closed)?;
-    let said = desk.hear().await.map_err(closed)?;
-    desk.leave().await;
+    shard_client
+        .send_commands(vec![command])
+        .await
+        .map_err(closed)?;
+    let said = shard_client.next_outputs().await.map_err(closed)?;
+    shard_client.leave().await;
     let sent = said.into_iter().find_map(|output| match output {
         Output::Sent { result, .. } => Some(result),
         _ => None,

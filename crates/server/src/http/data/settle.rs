@@ -8,24 +8,27 @@ use broker::{Command, LockToken, Outcome, Output, SubqueueId};
 use hyper::StatusCode;
 use servicebus::Entity;
 
-use super::{Response, carry_through, closed, empty};
-use crate::desk::Desk;
-use crate::door::House;
+use super::{Response, closed, empty, run_detached};
+use crate::server_state::ServerState;
+use crate::shard_client::ShardClient;
 
 /// Does with the lock what the call asks for.
 pub async fn respond(
     call: Call,
     token: LockToken,
     entity: Arc<Entity>,
-    house: &Arc<House>,
+    server: &Arc<ServerState>,
 ) -> Result<Response, Error> {
-    let house = Arc::clone(house);
-    carry_through(async move {
-        let mut desk = Desk::open_in(&house).await.map_err(closed)?;
-        let command = command(&call, token, &entity, &desk);
-        desk.tell(vec![command]).await.map_err(closed)?;
-        let said = desk.hear().await.map_err(closed)?;
-        desk.leave().await;
+    let server = Arc::clone(server);
+    run_detached(async move {
+        let mut shard_client = ShardClient::connect_to(&server).await.map_err(closed)?;
+        let command = command(&call, token, &entity, &shard_client);
+        shard_client
+            .send_commands(vec![command])
+            .await
+            .map_err(closed)?;
+        let said = shard_client.next_outputs().await.map_err(closed)?;
+        shard_client.leave().await;
         match said.into_iter().next() {
             Some(Output::Settled { result, .. }) => result.map_err(|error| data::lock(&error))?,
             Some(Output::Renewed { result, .. }) => {
@@ -38,8 +41,8 @@ pub async fn respond(
     .await
 }
 
-fn command(call: &Call, token: LockToken, entity: &Entity, desk: &Desk) -> Command {
-    let (request, entity, subqueue) = (desk.request(0), entity.id, call.subqueue);
+fn command(call: &Call, token: LockToken, entity: &Entity, shard_client: &ShardClient) -> Command {
+    let (request, entity, subqueue) = (shard_client.request(0), entity.id, call.subqueue);
     let outcome = match call.action {
         Action::Renew(_) => {
             let tokens = vec![token];

@@ -1,7 +1,7 @@
-//! Entities and rules made, changed and deleted.
+//! Creates, changes and deletes entities and rules.
 //!
-//! A description is read as one of a file is, so what can be said and what is refused is the same.
-//! What a file can not say of an entity (its metadata) stays as it is.
+//! A description is read as a file's is, so the same values are valid. Properties that a file
+//! cannot express (the metadata) keep their values.
 
 use broker::{
     Answer, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
@@ -12,97 +12,106 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::show::{self, describe};
-use super::{Place, Refusal};
-use crate::desk::Desk;
+use super::{ApiError, ResourcePath};
 use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
 use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
 use crate::namespace;
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::shard_client::ShardClient;
 
-type Answered = Result<(StatusCode, Json), Refusal>;
+type ChangeResult = Result<(StatusCode, Json), ApiError>;
 
-/// Deletes what is at `place`.
-pub async fn delete(desk: &mut Desk, place: &Place) -> Answered {
-    let order = match place {
-        Place::Everything | Place::Rules { .. } => {
+/// Deletes what is at `resource`.
+pub async fn delete(shard_client: &mut ShardClient, resource: &ResourcePath) -> ChangeResult {
+    let order = match resource {
+        ResourcePath::Everything | ResourcePath::Rules { .. } => {
             let text = "only an entity or a rule can be deleted";
-            return Err(Refusal::Bad(text.to_owned()));
+            return Err(ApiError::Bad(text.to_owned()));
         }
-        Place::Rule { subscription, name } => Order::RemoveRule {
+        ResourcePath::Rule { subscription, name } => Order::RemoveRule {
             subscription: subscription.clone(),
             name: name.clone(),
         },
-        Place::Entity(_) | Place::Subscription { .. } => Order::Remove {
-            path: place.entity().unwrap_or_default(),
+        ResourcePath::Entity(_) | ResourcePath::Subscription { .. } => Order::Remove {
+            path: resource.entity().unwrap_or_default(),
         },
     };
-    desk.order(order).await??;
+    shard_client.order(order).await??;
     Ok((StatusCode::OK, Json::Object(Default::default())))
 }
 
-/// Makes what is at `place`, or gives it another description.
-pub async fn put(desk: &mut Desk, place: &Place, json: Json, may_be_there: bool) -> Answered {
-    match place {
-        Place::Everything | Place::Rules { .. } => {
+/// Makes what is at `resource`, or gives it another description.
+pub async fn put(
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
+    json: Json,
+    may_be_there: bool,
+) -> ChangeResult {
+    match resource {
+        ResourcePath::Everything | ResourcePath::Rules { .. } => {
             let text =
                 "only an entity or a rule can be put; POST /$railbus/apply takes a whole file";
-            Err(Refusal::Bad(text.to_owned()))
+            Err(ApiError::Bad(text.to_owned()))
         }
-        Place::Rule { subscription, name } => {
+        ResourcePath::Rule { subscription, name } => {
             let rule = read_rule(name, json)?;
-            put_rule(desk, subscription, rule, may_be_there).await
+            put_rule(shard_client, subscription, rule, may_be_there).await
         }
-        Place::Entity(_) | Place::Subscription { .. } => {
-            let path = place.entity().unwrap_or_default();
-            let current = match describe(desk, &path).await {
+        ResourcePath::Entity(_) | ResourcePath::Subscription { .. } => {
+            let path = resource.entity().unwrap_or_default();
+            let current = match describe(shard_client, &path).await {
                 Ok(info) if may_be_there => Some(info),
                 Ok(info) => return Err(EntityError::Exists(info.queue.kind).into()),
-                Err(Refusal::Entity(EntityError::NotFound)) => None,
-                Err(refusal) => return Err(refusal),
+                Err(ApiError::Entity(EntityError::NotFound)) => None,
+                Err(error) => return Err(error),
             };
-            let description = Description::read(place, json, current.as_ref())?;
+            let description = Description::read(resource, json, current.as_ref())?;
             match current {
-                Some(info) => update(desk, &path, description, &info).await,
-                None => create(desk, &path, description).await,
+                Some(info) => update(shard_client, &path, description, &info).await,
+                None => create(shard_client, &path, description).await,
             }
         }
     }
 }
 
 /// Changes the properties that `json` has; null takes one away. [RFC 7396]
-pub async fn patch(desk: &mut Desk, place: &Place, json: Json) -> Answered {
+pub async fn patch(
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
+    json: Json,
+) -> ChangeResult {
     let Json::Object(patch) = json else {
-        return Err(Refusal::Bad("the body is no object".to_owned()));
+        return Err(ApiError::Bad("the body is no object".to_owned()));
     };
-    match place {
-        Place::Everything | Place::Rules { .. } => {
+    match resource {
+        ResourcePath::Everything | ResourcePath::Rules { .. } => {
             let text = "only an entity or a rule can be changed";
-            Err(Refusal::Bad(text.to_owned()))
+            Err(ApiError::Bad(text.to_owned()))
         }
-        Place::Rule { subscription, name } => {
+        ResourcePath::Rule { subscription, name } => {
             let order = Order::DescribeRule {
                 subscription: subscription.clone(),
                 name: name.clone(),
             };
-            let Answer::Rule(rule) = desk.order(order).await?? else {
-                return Err(Refusal::Unexpected);
+            let Answer::Rule(rule) = shard_client.order(order).await?? else {
+                return Err(ApiError::Unexpected);
             };
             let mut whole = of_rule(&rule);
             merge(&mut whole, patch);
             let rule = read_rule(name, Json::Object(whole))?;
-            put_rule(desk, subscription, rule, true).await
+            put_rule(shard_client, subscription, rule, true).await
         }
-        Place::Entity(_) | Place::Subscription { .. } => {
-            let path = place.entity().unwrap_or_default();
-            let info = describe(desk, &path).await?;
+        ResourcePath::Entity(_) | ResourcePath::Subscription { .. } => {
+            let path = resource.entity().unwrap_or_default();
+            let info = describe(shard_client, &path).await?;
             let mut whole = match info.queue.kind {
                 EntityKind::Queue => of_queue(&info.queue.settings),
                 EntityKind::Topic => of_topic(&info.queue.settings),
                 EntityKind::Subscription => of_subscription(&namespace::settings_of(&info)),
             };
             merge(&mut whole, patch);
-            let description = Description::read(place, Json::Object(whole), Some(&info))?;
-            update(desk, &path, description, &info).await
+            let description = Description::read(resource, Json::Object(whole), Some(&info))?;
+            update(shard_client, &path, description, &info).await
         }
     }
 }
@@ -118,27 +127,27 @@ fn merge(whole: &mut serde_json::Map<String, Json>, patch: serde_json::Map<Strin
 }
 
 async fn put_rule(
-    desk: &mut Desk,
+    shard_client: &mut ShardClient,
     subscription: &str,
     rule: RuleDescription,
     may_be_there: bool,
-) -> Answered {
+) -> ChangeResult {
     let (subscription, rule) = (subscription.to_owned(), Box::new(rule));
     let replace = Order::ReplaceRule {
         subscription: subscription.clone(),
         rule: rule.clone(),
     };
     let create = Order::CreateRule { subscription, rule };
-    let (status, answer) = match desk.order(create).await? {
+    let (status, answer) = match shard_client.order(create).await? {
         Ok(answer) => (StatusCode::CREATED, answer),
         Err(EntityError::Rule(RuleError::Exists(_))) if may_be_there => {
-            (StatusCode::OK, desk.order(replace).await??)
+            (StatusCode::OK, shard_client.order(replace).await??)
         }
         Err(error) => return Err(error.into()),
     };
     match answer {
         Answer::Rule(rule) => Ok((status, Json::Object(show::rule(&rule)))),
-        _ => Err(Refusal::Unexpected),
+        _ => Err(ApiError::Unexpected),
     }
 }
 
@@ -152,14 +161,18 @@ struct Description {
 
 impl Description {
     /// What `json` describes; a queue unless it says otherwise or `current` is something else.
-    fn read(place: &Place, mut json: Json, current: Option<&EntityInfo>) -> Result<Self, Refusal> {
+    fn read(
+        resource: &ResourcePath,
+        mut json: Json,
+        current: Option<&EntityInfo>,
+    ) -> Result<Self, ApiError> {
         let known = current.map(|info| info.queue.kind.to_string());
         let said = json.as_object_mut().and_then(|object| {
-            // What there is now says how it is; nobody can.
+            // The state is read-only.
             object.remove("state");
             object.remove("kind")
         });
-        if let Place::Subscription { topic, name } = place {
+        if let ResourcePath::Subscription { topic, name } = resource {
             let config: SubscriptionConfig = read(name, json)?;
             let definition = SubscriptionDefinition::from(config);
             return Self::subscription(topic, definition, current.is_some());
@@ -167,19 +180,19 @@ impl Description {
         let said = said.as_ref().and_then(Json::as_str);
         let kind = said.or(known.as_deref()).unwrap_or("queue");
         if let Some(known) = known.as_deref().filter(|known| *known != kind) {
-            return Err(Refusal::Bad(format!("it is a {known}, not a {kind}")));
+            return Err(ApiError::Bad(format!("it is a {known}, not a {kind}")));
         }
-        let path = place.entity().unwrap_or_default();
+        let path = resource.entity().unwrap_or_default();
         match kind {
             "queue" => Self::queue(QueueDefinition::from(read::<QueueConfig>(&path, json)?)),
             "topic" => Self::topic(TopicDefinition::from(read::<TopicConfig>(&path, json)?)),
-            other => Err(Refusal::Bad(format!(
+            other => Err(ApiError::Bad(format!(
                 "`{other}` is neither queue nor topic"
             ))),
         }
     }
 
-    fn queue(definition: QueueDefinition) -> Result<Self, Refusal> {
+    fn queue(definition: QueueDefinition) -> Result<Self, ApiError> {
         fault::check(std::slice::from_ref(&definition), &[]).map_err(bad)?;
         Ok(Self::of(
             EntityPath::Queue(definition.path),
@@ -187,10 +200,10 @@ impl Description {
         ))
     }
 
-    fn topic(definition: TopicDefinition) -> Result<Self, Refusal> {
+    fn topic(definition: TopicDefinition) -> Result<Self, ApiError> {
         if !definition.subscriptions.is_empty() {
             let text = "a topic is put without its subscriptions; each has a path of its own";
-            return Err(Refusal::Bad(text.to_owned()));
+            return Err(ApiError::Bad(text.to_owned()));
         }
         Ok(Self::of(
             EntityPath::Topic(definition.path),
@@ -202,10 +215,10 @@ impl Description {
         topic: &str,
         definition: SubscriptionDefinition,
         is_there: bool,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiError> {
         if is_there && definition.rules.is_some() {
             let text = "rules of a subscription that is there are put one by one, each at its path";
-            return Err(Refusal::Bad(text.to_owned()));
+            return Err(ApiError::Bad(text.to_owned()));
         }
         let of_topic = TopicDefinition {
             path: topic.to_owned(),
@@ -240,7 +253,7 @@ impl Description {
     }
 }
 
-async fn create(desk: &mut Desk, path: &str, wanted: Description) -> Answered {
+async fn create(shard_client: &mut ShardClient, path: &str, wanted: Description) -> ChangeResult {
     let order = Order::Create {
         path: wanted.path,
         description: Box::new(EntityDescription {
@@ -251,16 +264,16 @@ async fn create(desk: &mut Desk, path: &str, wanted: Description) -> Answered {
         }),
         rules: wanted.rules,
     };
-    desk.order(order).await??;
-    Ok((StatusCode::CREATED, show::entity(desk, path).await?))
+    shard_client.order(order).await??;
+    Ok((StatusCode::CREATED, show::entity(shard_client, path).await?))
 }
 
 async fn update(
-    desk: &mut Desk,
+    shard_client: &mut ShardClient,
     path: &str,
     wanted: Description,
     current: &EntityInfo,
-) -> Answered {
+) -> ChangeResult {
     let order = Order::Update {
         entity: current.queue.id,
         description: Box::new(EntityDescription {
@@ -270,24 +283,24 @@ async fn update(
             kept: (*current.kept).clone(),
         }),
     };
-    desk.order(order).await??;
-    Ok((StatusCode::OK, show::entity(desk, path).await?))
+    shard_client.order(order).await??;
+    Ok((StatusCode::OK, show::entity(shard_client, path).await?))
 }
 
-fn read_rule(name: &str, json: Json) -> Result<RuleDescription, Refusal> {
+fn read_rule(name: &str, json: Json) -> Result<RuleDescription, ApiError> {
     let rule = RuleDescription::from(read::<RuleConfig>(name, json)?);
     rule.check().map_err(EntityError::from)?;
     Ok(rule)
 }
 
 /// A description as a file has it, with the name that its path says.
-fn read<T: DeserializeOwned>(name: &str, mut json: Json) -> Result<T, Refusal> {
+fn read<T: DeserializeOwned>(name: &str, mut json: Json) -> Result<T, ApiError> {
     if let Some(object) = json.as_object_mut() {
         object.insert("name".to_owned(), name.into());
     }
-    serde_json::from_value(json).map_err(|error| Refusal::Bad(error.to_string()))
+    serde_json::from_value(json).map_err(|error| ApiError::Bad(error.to_string()))
 }
 
-fn bad(fault: fault::Fault) -> Refusal {
-    Refusal::Bad(fault.message)
+fn bad(fault: fault::Fault) -> ApiError {
+    ApiError::Bad(fault.message)
 }

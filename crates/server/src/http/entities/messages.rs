@@ -1,10 +1,11 @@
-//! `GET /$railbus/entities/{path}/messages`: messages as they stand, in the order of their numbers.
+//! `GET /$railbus/entities/{path}/messages`: messages in their present state, in the order of
+//! their sequence numbers.
 //!
 //! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
-//! number and `?count=` at most so many, all of them optional. What is locked is shown too, and nothing
-//! is locked, taken or counted as delivered. An answer ends early once it holds enough bytes; `next`
-//! is the number to go on from, or null when nothing was left. A large body is left out, and its size
-//! told.
+//! number and `?count=` a maximum, all of them optional. Locked messages are shown too. Showing a
+//! message does not lock or take it and does not count as a delivery. An answer ends early once it
+//! holds enough bytes; `next` is the number to continue from, or null at the end. A large body is
+//! left out, and its size shown.
 
 use broker::{
     Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue, SubqueueId,
@@ -13,33 +14,33 @@ use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
 
-use super::{Place, Refusal, show};
-use crate::desk::Desk;
+use super::{ApiError, ResourcePath, show};
 use crate::http::query;
-use crate::messages::Shown;
+use crate::messages::DecodedMessage;
+use crate::shard_client::ShardClient;
 
 /// Messages of an answer, unless it is asked for fewer or more.
 const COUNT: u64 = 100;
 /// Messages of an answer at most.
 const MOST: u64 = 1_000;
-/// No more are read for an answer that has so many bytes of messages.
+/// An answer with this many bytes of messages reads no more.
 const ANSWER_BYTES: usize = 4 << 20;
 /// The same of one look at the store.
-const LOOK_BYTES: usize = 1 << 20;
+const BROWSE_BYTES: usize = 1 << 20;
 /// A longer body is not shown.
 const BODY_BYTES: usize = 256 << 10;
 
 /// Which messages are shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Range {
-    part: Part,
+    part: MessagePart,
     from: u64,
     count: u64,
 }
 
 /// Where messages are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Part {
+enum MessagePart {
     Active,
     Scheduled,
     Deferred,
@@ -48,17 +49,17 @@ enum Part {
 }
 
 impl Range {
-    /// What a query says.
+    /// Parses a query.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut range = Self {
-            part: Part::Active,
+            part: MessagePart::Active,
             from: 1,
             count: COUNT,
         };
         for (name, value) in query::parameters(query) {
             let value = value?;
             match name {
-                "part" => range.part = Part::parse(&value)?,
+                "part" => range.part = MessagePart::parse(&value)?,
                 "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
                 "count" => range.count = query::number(name, &value, 1..=MOST)?,
                 other => return Err(format!("`{other}` is none of part, from and count")),
@@ -68,7 +69,7 @@ impl Range {
     }
 }
 
-impl Part {
+impl MessagePart {
     fn parse(text: &str) -> Result<Self, String> {
         Ok(match text {
             "active" => Self::Active,
@@ -85,7 +86,7 @@ impl Part {
     }
 
     /// Where it is looked for, and in which state. Deferred dead letters are dead letters.
-    fn place(self) -> (Subqueue, Option<MessageState>) {
+    fn subqueue_and_state(self) -> (Subqueue, Option<MessageState>) {
         match self {
             Self::Active => (Subqueue::Main, Some(MessageState::Active)),
             Self::Scheduled => (Subqueue::Main, Some(MessageState::Scheduled)),
@@ -98,15 +99,15 @@ impl Part {
 
 /// Shows them.
 pub async fn show(
-    desk: &mut Desk,
-    place: &Place,
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
     range: Range,
-) -> Result<(StatusCode, Json), Refusal> {
-    let path = place.messages().map_err(Refusal::Bad)?;
-    let info = show::describe(desk, &path).await?;
-    if info.queue.kind == EntityKind::Topic && range.part != Part::Scheduled {
+) -> Result<(StatusCode, Json), ApiError> {
+    let path = resource.messages().map_err(ApiError::Bad)?;
+    let info = show::describe(shard_client, &path).await?;
+    if info.queue.kind == EntityKind::Topic && range.part != MessagePart::Scheduled {
         let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
-        return Err(Refusal::Bad(text.to_owned()));
+        return Err(ApiError::Bad(text.to_owned()));
     }
     let (mut shown, mut bytes, mut next) = (Vec::new(), 0, Some(range.from));
     while let Some(from) = next {
@@ -114,7 +115,7 @@ pub async fn show(
         if left == 0 || bytes >= ANSWER_BYTES {
             break;
         }
-        let found = look(desk, info.queue.id, range.part, from, left).await?;
+        let found = browse(shard_client, info.queue.id, range.part, from, left).await?;
         next = found.last().map(|last| last.number.next().0);
         bytes += found.iter().map(|it| it.payload.len()).sum::<usize>();
         shown.extend(found.iter().map(one));
@@ -122,32 +123,32 @@ pub async fn show(
     Ok((StatusCode::OK, json!({"messages": shown, "next": next})))
 }
 
-/// Those that come next; as many as the broker shows at once.
-async fn look(
-    desk: &mut Desk,
+/// The next messages; as many as the broker shows at once.
+async fn browse(
+    shard_client: &mut ShardClient,
     entity: EntityId,
-    part: Part,
+    part: MessagePart,
     from: u64,
     count: u64,
-) -> Result<Vec<Browsed>, Refusal> {
-    let (subqueue, state) = part.place();
+) -> Result<Vec<Browsed>, ApiError> {
+    let (subqueue, state) = part.subqueue_and_state();
     let command = Command::Peek {
-        request: desk.request(0),
+        request: shard_client.request(0),
         subqueue: SubqueueId { entity, subqueue },
         state,
         from: SequenceNumber(from),
         count: usize::try_from(count).unwrap_or(usize::MAX),
-        max_bytes: LOOK_BYTES,
+        max_bytes: BROWSE_BYTES,
     };
-    desk.tell(vec![command]).await?;
+    shard_client.send_commands(vec![command]).await?;
     loop {
-        let said = desk.hear().await?;
+        let said = shard_client.next_outputs().await?;
         let result = said.into_iter().find_map(|output| match output {
             Output::Browsed { result, .. } => Some(result),
             _ => None,
         });
         if let Some(result) = result {
-            return result.map_err(|error: RequestError| Refusal::Bad(error.to_string()));
+            return result.map_err(|error: RequestError| ApiError::Bad(error.to_string()));
         }
     }
 }
@@ -155,7 +156,7 @@ async fn look(
 /// A message as `railbus peek --json` shows it.
 fn one(message: &Browsed) -> Json {
     let encoded = servicebus::browsed(message);
-    match Shown::read(&encoded) {
+    match DecodedMessage::read(&encoded) {
         Ok(shown) => Json::Object(shown.json(BODY_BYTES)),
         // What is stored was read when it came in.
         Err(error) => json!({"sequence-number": message.number.0, "error": error.to_string()}),
@@ -166,7 +167,7 @@ fn one(message: &Browsed) -> Json {
 mod tests {
     use super::*;
 
-    fn check(query: &str, expected: Result<(Part, u64, u64), &str>) {
+    fn check(query: &str, expected: Result<(MessagePart, u64, u64), &str>) {
         let parsed = Range::parse(query);
         let parsed = parsed.map(|range| (range.part, range.from, range.count));
         match (parsed, expected) {
@@ -177,17 +178,17 @@ mod tests {
 
     #[test]
     fn a_query_says_which_messages() {
-        check("", Ok((Part::Active, 1, 100)));
+        check("", Ok((MessagePart::Active, 1, 100)));
         check(
             "part=deadletter&from=7&count=1000",
-            Ok((Part::DeadLetter, 7, 1_000)),
+            Ok((MessagePart::DeadLetter, 7, 1_000)),
         );
-        check("part=dead%2Dletter", Ok((Part::DeadLetter, 1, 100)));
-        check("part=scheduled&", Ok((Part::Scheduled, 1, 100)));
-        check("count=2&part=deferred", Ok((Part::Deferred, 1, 2)));
+        check("part=dead%2Dletter", Ok((MessagePart::DeadLetter, 1, 100)));
+        check("part=scheduled&", Ok((MessagePart::Scheduled, 1, 100)));
+        check("count=2&part=deferred", Ok((MessagePart::Deferred, 1, 2)));
         check(
             "from=18446744073709551615&part=transfer-dead-letter",
-            Ok((Part::TransferDeadLetter, u64::MAX, 100)),
+            Ok((MessagePart::TransferDeadLetter, u64::MAX, 100)),
         );
     }
 

@@ -1,62 +1,65 @@
-//! How entities and rules are shown: their properties, and what is in them now.
+//! Entities and rules as JSON: their properties, and their present state.
 
 use broker::{Answer, EntityInfo, EntityKind, Order, QueueInfo, RuleDescription, Wall};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 
-use super::{Place, Refusal};
-use crate::desk::Desk;
+use super::{ApiError, ResourcePath};
 use crate::entities::{Properties, of_queue, of_rule, of_subscription, of_topic};
-use crate::namespace::{self, Survey, SurveyedSubscription};
+use crate::namespace::{self, NamespaceSnapshot, SubscriptionSnapshot};
+use crate::shard_client::ShardClient;
 
-/// What is at `place`.
-pub async fn place(desk: &mut Desk, place: &Place) -> Result<(StatusCode, Json), Refusal> {
-    let json = match place {
-        Place::Everything => everything(&Survey::make(desk).await?),
-        Place::Rules { subscription } => {
-            describe(desk, subscription).await?;
-            let rules = namespace::rules(desk, subscription).await?;
+/// What is at `resource`.
+pub async fn resource(
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
+) -> Result<(StatusCode, Json), ApiError> {
+    let json = match resource {
+        ResourcePath::Everything => everything(&NamespaceSnapshot::make(shard_client).await?),
+        ResourcePath::Rules { subscription } => {
+            describe(shard_client, subscription).await?;
+            let rules = namespace::rules(shard_client, subscription).await?;
             json!({"rules": rules.iter().map(rule).collect::<Vec<_>>()})
         }
-        Place::Rule { subscription, name } => {
+        ResourcePath::Rule { subscription, name } => {
             let order = Order::DescribeRule {
                 subscription: subscription.clone(),
                 name: name.clone(),
             };
-            match desk.order(order).await?? {
+            match shard_client.order(order).await?? {
                 Answer::Rule(found) => Json::Object(rule(&found)),
-                _ => return Err(Refusal::Unexpected),
+                _ => return Err(ApiError::Unexpected),
             }
         }
-        Place::Entity(_) | Place::Subscription { .. } => {
-            let path = place.entity().unwrap_or_default();
-            entity(desk, &path).await?
+        ResourcePath::Entity(_) | ResourcePath::Subscription { .. } => {
+            let path = resource.entity().unwrap_or_default();
+            entity(shard_client, &path).await?
         }
     };
     Ok((StatusCode::OK, json))
 }
 
 /// The entity of a path as it is now.
-pub async fn describe(desk: &mut Desk, path: &str) -> Result<EntityInfo, Refusal> {
+pub async fn describe(shard_client: &mut ShardClient, path: &str) -> Result<EntityInfo, ApiError> {
     let path = path.to_owned();
-    match desk.order(Order::Describe { path }).await?? {
+    match shard_client.order(Order::Describe { path }).await?? {
         Answer::Entity(info) => Ok(*info),
-        _ => Err(Refusal::Unexpected),
+        _ => Err(ApiError::Unexpected),
     }
 }
 
 /// The entity of a path with what is below it.
-pub async fn entity(desk: &mut Desk, path: &str) -> Result<Json, Refusal> {
-    let info = describe(desk, path).await?;
+pub async fn entity(shard_client: &mut ShardClient, path: &str) -> Result<Json, ApiError> {
+    let info = describe(shard_client, path).await?;
     let mut shown = match info.queue.kind {
         EntityKind::Queue => queue(&info),
         EntityKind::Topic => {
-            let below = namespace::subscriptions(desk, path).await?;
+            let below = namespace::subscriptions(shard_client, path).await?;
             topic(&info, &below)
         }
         EntityKind::Subscription => {
-            let rules = namespace::rules(desk, path).await?;
-            subscription(&SurveyedSubscription {
+            let rules = namespace::rules(shard_client, path).await?;
+            subscription(&SubscriptionSnapshot {
                 info: info.clone(),
                 rules,
             })
@@ -73,9 +76,9 @@ pub fn rule(rule: &RuleDescription) -> Properties {
     shown
 }
 
-fn everything(survey: &Survey) -> Json {
-    let queues: Vec<_> = survey.queues.iter().map(queue).collect();
-    let topics = survey.topics.iter();
+fn everything(snapshot: &NamespaceSnapshot) -> Json {
+    let queues: Vec<_> = snapshot.queues.iter().map(queue).collect();
+    let topics = snapshot.topics.iter();
     let topics: Vec<_> = topics
         .map(|found| topic(&found.info, &found.subscriptions))
         .collect();
@@ -88,7 +91,7 @@ fn queue(info: &EntityInfo) -> Properties {
     shown
 }
 
-fn topic(info: &EntityInfo, below: &[SurveyedSubscription]) -> Properties {
+fn topic(info: &EntityInfo, below: &[SubscriptionSnapshot]) -> Properties {
     let mut shown = of_topic(&info.queue.settings);
     complete(&mut shown, info.queue.path.clone(), info);
     let below: Vec<_> = below.iter().map(subscription).map(Json::Object).collect();
@@ -96,8 +99,8 @@ fn topic(info: &EntityInfo, below: &[SurveyedSubscription]) -> Properties {
     shown
 }
 
-fn subscription(found: &SurveyedSubscription) -> Properties {
-    let SurveyedSubscription { info, rules } = found;
+fn subscription(found: &SubscriptionSnapshot) -> Properties {
+    let SubscriptionSnapshot { info, rules } = found;
     let mut shown = of_subscription(&namespace::settings_of(info));
     let name = namespace::last_segment(&info.queue.path);
     complete(&mut shown, name.to_owned(), info);

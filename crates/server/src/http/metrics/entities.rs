@@ -1,4 +1,4 @@
-//! What every entity holds, and what comes and goes.
+//! Metrics of each entity: its contents and its traffic.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use prometheus_client::registry::Unit;
 use store::Part;
 
 use super::page::Page;
-use crate::shard::Report;
+use crate::report::Report;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Entity {
+struct EntityLabel {
     entity: String,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct InState {
+struct StateLabels {
     entity: String,
     state: &'static str,
 }
@@ -109,7 +109,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
     );
 }
 
-fn contents(queue: &QueueInfo) -> impl Iterator<Item = (InState, u64)> {
+fn contents(queue: &QueueInfo) -> impl Iterator<Item = (StateLabels, u64)> {
     let counts = [
         ("active", queue.active),
         ("dead-letter", queue.dead_letter),
@@ -123,20 +123,23 @@ fn contents(queue: &QueueInfo) -> impl Iterator<Item = (InState, u64)> {
         .map(|(state, count)| (in_state(queue, state), count))
 }
 
-fn traffic(queue: &QueueInfo, count: impl Fn(Part) -> u64) -> impl Iterator<Item = (InState, u64)> {
+fn traffic(
+    queue: &QueueInfo,
+    count: impl Fn(Part) -> u64,
+) -> impl Iterator<Item = (StateLabels, u64)> {
     STATES
         .into_iter()
         .map(move |(state, part)| (in_state(queue, state), count(part)))
 }
 
-fn entity(queue: &QueueInfo) -> Entity {
-    Entity {
+fn entity(queue: &QueueInfo) -> EntityLabel {
+    EntityLabel {
         entity: escaped(&queue.path),
     }
 }
 
-fn in_state(queue: &QueueInfo, state: &'static str) -> InState {
-    InState {
+fn in_state(queue: &QueueInfo, state: &'static str) -> StateLabels {
+    StateLabels {
         entity: escaped(&queue.path),
         state,
     }
@@ -194,7 +197,7 @@ mod tests {
             connections: 0,
             reads: 0,
             undecided: 0,
-            effort: crate::effort::Effort::default(),
+            usage: crate::task_usage::TaskUsage::default(),
             commits: Statistics::default(),
             nearly_full: false,
         };

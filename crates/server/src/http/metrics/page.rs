@@ -1,4 +1,4 @@
-//! Page: one answer to a scrape, put together metric by metric.
+//! Page: the answer to one scrape, built metric by metric.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;

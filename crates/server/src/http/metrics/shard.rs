@@ -1,26 +1,26 @@
-//! What the core is doing: how busy the one task is that decides everything.
+//! Metrics of the shard: how busy the task is that decides everything.
 
 use super::page::Page;
-use crate::shard::Report;
+use crate::report::Report;
 
 pub fn add(page: &mut Page, report: &Report) {
-    let effort = &report.effort;
+    let usage = &report.usage;
     page.seconds(
         "shard_busy",
         "How long the core was at work; as much as has passed, and it is the bottleneck",
-        effort.busy,
+        usage.busy,
     );
     page.seconds(
         "shard_processor",
         "Processor time of the core",
-        effort.processor,
+        usage.processor,
     );
-    page.counter("shard_rounds", "Rounds of the core", None, effort.rounds);
+    page.counter("shard_rounds", "Rounds of the core", None, usage.rounds);
     page.counter(
         "shard_commands",
         "Commands that the core has decided",
         None,
-        effort.commands,
+        usage.commands,
     );
     page.gauge(
         "undecided_batches",

@@ -1,12 +1,12 @@
-//! What the store is doing: how long commits take, how large their groups are, whether there is room.
+//! Metrics of the store: the duration of commits, the size of their groups, and free space.
 
 use std::time::Duration;
 
 use prometheus_client::registry::Unit;
 
+use super::log2_histogram::Log2Histogram;
 use super::page::{Page, measure};
-use super::powers::Powers;
-use crate::shard::Report;
+use crate::report::Report;
 
 pub fn add(page: &mut Page, report: &Report) {
     let commits = &report.commits;
@@ -14,7 +14,7 @@ pub fn add(page: &mut Page, report: &Report) {
         "commit_duration",
         "From taking a group of write sets up to its being durable",
         Some(Unit::Seconds),
-        Powers {
+        Log2Histogram {
             counts: commits.commit_us,
             sum: seconds(measure(commits.commit_us_sum)),
             least: 6,
@@ -26,7 +26,7 @@ pub fn add(page: &mut Page, report: &Report) {
         "commit_group_size",
         "Write sets that became durable together",
         None,
-        Powers {
+        Log2Histogram {
             counts: commits.group_sets,
             sum: measure(commits.sets),
             least: 1,

@@ -1,4 +1,4 @@
-//! What a decoder makes of frames, however they are cut.
+//! Frames decoded however they are cut.
 
 use super::*;
 

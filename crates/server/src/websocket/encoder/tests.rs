@@ -1,4 +1,4 @@
-//! What an encoder writes, however little the stream takes.
+//! Frames encoded however little the stream takes.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// A stream that takes so many bytes each time, then nothing for once.
+/// A stream that takes a number of bytes each time, then nothing for once.
 #[derive(Default)]
 struct Sink {
     room: VecDeque<usize>,

@@ -1,0 +1,106 @@
+//! Command error: why a command ends without success, in one sentence.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use store::StoreError;
+
+use crate::processor::MissingFeature;
+use crate::{bench, config, connection_string, messaging, remote, tls};
+
+/// Why the program ends.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Processor(#[from] MissingFeature),
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error(
+        "{0} is not a loopback address, and no keys are configured: anybody on the network could use the well-known \
+         development key; configure [[auth.rules]] in railbus.toml, or allow it with --allow-development-key"
+    )]
+    DevelopmentKey(SocketAddr),
+    #[error("the data directory {path} can not be used: {error}")]
+    DataDirectory {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("the data directory {path} can not be used: {error}")]
+    Store { path: PathBuf, error: StoreError },
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+    #[error("{path} can not be written: {error}")]
+    Write {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error(transparent)]
+    Start(#[from] server::StartError),
+    #[error(transparent)]
+    Restore(#[from] rocks::RestoreError),
+    #[error(
+        "a backup can not be restored to an ephemeral data directory: name one with --data-dir"
+    )]
+    RestoreEphemeral,
+    #[error("the system can not give what the broker needs to start: {0}")]
+    System(std::io::Error),
+    #[error(transparent)]
+    ConnectionString(#[from] connection_string::Error),
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    #[error("{path} is a {kind}, not a {wanted}: use `railbus {kind}`")]
+    Kind {
+        path: String,
+        kind: String,
+        wanted: &'static str,
+    },
+    #[error(transparent)]
+    Messaging(#[from] messaging::Error),
+    #[error(transparent)]
+    Bench(#[from] bench::BenchError),
+    #[error("{path} can not be read: {error}")]
+    Read {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("--correlation is not what a correlation filter consists of: {0}")]
+    Correlation(serde_json::Error),
+    #[error("the message can not be read from stdin: {0}")]
+    Stdin(std::io::Error),
+    #[error(transparent)]
+    RuleTest(#[from] server::rules::TestError),
+    #[error("stopped, since the store failed: {0}")]
+    Failed(StoreError),
+}
+
+impl CommandError {
+    /// 1 when it failed while running, 2 when it did not start.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Messaging(messaging::Error::Message(_))
+            | Self::Bench(bench::BenchError::Options(_)) => ExitCode::from(2),
+            Self::Failed(_)
+            | Self::Remote(_)
+            | Self::Messaging(_)
+            | Self::Bench(_)
+            | Self::Kind { .. }
+            | Self::Write { .. } => ExitCode::from(1),
+            Self::Processor(_)
+            | Self::Config(_)
+            | Self::DevelopmentKey(_)
+            | Self::DataDirectory { .. }
+            | Self::Store { .. }
+            | Self::Restore(_)
+            | Self::RestoreEphemeral
+            | Self::Tls(_)
+            | Self::Start(_)
+            | Self::ConnectionString(_)
+            | Self::Correlation(_)
+            | Self::Stdin(_)
+            | Self::Read { .. }
+            | Self::RuleTest(_)
+            | Self::System(_) => ExitCode::from(2),
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Open store: from a directory to a complete store that only this process uses.
+//!
+//! In this order: lock, format, free space, the index as it was made permanent, the journal beyond
+//! it, and the witness. Only when the witness confirms that no acknowledged commit is missing is
+//! the rest of an interrupted commit cleaned up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rocksdb::{ReadOptions, WriteBatch};
+use store::{BodyPointer, EntityId, StoreError};
+
+use crate::database::Database;
+use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
+use crate::disk_space::{self, Reserve};
+use crate::indexer::Index;
+use crate::journal::{self, Files, JournalLocation, Moves, SealedSegment};
+use crate::key::{self, KeyKind, single};
+use crate::merge::Merger;
+use crate::options::Options;
+use crate::range_reclaim;
+use crate::rescue::Rescue;
+use crate::retention::{is_needed, location_of};
+use crate::scan::Scan;
+use crate::value::{self, FORMAT};
+use crate::witness::{Witness, WitnessState};
+
+/// The most bodies with rows of their own, and the most deletions before the next of them, that an
+/// opening checks.
+const MAX_ROWS_CHECKED: usize = 4_096;
+const MAX_SKIPPED: u64 = 100_000;
+/// Writes of the journal that are applied at once.
+const WRITES_AT_ONCE: usize = 32_768;
+
+/// An open index and journal in their locked directory.
+pub(crate) struct OpenStore {
+    // Closed before the directory is unlocked, hence above it.
+    pub database: Arc<Database>,
+    pub files: Arc<Files>,
+    pub directory: Directory,
+}
+
+/// Where the store goes on.
+pub(crate) struct Recovered {
+    /// The position of the newest group.
+    pub position: u64,
+    pub index: Index,
+    /// Segments that have something in them.
+    pub sealed: Vec<SealedSegment>,
+    /// The least id for a new segment.
+    pub next_segment: u64,
+    /// Whether there were segments that the index did not know.
+    pub was_read: bool,
+}
+
+impl OpenStore {
+    /// A body that the index has a place for.
+    pub fn read_body(
+        &self,
+        pointer: BodyPointer,
+        location: JournalLocation,
+    ) -> Result<Bytes, StoreError> {
+        let read = self.files.read(&[Some((pointer, location))])?;
+        read.into_iter().flatten().next().ok_or_else(|| {
+            let detail = format!("the segment that {pointer:?} is in is not there");
+            value::damaged("a body", detail)
+        })
+    }
+}
+
+/// Opens what is at `path`, or makes it.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recovered), StoreError> {
+    let directory = Directory::acquire(path)?;
+    directory.check_format()?;
+    let layout = directory.layout();
+    let unfinished = layout.staging();
+    let removing = |error| io_error("removing", unfinished.root(), &error);
+    unfinished.remove().map_err(removing)?;
+    let asking = |error| io_error("asking for free space at", path, &error);
+    let reserve = Reserve::new(layout.reserve(), options.memtables());
+    let free = disk_space::free_bytes(path).map_err(asking)?;
+    reserve.release_if_needed(free).map_err(asking)?;
+    let rescue = Rescue::link(&layout.database(), layout.rescue());
+    let database = Arc::new(Database::open(&layout.database(), options)?);
+    check_format(&database)?;
+    let files = Arc::new(Files::open(layout.journal(), options.access())?);
+    let witness_state = Witness::read(&layout.witness())?;
+    // Also if the opening is refused after that: what is replayed may be made permanent at any
+    // time.
+    directory.write_format()?;
+    let mut recovered = replay(&database, &files, witness_state, layout, (rescue, options))?;
+    let has_pending = remove_pending_bodies(&database)?;
+    range_reclaim::recover(&database)?;
+    if recovered.was_read || has_pending {
+        // Before anything is added: what the journal has beyond its end, and what was pending, must
+        // not be seen again with another eye once there is more.
+        note_format(&database)?;
+        database.flush()?;
+    } else {
+        note_format(&database)?;
+    }
+    reserve.take(disk_space::free_bytes(path).map_err(asking)?);
+    recovered.sealed.sort_by_key(|sealed| sealed.id);
+    let open_store = OpenStore {
+        database,
+        files,
+        directory,
+    };
+    Ok((open_store, recovered))
+}
+
+/// Tells the index what it has not made permanent, and what became of the segments.
+fn replay(
+    database: &Arc<Database>,
+    files: &Files,
+    witness_state: WitnessState,
+    layout: &Layout,
+    (rescue, options): (Rescue, &Options),
+) -> Result<Recovered, StoreError> {
+    let mut known = known_segments(database)?;
+    files.staged.skip(known.keys().copied());
+    let mut index = Index {
+        database: database.clone(),
+        merger: Merger::new(
+            last_entity(database)?,
+            has_large_bodies(database)?,
+            is_inline_only(database)?,
+        ),
+    };
+    let from = journal::ReplayStart {
+        position: database.position()?,
+        known: &known.keys().copied().collect(),
+        witnessed: match witness_state {
+            WitnessState::Position(position) => position,
+            WitnessState::Nothing | WitnessState::Unreadable => 0,
+        },
+    };
+    let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
+    let mut found = journal::replay(files, &from, |position, set, moves| {
+        writes += set.as_slice().len();
+        sets.push(set);
+        until = position;
+        if writes < WRITES_AT_ONCE && moves.is_empty() {
+            return Ok(());
+        }
+        index.apply(&sets, &moves, until, &[]).map(drop)?;
+        sets.clear();
+        writes = 0;
+        Ok(())
+    })?;
+    if !sets.is_empty() {
+        index.apply(&sets, &Moves::new(), until, &[])?;
+    }
+    let accepted = examine(layout, witness_state, found.position, options, rescue)?;
+    if accepted {
+        keep_segments(layout, files, &found)?;
+    }
+    check_doubtful(&mut found, database, files, options)?;
+    know_staged(&mut known, &found.staged);
+    forget_missing(&mut known, files, database, options)?;
+    for id in found.useless.into_iter().chain(found.unnamed) {
+        let removing = |error| io_error("removing", &files.path(id), &error);
+        fs::remove_file(files.path(id)).map_err(removing)?;
+    }
+    let staged = found.staged.keys().filter_map(|id| known.get(id)).cloned();
+    let new: Vec<_> = found.sealed.iter().cloned().chain(staged).collect();
+    index.apply(&[], &Moves::new(), found.position, &new)?;
+    Ok(Recovered {
+        position: found.position,
+        index,
+        was_read: !found.sealed.is_empty(),
+        sealed: known.into_values().chain(found.sealed).collect(),
+        next_segment: found.next_id,
+    })
+}
+
+/// Adds the files of staged bodies that records name, whose bodies may be gone by now.
+fn know_staged(known: &mut BTreeMap<u64, SealedSegment>, named: &BTreeMap<u64, SealedSegment>) {
+    for (id, file) in named {
+        let known = known.entry(*id).or_insert_with(|| file.clone());
+        known.body_ranges.extend(&file.body_ranges);
+    }
+}
+
+/// The segments that had ended, as the index knows them.
+pub(crate) fn known_segments(
+    database: &Database,
+) -> Result<BTreeMap<u64, SealedSegment>, StoreError> {
+    let (from, until) = KeyKind::Segment.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut known = BTreeMap::new();
+    while let Some((key, value)) = scan.next()? {
+        let sealed = key::parse_segment(key).and_then(|id| SealedSegment::decode(id, value));
+        let damaged = || value::damaged("what is known of a segment", format!("{key:02x?}"));
+        let sealed = sealed.ok_or_else(damaged)?;
+        known.insert(sealed.id, sealed);
+    }
+    Ok(known)
+}
+
+/// Looks for bodies in the parts of segments that could not be read, and in those without a record
+/// that counts, which are about to go: a damaged record must not take along what is behind it.
+fn check_doubtful(
+    found: &mut journal::ReplayedJournal,
+    database: &Database,
+    files: &Files,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let useless = found.useless.iter().map(|id| (*id, 0));
+    let mut doubtful: BTreeMap<u64, u64> = found
+        .doubtful
+        .iter()
+        .map(|(id, end)| (*id, *end))
+        .chain(useless)
+        .collect();
+    if doubtful.is_empty() {
+        // Whatever the index knows stands in a record that was read, or in a segment that it knows.
+        return Ok(());
+    }
+    doubtful.extend(found.unnamed.iter().map(|id| (*id, 0)));
+    let families = database.families();
+    for family in [families.message, families.body] {
+        let mut scan = Scan::new(&database.db, family, [0], [u8::MAX; 21]);
+        while let Some((key, value)) = scan.next()? {
+            let Some((pointer, location)) = location_of(key, value)? else {
+                continue;
+            };
+            if doubtful
+                .get(&location.segment)
+                .is_none_or(|end| location.offset < *end)
+            {
+                continue;
+            }
+            if !options.accept_data_loss {
+                let path = files.path(location.segment);
+                let detail = format!("{} can not be read to its end", path.display());
+                return Err(value::damaged("the journal", detail));
+            }
+            found.keep_for(location.segment, pointer);
+        }
+    }
+    Ok(())
+}
+
+/// Forgets the segments whose files are gone, as they may be once nothing in them is needed.
+fn forget_missing(
+    known: &mut BTreeMap<u64, SealedSegment>,
+    files: &Files,
+    database: &Database,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let listing = |error| io_error("listing", &files.path(0), &error);
+    let mut there = files.segments().map_err(listing)?;
+    there.extend(files.staged().map_err(listing)?);
+    let mut batch = WriteBatch::default();
+    for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
+        if is_needed(&sealed, database)? && !options.accept_data_loss {
+            let detail = format!("{} is not there", files.path(id).display());
+            return Err(value::damaged("the journal", detail));
+        }
+        batch.delete_cf(database.families().state, key::segment(id));
+    }
+    database.write(batch)
+}
+
+/// Compares what was recovered with what the witness saw acknowledged. Returns whether a loss was
+/// accepted.
+fn examine(
+    layout: &Layout,
+    witness_state: WitnessState,
+    recovered: u64,
+    options: &Options,
+    rescue: Rescue,
+) -> Result<bool, StoreError> {
+    let removing_failed = |error| io_error("removing", &layout.rescue(), &error);
+    let lost = match witness_state {
+        WitnessState::Position(witnessed) if witnessed > recovered => {
+            let hint = format!(
+                "damaged log files are kept in {} and {}",
+                layout.journal().display(),
+                layout.rescue().display()
+            );
+            StoreError::LostCommits {
+                recovered,
+                witnessed,
+                hint,
+            }
+        }
+        WitnessState::Unreadable => {
+            let detail = format!("{}: neither slot", layout.witness().display());
+            value::damaged("the witness of the log", detail)
+        }
+        WitnessState::Nothing | WitnessState::Position(_) => {
+            rescue.release().map_err(removing_failed)?;
+            return Ok(false);
+        }
+    };
+    if !options.accept_data_loss {
+        return Err(lost);
+    }
+    tracing::warn!(%lost, "opening with data loss, as asked");
+    rescue.keep(recovered).map_err(removing_failed)?;
+    Ok(true)
+}
+
+/// Links the segments that were read into a second folder, for an analysis.
+fn keep_segments(
+    layout: &Layout,
+    files: &Files,
+    found: &journal::ReplayedJournal,
+) -> Result<(), StoreError> {
+    let folder = layout.rescued(found.position);
+    let ids = found.sealed.iter().map(|sealed| sealed.id);
+    let keep = || {
+        fs::create_dir_all(&folder)?;
+        ids.chain(found.useless.iter().copied())
+            .chain(found.unnamed.iter().copied())
+            .try_for_each(|id| files.link(id, &folder))?;
+        sync_directory(&folder)
+    };
+    keep().map_err(|error| io_error("keeping segments in", &folder, &error))
+}
+
+pub(crate) fn last_entity(database: &Database) -> Result<Option<EntityId>, StoreError> {
+    let value = database.single(single::LAST_ENTITY)?;
+    value
+        .map(|value| value::decode_u64("the last entity", &value).map(EntityId))
+        .transpose()
+}
+
+/// Refuses a newer layout.
+fn check_format(database: &Database) -> Result<(), StoreError> {
+    let found = database.single(single::FORMAT)?;
+    found.map_or(Ok(()), |found| {
+        check_version(value::decode_u32("the format version", &found)?)
+    })
+}
+
+/// Notes our layout in the index too.
+fn note_format(database: &Database) -> Result<(), StoreError> {
+    let mut batch = WriteBatch::default();
+    let state = database.families().state;
+    batch.put_cf(state, single::FORMAT, FORMAT.to_be_bytes());
+    // The format file has it too, and is durable.
+    database.write(batch)
+}
+
+/// Removes chunks whose message never came: in format 1 a crash could fall between them and
+/// their set. Returns whether there were any.
+fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
+    let families = database.families();
+    let (from, until) = KeyKind::PendingBody.bounds();
+    let mut scan = Scan::new(&database.db, families.state, from, until);
+    let mut batch = WriteBatch::default();
+    while let Some((found, _)) = scan.next()? {
+        let (home, number) = key::parse_of_number(KeyKind::PendingBody, found)
+            .ok_or_else(|| value::damaged("a pending body's key", format!("{found:02x?}")))?;
+        let pointer = BodyPointer { home, number };
+        let next = BodyPointer {
+            number: key::after_number(pointer.number),
+            ..pointer
+        };
+        batch.delete_range_cf(families.body, key::body(pointer, 0), key::body(next, 0));
+        batch.delete_cf(families.state, found);
+    }
+    let had_some = !batch.is_empty();
+    database.write(batch)?;
+    Ok(had_some)
+}
+
+/// Whether no body whose row still exists has a row of its own, see [`single::INLINE_ONLY`]. In a
+/// store of an earlier format that is true once the messages of that time are gone.
+fn is_inline_only(database: &Database) -> Result<bool, StoreError> {
+    if database.single(single::INLINE_ONLY)?.is_some() {
+        return Ok(true);
+    }
+    let is_so = has_no_paired_rows(database);
+    if is_so {
+        let mut batch = WriteBatch::default();
+        batch.put_cf(database.families().state, single::INLINE_ONLY, []);
+        database.write(batch)?;
+    }
+    Ok(is_so)
+}
+
+/// Whether no body with a row of its own still has the row that it came with. Returns false if that
+/// takes long to find out, or cannot be found out.
+fn has_no_paired_rows(database: &Database) -> bool {
+    let families = database.families();
+    let mut options = ReadOptions::default();
+    options.set_max_skippable_internal_keys(MAX_SKIPPED);
+    let mut scan = Scan::with(&database.db, families.body, [0], [u8::MAX; 21], options);
+    for _row in 0..MAX_ROWS_CHECKED {
+        let Ok(found) = scan.next() else { return false };
+        let Some((key, _)) = found else { return true };
+        let Some((pointer, _)) = key::parse_body(key) else {
+            return false;
+        };
+        let row = key::own_row(pointer);
+        let row = database.db.get_pinned_cf(families.message, row);
+        if !matches!(row, Ok(None)) {
+            return false;
+        }
+    }
+    false
+}
+
+fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {
+    let (from, until) = KeyKind::LargeBody.bounds();
+    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    Ok(scan.next()?.is_some())
+}

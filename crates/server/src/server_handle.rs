@@ -1,0 +1,84 @@
+//! Server handle: changes a server's entities, keys and limits while it runs.
+//!
+//! It holds a weak reference to the server state, so it does not keep the server from ending.
+
+use std::sync::{Arc, Weak};
+
+use broker::{BrokerLimits, Command};
+use servicebus::{AccessRules, Directory};
+use tokio::sync::watch;
+
+use crate::apply::{ApplyMode, apply};
+use crate::options::Limits;
+use crate::plan::{DesiredNamespace, Plan};
+use crate::server_state::ServerState;
+use crate::shard_client::{Closed, ShardClient};
+
+/// A handle to a server's entities, keys and limits. It does not keep the server from ending.
+#[derive(Clone)]
+pub struct ServerHandle {
+    server: Weak<ServerState>,
+    directory: watch::Sender<Arc<Directory>>,
+}
+
+impl ServerHandle {
+    pub(crate) fn new(server: &Arc<ServerState>, directory: watch::Sender<Arc<Directory>>) -> Self {
+        Self {
+            server: Arc::downgrade(server),
+            directory,
+        }
+    }
+
+    /// Replaces the rules of the namespace, as after a change of the configuration. What everyone
+    /// may do and whether the development key is in use go with them; the rules of queues and
+    /// topics stay as they are.
+    ///
+    /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
+    /// the next one on, and links that rest on a key that is gone, or on a right that it does not
+    /// give any more, are detached.
+    pub fn replace_access_rules(&self, rules: AccessRules) {
+        self.directory
+            .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
+    }
+
+    /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;
+    /// if it lists a refusal, nothing has changed.
+    ///
+    /// # Errors
+    /// When the server stops or has failed.
+    pub async fn apply(&self, wanted: &DesiredNamespace) -> Result<Plan, Closed> {
+        let mut shard_client = self.shard_client().await?;
+        let plan = apply(&mut shard_client, wanted, ApplyMode::Apply).await?;
+        shard_client.close().await;
+        Ok(plan)
+    }
+
+    /// Sets new limits. Those of all connections together and of the broker apply at once, those of
+    /// one connection to new connections.
+    ///
+    /// # Errors
+    /// When the server stops or has failed.
+    pub async fn set_limits(
+        &self,
+        limits: Limits,
+        connections: servicebus::Settings,
+        broker: BrokerLimits,
+    ) -> Result<(), Closed> {
+        self.server()?.set_limits(limits, connections);
+        let shard_client = self.shard_client().await?;
+        shard_client
+            .send_commands(vec![Command::SetLimits(broker)])
+            .await?;
+        shard_client.close().await;
+        Ok(())
+    }
+
+    async fn shard_client(&self) -> Result<ShardClient, Closed> {
+        let server = self.server()?;
+        ShardClient::connect_to(&server).await
+    }
+
+    fn server(&self) -> Result<Arc<ServerState>, Closed> {
+        self.server.upgrade().ok_or(Closed)
+    }
+}

@@ -1,0 +1,78 @@
+//! Server state: everything that the connections of one server share.
+//!
+//! [`LiveSettings`] is the part that can change while the server runs; a connection keeps the
+//! settings that apply when it is accepted.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use servicebus::Directory;
+use tokio::sync::{mpsc, watch};
+
+use crate::budget::Budget;
+use crate::clock::Clock;
+use crate::connection_limiter::ConnectionLimiter;
+use crate::counts::Counts;
+use crate::http::backups::Backups;
+use crate::options::{Certificate, Limits, PlaintextPolicy};
+use crate::refusals::RefusalLog;
+use crate::shard::{DirectoryReceiver, Inbox};
+use crate::staging::CommandStager;
+
+/// The state that all listeners and connections share.
+pub struct ServerState {
+    pub clock: Clock,
+    pub live_settings: watch::Sender<LiveSettings>,
+    pub connection_limiter: Arc<ConnectionLimiter>,
+    pub budget: Arc<Budget>,
+    pub counts: Counts,
+    pub refusals: Arc<RefusalLog>,
+    pub admin: admin::Settings,
+    pub directory_receiver: DirectoryReceiver,
+    pub certificate: Option<Certificate>,
+    pub plain: PlaintextPolicy,
+    pub backups: Option<Backups>,
+    pub inbox: Inbox,
+    /// For large messages.
+    pub command_stager: Option<CommandStager>,
+    pub next_connection: AtomicU64,
+    /// Whether the server stops.
+    pub stopping: watch::Receiver<bool>,
+    /// Each connection holds a clone; the shutdown waits until the last is dropped.
+    pub shutdown_guard: mpsc::Sender<()>,
+}
+
+/// Settings that may change while the server runs. A connection keeps those of the time when it is
+/// accepted.
+#[derive(Clone)]
+pub struct LiveSettings {
+    pub limits: Arc<Limits>,
+    pub settings: Arc<servicebus::Settings>,
+}
+
+impl ServerState {
+    /// The current directory of entities and access rules.
+    pub fn directory(&self) -> Arc<Directory> {
+        Arc::clone(&self.directory_receiver.borrow())
+    }
+
+    /// The current limits.
+    pub fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.live_settings.borrow().limits)
+    }
+
+    /// The current settings of AMQP connections.
+    pub fn settings(&self) -> Arc<servicebus::Settings> {
+        Arc::clone(&self.live_settings.borrow().settings)
+    }
+
+    /// Sets new limits.
+    pub fn set_limits(&self, limits: Limits, settings: servicebus::Settings) {
+        self.connection_limiter.set_limits(&limits);
+        self.budget.set_limit(limits.unanswered_bytes);
+        self.live_settings.send_replace(LiveSettings {
+            limits: Arc::new(limits),
+            settings: Arc::new(settings),
+        });
+    }
+}
