@@ -1,5 +1,5 @@
-//! Messages over HTTP: any request that sends is refused for a client's fault, or becomes messages that
-//! can be shown again; and whatever bytes a message has, it can be shown.
+//! Messages over HTTP: any request that sends is refused for a client's fault, or becomes messages
+//! that can be shown again; and whatever bytes a message has, it can be shown.
 
 #![no_main]
 
@@ -9,7 +9,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Request};
 use libfuzzer_sys::fuzz_target;
 
-// A byte for the content type, then the header BrokerProperties up to a byte that none has, then the body.
+// A byte for the content type, then the header BrokerProperties up to a byte that none has, then
+// the body.
 fuzz_target!(|input: &[u8]| {
     let Some((kind, rest)) = input.split_first() else {
         return;

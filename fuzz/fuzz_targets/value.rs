@@ -1,4 +1,5 @@
-//! Any value: what decodes, encodes and decodes to the same; the validator decides alone what is sound.
+//! Any value: what decodes, encodes and decodes to the same; the validator decides alone what is
+//! sound.
 //!
 //! Our form of a value may be the smaller one, and then pay for fewer array elements.
 

@@ -32,7 +32,8 @@ pub fn connection_string(broker: &Broker) -> String {
     )
 }
 
-/// Runs `railbus` with `arguments` against the broker of a connection string, with `input` on stdin.
+/// Runs `railbus` with `arguments` against the broker of a connection string, with `input` on
+/// stdin.
 ///
 /// # Panics
 /// When there is no program, or it is ended by somebody else.

@@ -242,7 +242,8 @@ impl<S: Read + Write> Peer<S> {
         .expect("an outcome has a state")
     }
 
-    /// Waits for the broker's word on a message; `None` when its link or the connection ends without it.
+    /// Waits for the broker's word on a message; `None` when its link or the connection ends
+    /// without it.
     #[must_use]
     pub fn outcome_or_end(&mut self, cookie: u128) -> Option<DeliveryState> {
         self.wait("outcome or end", |event| match event {

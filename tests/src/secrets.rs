@@ -1,8 +1,9 @@
 //! Secrets: the keys, tokens and signatures that tests have used, none of which a log may hold.
 //!
-//! Whatever a test shows to a broker, or writes into its configuration, is noted here. When a broker
-//! ends, its whole log, with all that it could say, is searched for everything that was noted. A test
-//! run searches it once more, with the logs of all other brokers, in every form that a secret may have.
+//! Whatever a test shows to a broker, or writes into its configuration, is noted here. When a
+//! broker ends, its whole log, with all that it could say, is searched for everything that was
+//! noted. A test run searches it once more, with the logs of all other brokers, in every form that
+//! a secret may have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -67,7 +68,8 @@ pub fn look_for_in(log: &str) {
     }
 }
 
-/// Hands a log in where the test run looks for it, with what was noted so far, if there is such a place.
+/// Hands a log in where the test run looks for it, with what was noted so far, if there is such a
+/// place.
 ///
 /// # Panics
 /// When there is no room for it.

@@ -163,7 +163,7 @@ fn a_rate_is_kept_and_the_schedule_does_not_wait_for_outcomes() {
     let seconds = report["sent"]["seconds"].as_f64();
     assert!(seconds >= Some(0.398), "{report}");
     assert_eq!(report["unsent"], 0);
-    // What it can not keep up with is told.
+    // What it cannot keep up with is told.
     let said = ok(
         &broker,
         "orders --mode send --rate 500000 --in-flight 1 --duration 100ms",

@@ -1,7 +1,7 @@
-//! Hostile input: whoever sends it is refused in the terms of its protocol, what it costs is bounded,
-//! and another client goes on. TLS garbage, WebSocket frames out of order and certificates without
-//! their key are in files of their own (`tls.rs`, `websocket.rs`, `certificate.rs`), malformed AMQP
-//! in `refusals.rs`.
+//! Hostile input: whoever sends it is refused in the terms of its protocol, what it costs is
+//! bounded, and another client goes on. TLS garbage, WebSocket frames out of order and certificates
+//! without their key are in files of their own (`tls.rs`, `websocket.rs`, `certificate.rs`),
+//! malformed AMQP in `refusals.rs`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -73,14 +73,16 @@ fn a_client_that_does_not_read_costs_a_bounded_amount() {
     }
 }
 
-/// A broker that may keep next to nothing, so that unfinished messages have the least room there is.
+/// A broker that may keep next to nothing, so that unfinished messages have the least room there
+/// is.
 fn frugal() -> Setup {
     Setup::new()
         .configure("max-message-size = '4MiB'")
         .configure("[limits]\nunanswered-bytes = '64KiB'")
 }
 
-/// Begins a message on a peer's first link and writes so many frames of 50,000 bytes, but not the last.
+/// Begins a message on a peer's first link and writes so many frames of 50,000 bytes, but not the
+/// last.
 fn begin_message(peer: &mut Peer, frames: usize) {
     let mut bytes = BytesMut::new();
     for _ in 0..frames {

@@ -1,8 +1,8 @@
 //! Rights: every operation of the table, tried by everyone there is, over AMQP and HTTP.
 //!
-//! What is expected of a cell comes from the table and the claims alone: an operation is refused for
-//! want of a right exactly if the claims at its place do not meet the required right. What becomes of an
-//! operation that is not refused is for other tests.
+//! What is expected of a cell comes from the table and the claims alone: an operation is refused
+//! for want of a right exactly if the claims at its place do not meet the required right. What
+//! becomes of an operation that is not refused is for other tests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

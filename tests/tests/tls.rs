@@ -188,7 +188,8 @@ fn a_flood_of_key_updates_ends_its_own_connection_alone() {
     });
     // The broker may close before it has been sent all of it.
     let _ = flood.any(|flushed| flushed.is_err());
-    // By an alert, a reset or its end, whichever of them gets through, and before the reader's patience ends.
+    // By an alert, a reset or its end, whichever of them gets through, and before the reader's
+    // patience ends.
     let end = stream.read_to_end(&mut Vec::new());
     let is_open = end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
     assert!(!is_open, "the broker still listens");

@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use crate::workspace::Workspace;
 use crate::{run, setup};
 
-/// Builds broker and load generator and starts the latter with `arguments`. Returns only on failure.
+/// Builds broker and load generator and starts the latter with `arguments`. Returns only on
+/// failure.
 ///
 /// # Errors
 /// When something could not be installed, built or started.

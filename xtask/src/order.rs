@@ -5,8 +5,9 @@
 //! (`crates/railbus/build.rs`): first what a start runs, then what messages take besides.
 //! This makes that list. Valgrind watches a broker that starts and stops, then one with some load.
 //!
-//! Names of C++ and C hold as long as RocksDB's version does; those of Rust change with the compiler, with
-//! dependencies and their features, and some with the code. A name that is gone is passed over, so an old list does less and never harm.
+//! Names of C++ and C hold as long as RocksDB's version does; those of Rust change with the
+//! compiler, with dependencies and their features, and some with the code. A name that is gone is
+//! passed over, so an old list does less and never harm.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,8 +31,8 @@ const HEAD: &str =
 /// Makes the list anew, of a release build.
 ///
 /// # Errors
-/// When something could not be installed, built, started or watched, or when this is not the machine
-/// whose names the list has.
+/// When something could not be installed, built, started or watched, or when this is not the
+/// machine whose names the list has.
 pub fn run(workspace: &Workspace) -> Result<()> {
     if !cfg!(all(
         target_arch = "x86_64",
@@ -128,8 +129,8 @@ fn load(workspace: &Workspace, broker: &Broker) -> Result<()> {
     shell::visible(bench)
 }
 
-/// The names in a profile of callgrind's. Each stands behind its number, once; a function that calls itself has
-/// one more for each depth.
+/// The names in a profile of callgrind's. Each stands behind its number, once; a function that
+/// calls itself has one more for each depth.
 fn names(profile: &str) -> BTreeSet<String> {
     let lines = profile
         .lines()

@@ -68,7 +68,8 @@ const ORDER: &[Need] = &[
     },
 ];
 
-/// What Artemis takes: Maven to get it, Java to run it, and libaio, without which its journal is slower.
+/// What Artemis takes: Maven to get it, Java to run it, and libaio, without which its journal is
+/// slower.
 const ARTEMIS: &[Need] = &[
     Need {
         is_met: || shell::is_installed("mvn"),

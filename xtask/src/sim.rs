@@ -15,7 +15,7 @@ const TEST: &str = "nothing_accepted_is_lost_whatever_breaks";
 /// a violation names it. Fails when there is a violation.
 ///
 /// # Errors
-/// When the simulator can not be built, or finds something.
+/// When the simulator cannot be built, or finds something.
 pub fn run(workspace: &Workspace, operations: Option<u64>, seed: Option<u64>) -> Result<()> {
     let mut command = shell::cargo(workspace, &workspace.quick_target());
     command.args(["test", "--quiet", "--release", "--package", "sim"]);

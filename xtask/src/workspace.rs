@@ -71,7 +71,8 @@ impl Workspace {
         Ok(folder)
     }
 
-    /// A new temporary folder on the cache's disk; `/tmp` may be memory, where a sync means nothing.
+    /// A new temporary folder on the cache's disk; `/tmp` may be memory, where a sync means
+    /// nothing.
     pub fn temporary(&self) -> Result<tempfile::TempDir> {
         let parent = self.cached("temporary")?;
         tempfile::tempdir_in(&parent).with_context(|| format!("in {}", parent.display()))

@@ -54,7 +54,8 @@ impl Performative {
     /// Reads the performative at the start of `body` (a frame's body) and leaves the payload in it.
     ///
     /// # Errors
-    /// When the bytes are no AMQP value or performative, or break a bound. `body` is untouched then.
+    /// When the bytes are no AMQP value or performative, or break a bound. `body` is untouched
+    /// then.
     pub fn decode(body: &mut Bytes) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::sharing(body, "frame");
         // The result is passed on unopened, because moving it would cost more than reading it.

@@ -1,9 +1,10 @@
 //! Ahead: how far bodies of a subqueue are read before their turn.
 //!
-//! Whoever takes a backlog away would wait for each read otherwise. So when no more than two reads' messages
-//! lie ahead the next ones are asked for: twice as many each time, as long as they are still in memory when
-//! their turn comes, and half as many when they are not, because others need the memory more. A read takes
-//! longer than handing out what it brings, so two are on their way as a rule.
+//! Whoever takes a backlog away would wait for each read otherwise. So when no more than two reads'
+//! messages lie ahead the next ones are asked for: twice as many each time, as long as they are
+//! still in memory when their turn comes, and half as many when they are not, because others need
+//! the memory more. A read takes longer than handing out what it brings, so two are on their way as
+//! a rule.
 
 use store::SequenceNumber;
 

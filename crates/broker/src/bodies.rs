@@ -1,14 +1,14 @@
 //! Bodies: the messages that are in memory, within a budget for the whole broker.
 //!
-//! When the budget is passed, some go; they can be read from the store again. The lot falls on a body,
-//! so on an entity that has many, and the newest of those goes that arrived at that entity. A queue is
-//! read in the order in which it was written: so its first messages stay, which are wanted first, and
-//! those that were read back stay until they are handed out. If the oldest went, a receiver that is
-//! further behind than the budget reaches would find none of its messages here; and a queue that nobody
-//! reads gives up its place to the others bit by bit, last of all what was read back of it. A body that
-//! takes more than half of the budget goes before all others: many of them would have to go for it. What
-//! is about to go on to another entity by itself is passed over a few times, since it would be read back
-//! at once.
+//! When the budget is passed, some go; they can be read from the store again. The lot falls on a
+//! body, so on an entity that has many, and the newest of those goes that arrived at that entity. A
+//! queue is read in the order in which it was written: so its first messages stay, which are wanted
+//! first, and those that were read back stay until they are handed out. If the oldest went, a
+//! receiver that is further behind than the budget reaches would find none of its messages here;
+//! and a queue that nobody reads gives up its place to the others bit by bit, last of all what was
+//! read back of it. A body that takes more than half of the budget goes before all others: many of
+//! them would have to go for it. What is about to go on to another entity by itself is passed over
+//! a few times, since it would be read back at once.
 //!
 //! Copies of a topic's message for its subscriptions share one payload, which counts once.
 //!

@@ -46,7 +46,7 @@ impl Broker {
     /// A broker that starts from what its store recovered.
     ///
     /// # Errors
-    /// When a definition can not be understood.
+    /// When a definition cannot be understood.
     pub fn new(
         settings: BrokerSettings,
         describe_forward_error: DescribeForwardError,
@@ -128,7 +128,8 @@ impl Broker {
         }
     }
 
-    /// When `step` wants a `Tick`, if nothing else comes first. Clocks differ: whichever is reached first.
+    /// When `step` wants a `Tick`, if nothing else comes first. Clocks differ: whichever is reached
+    /// first.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
@@ -216,7 +217,8 @@ pub struct QueueInfo {
     /// How long ago the next scheduled message was due.
     pub schedule_lag_ms: u64,
     pub bytes: u64,
-    /// How long ago the next available message was enqueued, if it is known without a look at the disk.
+    /// How long ago the next available message was enqueued, if it is known without a look at the
+    /// disk.
     pub oldest_age_ms: Option<u64>,
     pub traffic: Traffic,
     /// Attached to its messages, those that wait for a session among them; not to its subqueues.

@@ -31,7 +31,8 @@ const BYTES: usize = 1 << 20;
 const LEAST_FOR_SELECTOR: u32 = 32;
 /// Most messages that are asked for by number at once.
 const POINTS: usize = 64;
-/// As many of an answer are judged though the turn's budget is used up, so that each browser gets on.
+/// As many of an answer are judged though the turn's budget is used up, so that each browser gets
+/// on.
 const LEAST_JUDGED: usize = 64;
 /// Most numbers that are kept of those that arrived behind a cursor; more are not shown.
 const MOST_LATE: usize = 4_096;
@@ -183,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Whether a browser can be shown something now. One that can not waits until it can.
+    /// Whether a browser can be shown something now. One that cannot waits until it can.
     fn has_room(&mut self, subqueue: Subqueue, slot: ReceiverSlot, cx: &mut Context<'_>) -> bool {
         let outlet_bytes = cx.shared.settings.outlet_bytes;
         let clients = &mut cx.shared.clients;
@@ -305,7 +306,7 @@ impl Queue {
     }
 
     /// Whether a message is one that the browser wants to see; it is passed then. `None` if that
-    /// can not be found out in this turn.
+    /// cannot be found out in this turn.
     fn is_to_be_shown(
         &mut self,
         subqueue: Subqueue,
@@ -337,7 +338,7 @@ impl Queue {
 
     fn show_one(&mut self, slot: ReceiverSlot, stored: &StoredMessage, cx: &mut Context<'_>) {
         let receiver = cx.shared.clients.get(slot).id;
-        // What can not be read can not be shown.
+        // What cannot be read cannot be shown.
         let Some(message) = shown_of(stored, MessageState::Active) else {
             return;
         };

@@ -58,8 +58,8 @@ pub enum ReceiveMode {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Access {
     Consume(ReceiveMode),
-    /// The receiver is shown all messages of the subqueue, locked or not, from the first one on, and
-    /// takes none. Its tokens name no locks.
+    /// The receiver is shown all messages of the subqueue, locked or not, from the first one on,
+    /// and takes none. Its tokens name no locks.
     Browse,
 }
 
@@ -73,7 +73,8 @@ pub enum SessionFilter {
     },
 }
 
-/// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP value.
+/// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP
+/// value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
     Complete,
@@ -90,7 +91,8 @@ pub enum Outcome {
     },
     /// Available again at once, the delivery count unchanged.
     Release,
-    /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given back.
+    /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given
+    /// back.
     Undelivered,
 }
 
@@ -230,7 +232,8 @@ pub enum Command {
         max_bytes: usize,
     },
     /// `limit` as a serial number: the receiver may have been given so many deliveries in all,
-    /// counted from 0 at attach. With `drain`, what is available is delivered, then `Output::Drained`.
+    /// counted from 0 at attach. With `drain`, what is available is delivered, then
+    /// `Output::Drained`.
     Credit {
         receiver: ReceiverId,
         limit: u32,
@@ -320,7 +323,7 @@ pub enum Command {
         heard: bool,
     },
     /// An operation of a transaction was refused before it could be enlisted, and its client may
-    /// not know: the transaction can not be committed any more.
+    /// not know: the transaction cannot be committed any more.
     Doom {
         connection: ConnectionId,
         transaction: TransactionId,
@@ -337,7 +340,8 @@ pub enum Command {
         connection: ConnectionId,
         coordinator: u32,
     },
-    /// The connection has written so many bytes of deliveries (as counted by [`Delivery::size`](crate::Delivery)).
+    /// The connection has written so many bytes of deliveries (as counted by
+    /// [`Delivery::size`](crate::Delivery)).
     Written {
         connection: ConnectionId,
         bytes: usize,
@@ -362,7 +366,8 @@ pub enum Command {
     },
     /// All that came of the last turn with [`Effects::deletes`](crate::Effects) is durable.
     Durable,
-    /// Other limits hold from now on: a transaction's time for those that begin later, the rest at once.
+    /// Other limits hold from now on: a transaction's time for those that begin later, the rest at
+    /// once.
     SetLimits(BrokerLimits),
     /// Time has passed.
     Tick,

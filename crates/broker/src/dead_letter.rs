@@ -1,4 +1,4 @@
-//! Dead-lettering: what becomes of messages that can not be had, and the reasons given for it.
+//! Dead-lettering: what becomes of messages that cannot be had, and the reasons given for it.
 //!
 //! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
 //! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)

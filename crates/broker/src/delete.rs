@@ -266,7 +266,7 @@ impl Queue {
         let subqueue = deletion.subqueue;
         self.sub_mut(subqueue).stirred = true;
         if Self::is_expired(subqueue, &entry.row, cx.now.wall) && self.may_expire(cx) {
-            // It is not there any more, though nobody has noticed. One that can not be
+            // It is not there any more, though nobody has noticed. One that cannot be
             // dead-lettered at once is left to the sweep, which is due.
             if self.can_expire_at_once(entry, cx) {
                 self.expire_available(number, entry, cx);

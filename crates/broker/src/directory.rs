@@ -342,7 +342,7 @@ pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(
     Err(RequestError::Invalid(fault.to_owned()))
 }
 
-/// What a queue has become by its creation can not be changed. (docs/spec/entities.md#2.1)
+/// What a queue has become by its creation cannot be changed. (docs/spec/entities.md#2.1)
 pub(crate) fn check_unchanged(
     old: &QueueSettings,
     new: &QueueSettings,

@@ -30,7 +30,7 @@ pub(crate) struct Taker {
     mode: ReceiveMode,
 }
 
-/// Whose turn it is in a ring. Who can not take anything now leaves it.
+/// Whose turn it is in a ring. Who cannot take anything now leaves it.
 pub(crate) fn next_taker(
     takers: &mut VecDeque<ReceiverSlot>,
     cx: &mut Context<'_>,

@@ -1,12 +1,12 @@
 //! Duplicates: a message whose id was accepted within the window is accepted again and dropped.
 //!
-//! Every accepted id is on disk, found by its hash within the era in which it was accepted; in memory are the
-//! latest ones, exactly, and a filter about all of them. What the filter has never seen is new. For the
-//! rest the store is asked, and that send and those behind it wait, so that order is kept; an id in two
-//! of them is decided by what was accepted first. Memory: 2 bytes an id, however many there are
-//! up to 16 million in a window and what is kept behind it; beyond that there is no filter, and then and until
-//! it is filled after a restart every id that is not among the latest is looked up, in each era.
-//! (docs/spec/entities.md#19)
+//! Every accepted id is on disk, found by its hash within the era in which it was accepted; in
+//! memory are the latest ones, exactly, and a filter about all of them. What the filter has never
+//! seen is new. For the rest the store is asked, and that send and those behind it wait, so that
+//! order is kept; an id in two of them is decided by what was accepted first. Memory: 2 bytes an
+//! id, however many there are up to 16 million in a window and what is kept behind it; beyond that
+//! there is no filter, and then and until it is filled after a restart every id that is not among
+//! the latest is looked up, in each era. (docs/spec/entities.md#19)
 
 mod eras;
 mod filter;

@@ -1,11 +1,12 @@
-//! Forward: messages of a queue, or of its dead-letter queue, go on to another entity by themselves.
+//! Forward: messages of a queue, or of its dead-letter queue, go on to another entity by
+//! themselves.
 //!
 //! A forwarding subqueue has one taker, the pump, which runs at the end of every step: it takes
 //! the first message, looks whether the destination has room for it, and moves it there in the
 //! same write set. A message that is sent to a forwarding queue thus arrives at the end of the
 //! chain within the step, and the store never sees the stations between. Each station does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
-//! duplicates. What can not go on stays (dead letters) or goes to the transfer dead-letter queue.
+//! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
 
 mod error;
@@ -95,7 +96,7 @@ pub(crate) struct Transfer {
     pub properties: Properties,
 }
 
-/// Why a message can not go on.
+/// Why a message cannot go on.
 enum Trouble {
     /// It may be possible later.
     Wait,
@@ -219,7 +220,7 @@ impl Directory {
         false
     }
 
-    /// What becomes of a message that can not go on.
+    /// What becomes of a message that cannot go on.
     fn fail(
         &mut self,
         place: SubqueueId,

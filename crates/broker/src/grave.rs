@@ -1,6 +1,6 @@
 //! Grave: what is left of a subscription that was deleted, until the bodies it shared are released.
 //!
-//! A subscription's rows point to bodies that others need, so it can not go in one write: it is
+//! A subscription's rows point to bodies that others need, so it cannot go in one write: it is
 //! gone for everybody at once, and its rows go in bounded pieces, whatever else happens. Its
 //! definition says what it is, so a restart goes on where the last one stopped. When its topic
 //! goes, all bodies do, and with them every grave of the topic.

@@ -1,9 +1,9 @@
 //! Idle: when an entity was used last, and when it has not been used for too long.
 //!
 //! Within a process idle time is monotonic, so a wall clock that jumps deletes nothing and keeps
-//! nothing alive; it only bridges a restart, by the time that the head keeps. That is written
-//! with the head's other changes, or once a minute for its own sake, and what may be missing of it
-//! is given to the entity. Uses that last are looked for: a receiver that waits every 30 seconds, so
+//! nothing alive; it only bridges a restart, by the time that the head keeps. That is written with
+//! the head's other changes, or once a minute for its own sake, and what may be missing of it is
+//! given to the entity. Uses that last are looked for: a receiver that waits every 30 seconds, so
 //! that the head keeps it, and a message that is scheduled when its time would be up. An entity
 //! that is not to be deleted costs nothing. (docs/spec/entities.md#15)
 

@@ -1,4 +1,5 @@
-//! Kept properties: what an entity is told and never acts upon. (docs/spec/entities.md#2, "store only")
+//! Kept properties: what an entity is told and never acts upon. (docs/spec/entities.md#2, "store
+//! only")
 //!
 //! Those who administer an entity get back what they gave. Texts of durations and targets are
 //! kept beside their values in the settings; whoever shows them looks whether they still say the
@@ -70,8 +71,8 @@ pub struct KeptTexts {
     pub forward_dead_lettered_messages_to: Option<String>,
 }
 
-/// A shared access rule of a queue or topic. (docs/spec/entities.md#2.6) Its keys are never shown by
-/// `Debug`.
+/// A shared access rule of a queue or topic. (docs/spec/entities.md#2.6) Its keys are never shown
+/// by `Debug`.
 #[derive(Clone, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AuthorizationRule {
@@ -113,7 +114,7 @@ impl KeptProperties {
         self
     }
 
-    /// A property that can not be changed, and that differs. (docs/spec/entities.md#2)
+    /// A property that cannot be changed, and that differs. (docs/spec/entities.md#2)
     pub(crate) fn fixed_difference(&self, new: &Self) -> Option<&'static str> {
         let fixed = [
             (

@@ -85,7 +85,8 @@ impl Locks {
         self.held.len()
     }
 
-    /// Whether no more should be given out: there are `most`, or what they keep in memory is as much.
+    /// Whether no more should be given out: there are `most`, or what they keep in memory is as
+    /// much.
     pub(crate) fn is_full(&self, most: usize, most_bytes: usize) -> bool {
         self.held.len() >= most || self.patch_bytes >= most_bytes
     }

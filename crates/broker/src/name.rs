@@ -16,8 +16,8 @@ const TEMPORARY: &str = "railbus.temporary.";
 /// Why a name is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NameError {
-    /// The cloud's sentence, which leaves `~` out. It quotes the address of the request, or the name
-    /// where there is no request.
+    /// The cloud's sentence, which leaves `~` out. It quotes the address of the request, or the
+    /// name where there is no request.
     #[error(
         "'{0}' contains character(s) that is not allowed by Service Bus. Entity segments can contain \
          only letters, numbers, periods (.), hyphens (-), and underscores (_)."
@@ -110,8 +110,8 @@ fn check_segment(name: &str, marks: &str) -> Result<(), NameError> {
     }
 }
 
-/// Whether `segment` has letters, digits and `marks` alone, and a client can write it in an address:
-/// libraries take `.`, `..` and empty segments out.
+/// Whether `segment` has letters, digits and `marks` alone, and a client can write it in an
+/// address: libraries take `.`, `..` and empty segments out.
 fn is_segment(segment: &str, marks: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
     !matches!(segment, "" | "." | "..") && segment.chars().all(is_allowed)

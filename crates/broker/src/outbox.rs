@@ -1,10 +1,11 @@
 //! Outbox: what was decided to be said, waiting for the commit it rests on.
 //!
-//! An output waits for the newest commit that there was when it was made, and outputs leave in the order in
-//! which they were made. A delivery need not wait so long: it knows the commit that it rests on, and once that
-//! is durable it passes what waits for later ones. It passes no other delivery of its entity, since messages
-//! are handed out in order whoever gets them, and nothing else that is said to its connection but answers to
-//! sends and settlements, which are about other messages.
+//! An output waits for the newest commit that there was when it was made, and outputs leave in the
+//! order in which they were made. A delivery need not wait so long: it knows the commit that it
+//! rests on, and once that is durable it passes what waits for later ones. It passes no other
+//! delivery of its entity, since messages are handed out in order whoever gets them, and nothing
+//! else that is said to its connection but answers to sends and settlements, which are about other
+//! messages.
 
 use std::collections::VecDeque;
 
@@ -38,8 +39,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Keeps `outputs` until `commit`, the newest one, is durable. What rests on what is `durable` already is
-    /// said; all that waited for it was said before.
+    /// Keeps `outputs` until `commit`, the newest one, is durable. What rests on what is `durable`
+    /// already is said; all that waited for it was said before.
     pub(crate) fn hold(
         &mut self,
         commit: CommitId,
@@ -195,7 +196,8 @@ mod tests {
         said.iter().map(name).collect()
     }
 
-    /// What is said at once of turns that wait for one commit after the other, and what once all are durable.
+    /// What is said at once of turns that wait for one commit after the other, and what once all
+    /// are durable.
     fn said(turns: Vec<Vec<Output>>) -> (Vec<String>, Vec<String>) {
         let mut outbox = Outbox::default();
         let mut at_once = Vec::new();

@@ -2,15 +2,15 @@
 //!
 //! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
 //! only when the one before is durable, and no more than one is in a group. A piece is small when
-//! somebody has wanted something else lately, and otherwise most of what a turn may do, since nobody
-//! waits. Queues with deletions stand in line; each has its share and goes to the end.
+//! somebody has wanted something else lately, and otherwise most of what a turn may do, since
+//! nobody waits. Queues with deletions stand in line; each has its share and goes to the end.
 
 use std::collections::VecDeque;
 
 use store::EntityId;
 
-/// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one leaves
-/// as much to others.
+/// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one
+/// leaves as much to others.
 const SHARE: usize = 4;
 /// Somebody has wanted something lately until so many pieces have passed in which nobody did.
 const LATELY: u32 = 4;

@@ -140,7 +140,7 @@ impl Patch {
     }
 
     /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's
-    /// length in 4 bytes, the value. The source comes last, as the value of a key that can not be.
+    /// length in 4 bytes, the value. The source comes last, as the value of a key that cannot be.
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.bytes());
         for (key, value) in &self.changes {

@@ -1,9 +1,9 @@
 //! Peek: browses a subqueue from a number on, without taking anything.
 //!
-//! Shows what is scheduled, available, locked or deferred, or one of these states alone, in order of
-//! number. The scheduled ones come first, what the window knows is asked for by number, the rest by
-//! range, and the deferred ones last: a message only ever moves that way, so none is missed between
-//! two reads.
+//! Shows what is scheduled, available, locked or deferred, or one of these states alone, in order
+//! of number. The scheduled ones come first, what the window knows is asked for by number, the rest
+//! by range, and the deferred ones last: a message only ever moves that way, so none is missed
+//! between two reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -295,7 +295,8 @@ impl Peek {
         }
     }
 
-    /// Those that are still there; where they were cut off all others are too. Returns whether they were.
+    /// Those that are still there; where they were cut off all others are too. Returns whether they
+    /// were.
     fn take_scheduled(
         &mut self,
         rows: Vec<StoredMessage>,

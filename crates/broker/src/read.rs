@@ -27,11 +27,12 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 pub(crate) enum Purpose {
     /// The window's next messages, as they are with that commit.
     Refill(SubqueueId, CommitId),
-    /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their turn.
+    /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their
+    /// turn.
     Fetch(SubqueueId, Vec<SequenceNumber>, Option<usize>),
     /// Part of a block that is looked through for expired messages.
     Sweep(EntityId),
-    /// Messages that can not be dead-lettered without knowing their patches.
+    /// Messages that cannot be dead-lettered without knowing their patches.
     SweepPatches(EntityId, Vec<SequenceNumber>),
     /// Message ids that may have been accepted before.
     DuplicateLookup(EntityId),
@@ -169,8 +170,9 @@ pub(crate) fn loaded(
     queue.run(cx);
 }
 
-/// A row that has been read, as the window has it, its body not in memory. It `rests_on` the commit after which
-/// it was read if nothing that was read has changed since; else on what was submitted when it came.
+/// A row that has been read, as the window has it, its body not in memory. It `rests_on` the commit
+/// after which it was read if nothing that was read has changed since; else on what was submitted
+/// when it came.
 pub(crate) fn entry_of(stored: &StoredMessage, rests_on: CommitId) -> Entry {
     Entry {
         row: stored.row,
@@ -191,7 +193,7 @@ pub(crate) fn known_of(number: SequenceNumber, entry: &Entry) -> KnownMessage {
     }
 }
 
-/// A stored message's body and patch; `None` if it was not read, or can not be understood.
+/// A stored message's body and patch; `None` if it was not read, or cannot be understood.
 pub(crate) fn body_of(stored: &StoredMessage) -> Option<Body> {
     make_body(stored.body.clone()?, stored)
 }

@@ -17,8 +17,8 @@ use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::{Ask, Entry};
 
-/// Most messages that are fetched at once, which is also what can be read back in the time of a commit if
-/// they have just arrived.
+/// Most messages that are fetched at once, which is also what can be read back in the time of a
+/// commit if they have just arrived.
 const FETCH_MESSAGES: usize = 1_024;
 /// Most bytes of bodies at once: this part of their budget, and not less than a mebibyte.
 const FETCH_SHARE: usize = 4;
@@ -273,7 +273,7 @@ impl Queue {
         self.set_aside(subqueue, &missing, cx);
     }
 
-    /// Locks messages that can not be read, for nobody.
+    /// Locks messages that cannot be read, for nobody.
     pub(crate) fn set_aside(
         &mut self,
         subqueue: Subqueue,

@@ -2,8 +2,8 @@
 //!
 //! A rule is compiled when it is made, and refused then if it makes no sense. The rules of all
 //! subscriptions of a topic are evaluated together, by the topic (`topic/rules.rs`). Names are
-//! compared without regard to case, and checked when a rule is made: a rule that the store has keeps
-//! its name. A subscription without rules selects nothing.
+//! compared without regard to case, and checked when a rule is made: a rule that the store has
+//! keeps its name. A subscription without rules selects nothing.
 
 mod stored;
 

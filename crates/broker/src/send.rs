@@ -23,8 +23,8 @@ use crate::window::Entry;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
-/// So much larger than its queue allows a message may be: what its dialect adds to it when it comes in,
-/// which its sender knows nothing of. (docs/spec/amqp.md#4.2)
+/// So much larger than its queue allows a message may be: what its dialect adds to it when it comes
+/// in, which its sender knows nothing of. (docs/spec/amqp.md#4.2)
 pub const MAX_GROWTH: u64 = 64;
 
 /// Enqueues `messages` and answers.
@@ -284,7 +284,8 @@ impl Queue {
         }
     }
 
-    /// Numbers for messages that may come later or never; returns the first. They are nobody else's.
+    /// Numbers for messages that may come later or never; returns the first. They are nobody
+    /// else's.
     pub(crate) fn promise_numbers(&mut self, count: usize, cx: &mut Context<'_>) -> SequenceNumber {
         let first = self.head.next_number;
         self.head.next_number = plus(first, count);

@@ -1,4 +1,5 @@
-//! Settings of queues and of the broker. Durations are milliseconds, sizes bytes; `u64::MAX` is "never".
+//! Settings of queues and of the broker. Durations are milliseconds, sizes bytes; `u64::MAX` is
+//! "never".
 
 #![allow(
     missing_docs,
@@ -29,7 +30,7 @@ pub enum LocksOnDisconnect {
     Drop,
 }
 
-/// Where messages go that can not be forwarded. (docs/spec/README.md#settled)
+/// Where messages go that cannot be forwarded. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardFailures {
@@ -40,8 +41,8 @@ pub enum ForwardFailures {
     DeadLetter,
 }
 
-/// What an entity lets clients do. Settling what is lent, counting and managing work in all of them.
-/// (docs/spec/entities.md#3)
+/// What an entity lets clients do. Settling what is lent, counting and managing work in all of
+/// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -120,7 +121,7 @@ pub struct SubscriptionSettings {
     /// Those that it has in common with a queue. Size, size of a message and duplicates are its
     /// topic's.
     pub queue: QueueSettings,
-    /// Whether a message whose filters can not be evaluated is dead-lettered; otherwise it is not
+    /// Whether a message whose filters cannot be evaluated is dead-lettered; otherwise it is not
     /// selected. (docs/spec/entities.md#17.9)
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
 }
@@ -144,12 +145,13 @@ pub struct BrokerSettings {
     pub forward_failures: ForwardFailures,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
-    /// The same of one held session to begin with. Who takes more of it gets more, while all sessions of a
-    /// queue have no more than `window` beyond this.
+    /// The same of one held session to begin with. Who takes more of it gets more, while all
+    /// sessions of a queue have no more than `window` beyond this.
     pub session_window: usize,
     /// Bytes of bodies kept in memory for those who come soon.
     pub body_bytes: usize,
-    /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked for it.
+    /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked
+    /// for it.
     pub outlet_bytes: usize,
     /// Units of background work (expiry) in one turn; at least 2.
     pub turn_work: usize,

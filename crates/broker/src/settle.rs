@@ -1,8 +1,9 @@
 //! Settle: how locks end, by their holder's word or by running out.
 //!
-//! A token is good for its entity, whatever link or connection it comes over (docs/spec/amqp.md#5.3),
-//! while the lock lives. The delivery count rises when a lock ends without success: abandoned or
-//! run out or deferred, not released (docs/spec/amqp.md#4.4). In a dead-letter queue it never does.
+//! A token is good for its entity, whatever link or connection it comes over
+//! (docs/spec/amqp.md#5.3), while the lock lives. The delivery count rises when a lock ends without
+//! success: abandoned or run out or deferred, not released (docs/spec/amqp.md#4.4). In a
+//! dead-letter queue it never does.
 
 use bytes::Bytes;
 use store::SequenceNumber;
@@ -121,7 +122,8 @@ impl Queue {
     }
 
     /// What a token that names no lock has lost. In a queue with sessions messages are locked with
-    /// their session: a client that does not hold its session has lost that. (docs/spec/amqp.md#5.2)
+    /// their session: a client that does not hold its session has lost that.
+    /// (docs/spec/amqp.md#5.2)
     fn lock_lost(&self, asker: &Asker, cx: &Context<'_>) -> SettleError {
         let by_session = asker.subqueue.subqueue == Subqueue::Main && self.sessions.is_some();
         let holds = |(connection, session): &(ConnectionId, Bytes)| {
@@ -149,7 +151,8 @@ impl Queue {
         lock.session.is_none_or(lives).then_some((subqueue, number))
     }
 
-    /// Where the lock is that a token names, if it is its holder's to end: not while a transaction is to.
+    /// Where the lock is that a token names, if it is its holder's to end: not while a transaction
+    /// is to.
     pub(crate) fn find_free_lock(
         &self,
         token: LockToken,

@@ -1,8 +1,8 @@
 //! Shard: a broker, its store, and the outbox between them.
 //!
 //! Outputs wait for the log, state does not: an output is held under the newest commit submitted
-//! when it was made and released when that commit is durable. A delivery waits only for the commit that it
-//! rests on. A store that has failed releases nothing any more.
+//! when it was made and released when that commit is durable. A delivery waits only for the commit
+//! that it rests on. A store that has failed releases nothing any more.
 
 use store::{Caller, CommitId, Query, Store, StoreError, WriteSet};
 
@@ -15,7 +15,8 @@ use crate::output::Output;
 use crate::settings::BrokerSettings;
 use crate::time::Now;
 
-/// For more writes or outputs there is no room at the start of a turn, since write sets are kept for a while.
+/// For more writes or outputs there is no room at the start of a turn, since write sets are kept
+/// for a while.
 const MOST_ROOM: usize = 4_096;
 
 /// A read to be made off the shard; its rows come back as `Command::Loaded`.
@@ -37,8 +38,8 @@ pub struct Shard {
     released: CommitId,
     outbox: Outbox,
     nearly_full: bool,
-    /// For how many writes and outputs there is room from the start of the next turn: as many as the last one
-    /// had, or half of what it was made for.
+    /// For how many writes and outputs there is room from the start of the next turn: as many as
+    /// the last one had, or half of what it was made for.
     room: (usize, usize),
     /// Of the last turn that deleted a batch, unless the broker knows that it is durable.
     deletion: Option<CommitId>,
@@ -50,7 +51,7 @@ impl Shard {
     /// Recovers a broker from `store`.
     ///
     /// # Errors
-    /// When the store can not be read or understood.
+    /// When the store cannot be read or understood.
     pub fn open(
         settings: BrokerSettings,
         describe_forward_error: DescribeForwardError,
@@ -85,8 +86,8 @@ impl Shard {
         self.conclude(effects, None, say, reads);
     }
 
-    /// As [`turn`](Self::turn), but it may wait until what was decided is durable, if that does not take long
-    /// for a `caller` like this.
+    /// As [`turn`](Self::turn), but it may wait until what was decided is durable, if that does not
+    /// take long for a `caller` like this.
     pub fn blocking_turn(
         &mut self,
         now: Now,
@@ -156,7 +157,8 @@ impl Shard {
         })
     }
 
-    /// Whether a deletion waits for a commit, or is to hear of it: that it goes on is not a matter of time.
+    /// Whether a deletion waits for a commit, or is to hear of it: that it goes on is not a matter
+    /// of time.
     #[must_use]
     pub fn is_deleting(&self) -> bool {
         self.deletion.is_some()
@@ -168,8 +170,8 @@ impl Shard {
         self.has_deleted() && self.broker.has_others_beside_deletion()
     }
 
-    /// Whether deletions go on no more until this is called again: they may rest, as if their last piece
-    /// took so long to become durable.
+    /// Whether deletions go on no more until this is called again: they may rest, as if their last
+    /// piece took so long to become durable.
     pub fn hold_deletions(&mut self, hold: bool) {
         self.holds_deletions = hold;
     }

@@ -49,7 +49,8 @@ pub(crate) struct Shared {
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
     last_read: u64,
-    /// Bodies that were asked for ahead of their turn and have not come back: in how many reads, and bytes.
+    /// Bodies that were asked for ahead of their turn and have not come back: in how many reads,
+    /// and bytes.
     pub ahead_reads: usize,
     pub ahead_bytes: usize,
 }
@@ -130,12 +131,14 @@ impl Context<'_> {
         self.effects.outputs.push(output);
     }
 
-    /// Asks the store for what is there once this turn is; the answer comes back with what it was for.
+    /// Asks the store for what is there once this turn is; the answer comes back with what it was
+    /// for.
     pub(crate) fn ask(&mut self, query: Query, purpose: Purpose) -> ReadId {
         self.ask_after(self.commit(), query, purpose)
     }
 
-    /// The same where what is there `after` that commit is enough, so that nobody waits for later ones.
+    /// The same where what is there `after` that commit is enough, so that nobody waits for later
+    /// ones.
     pub(crate) fn ask_after(&mut self, after: CommitId, query: Query, purpose: Purpose) -> ReadId {
         self.shared.last_read += 1;
         let read = ReadId(self.shared.last_read);

@@ -1,7 +1,7 @@
 //! Step: which code a command is for, one arm for each command.
 //!
-//! A command about an entity that is there counts as a use of it, so that it is not deleted as idle:
-//! here, or where the command changes what is in the entity. (docs/spec/entities.md#15)
+//! A command about an entity that is there counts as a use of it, so that it is not deleted as
+//! idle: here, or where the command changes what is in the entity. (docs/spec/entities.md#15)
 
 use crate::command::Command;
 use crate::directory::Directory;

@@ -15,7 +15,8 @@ use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::Window;
 
-/// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and what somebody waits for.
+/// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and what somebody
+/// waits for.
 const MOST_FETCHES: usize = 4;
 
 #[derive(Debug)]

@@ -53,7 +53,7 @@ struct Transaction {
     /// Messages that it sends and settles, and states that it sets.
     operations: usize,
     bytes: usize,
-    /// Why it can not be committed: something was refused and nobody heard of it.
+    /// Why it cannot be committed: something was refused and nobody heard of it.
     doomed: Option<String>,
     /// It is discharged, but what has to be read to decide is not there yet.
     decision: Option<Decision>,
@@ -191,7 +191,8 @@ pub(crate) fn declare(request: RequestId, coordinator: u32, cx: &mut Context<'_>
     cx.say(Output::Declared { request, result });
 }
 
-/// A coordinator is gone, or all of a connection. What is discharged already is decided all the same.
+/// A coordinator is gone, or all of a connection. What is discharged already is decided all the
+/// same.
 pub(crate) fn end(
     directory: &mut Directory,
     connection: ConnectionId,

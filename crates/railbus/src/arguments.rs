@@ -53,7 +53,8 @@ pub enum Command {
     Clock(ClockArguments),
     /// Says whether a broker would take a send; for health checks of containers.
     Health(HealthArguments),
-    /// The local certificate authority, which signs the broker's certificate unless it is given one.
+    /// The local certificate authority, which signs the broker's certificate unless it is given
+    /// one.
     #[command(subcommand)]
     Ca(CaCommand),
     /// Works on configuration files.
@@ -104,7 +105,8 @@ pub struct RuleTestArguments {
     #[arg(long, value_name = "JSON")]
     pub correlation: Option<String>,
 
-    /// What is done to the copy that the rule makes, in SQL; without a filter it is done to every message
+    /// What is done to the copy that the rule makes, in SQL; without a filter it is done to every
+    /// message
     #[arg(long, value_name = "SQL")]
     pub action: Option<String>,
 
@@ -148,7 +150,8 @@ pub enum ConfigCommand {
     },
     /// Shows what would have to change for a running broker's entities to be as a file says.
     ///
-    /// Exit codes: 0 nothing would change, 1 something would, or the broker can not be asked, 2 it can not be.
+    /// Exit codes: 0 nothing would change, 1 something would, or the broker cannot be asked, 2 it
+    /// cannot be.
     Plan(PlanArguments),
     /// Makes a running broker's entities as a file says; all of it or nothing.
     Apply(PlanArguments),
@@ -159,7 +162,8 @@ pub enum ConfigCommand {
 /// The options of `railbus config plan` and `apply`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanArguments {
-    /// A railbus.toml, an entities file or an emulator's Config.json; of settings only entities count
+    /// A railbus.toml, an entities file or an emulator's Config.json; of settings only entities
+    /// count
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -289,7 +293,8 @@ pub struct RestoreArguments {
 pub struct BrokerArguments {
     /// Which broker, and a key that lets one in [default: the development key on 127.0.0.1:5672]
     ///
-    /// It is spoken to within TLS unless the string has UseDevelopmentEmulator=true, as Azure's SDKs do.
+    /// It is spoken to within TLS unless the string has UseDevelopmentEmulator=true, as Azure's
+    /// SDKs do.
     #[arg(
         long,
         global = true,
@@ -299,7 +304,8 @@ pub struct BrokerArguments {
     )]
     pub connection_string: Option<String>,
 
-    /// Whom to trust within TLS, in PEM, such as what `railbus ca export` prints [default: the system's]
+    /// Certificates of the authorities to trust within TLS, in PEM, such as `railbus ca export`
+    /// prints [default: the system's]
     #[arg(long, global = true, value_name = "FILE", env = "RAILBUS_CA")]
     pub ca: Option<PathBuf>,
 }
@@ -342,7 +348,8 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Entities to create: an official emulator's Config.json, or TOML or JSON with queues and topics
+    /// Entities to create: an official emulator's Config.json, or TOML or JSON with queues and
+    /// topics
     #[arg(long, value_name = "FILE", env = "RAILBUS_ENTITIES")]
     pub entities: Option<PathBuf>,
 
@@ -350,11 +357,13 @@ pub struct ServeArguments {
     #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where `railbus backup` makes backups, on the file system of the data directory [default: backups in it]
+    /// Where `railbus backup` makes backups, on the file system of the data directory [default:
+    /// backups in it]
     #[arg(long, value_name = "DIR", env = "RAILBUS_BACKUP_DIR")]
     pub backup_dir: Option<PathBuf>,
 
-    /// Keep everything in a temporary directory, buffered, removed at exit, whatever --data-dir says
+    /// Keep everything in a temporary directory, buffered, removed at exit, whatever --data-dir
+    /// says
     #[arg(long, env = "RAILBUS_EPHEMERAL", value_parser = BoolishValueParser::new())]
     pub ephemeral: bool,
 
@@ -362,7 +371,8 @@ pub struct ServeArguments {
     #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
     pub listen: Vec<SocketAddr>,
 
-    /// The certificate to show, with its chain, in PEM; read again when it changes [default: one by a local authority]
+    /// The certificate to show, with its chain, in PEM; read again when it changes [default: one by
+    /// a local authority]
     #[arg(long, value_name = "FILE", env = "RAILBUS_TLS_CERTIFICATE")]
     pub tls_certificate: Option<PathBuf>,
 
@@ -391,7 +401,8 @@ pub struct ServeArguments {
     #[arg(long, value_enum, env = "RAILBUS_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Largest message of queues that do not say otherwise [default: 256KiB, or 1MiB of a premium namespace]
+    /// Largest message of queues that do not say otherwise [default: 256KiB, or 1MiB of a premium
+    /// namespace]
     #[arg(long, value_name = "SIZE", env = "RAILBUS_MAX_MESSAGE_SIZE")]
     pub max_message_size: Option<ByteSize>,
 
@@ -399,7 +410,8 @@ pub struct ServeArguments {
     #[arg(long, value_name = "SIZE", env = "RAILBUS_MEMORY")]
     pub memory: Option<ByteSize>,
 
-    /// When expired messages leave: at once, or as in the cloud while a receiver is there [default: eager]
+    /// When expired messages leave: at once, or as in the cloud while a receiver is there [default:
+    /// eager]
     #[arg(long, value_enum, env = "RAILBUS_EXPIRY")]
     pub expiry: Option<Expiry>,
 
@@ -407,7 +419,7 @@ pub struct ServeArguments {
     #[arg(long, value_enum, env = "RAILBUS_LOCKS_ON_DISCONNECT")]
     pub locks_on_disconnect: Option<LocksOnDisconnect>,
 
-    /// Where messages go that can not be forwarded [default: transfer]
+    /// Where messages go that cannot be forwarded [default: transfer]
     #[arg(long, value_enum, env = "RAILBUS_FORWARD_FAILURES")]
     pub forward_failures: Option<ForwardFailures>,
 

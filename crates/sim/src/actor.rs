@@ -58,7 +58,7 @@ impl Actor {
     /// Takes in what the broker did.
     ///
     /// # Errors
-    /// When that can not be.
+    /// When that cannot be.
     pub fn handle(
         &mut self,
         stage: &mut Stage<'_>,

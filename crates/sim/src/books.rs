@@ -3,7 +3,8 @@
 //! Each set is applied in the time that its own writes take, and comes back as [`Changes`]: which
 //! messages moved and which counts rose, for the ledger to explain. What a set leaves behind is
 //! checked against itself (`check.rs`): heads count what is there, every row has its body, nothing
-//! is orphaned, every row can be found again. (Invariants I4, I8, I9, I10, I11, and I6's "exactly once")
+//! is orphaned, every row can be found again. (Invariants I4, I8, I9, I10, I11, and I6's "exactly
+//! once")
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -252,7 +253,7 @@ impl Books {
     /// Applies a set.
     ///
     /// # Errors
-    /// I6, I8, I9 or I12, when what it leaves can not be.
+    /// I6, I8, I9 or I12, when what it leaves cannot be.
     pub fn apply(&mut self, set: &WriteSet) -> Result<Changes, Violation> {
         let mut page = Page::default();
         for write in set.as_slice() {

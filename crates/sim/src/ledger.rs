@@ -92,7 +92,7 @@ pub struct Queue {
     pub is_topic: bool,
     /// Whose subscription it is, by index.
     pub topic: Option<usize>,
-    /// As a subscription it takes what its rules can not be evaluated for, as a dead letter.
+    /// As a subscription it takes what its rules cannot be evaluated for, as a dead letter.
     pub dead_letters_failures: bool,
     /// Milliseconds; `u64::MAX` for never.
     pub auto_delete_on_idle: u64,
@@ -357,7 +357,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a message that is taken without a lock and that no crash touched was taken by somebody.
+    /// Whether a message that is taken without a lock and that no crash touched was taken by
+    /// somebody.
     ///
     /// # Errors
     /// I1, when one is gone that nobody got. For a time when nothing is on its way.

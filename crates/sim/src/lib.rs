@@ -5,7 +5,7 @@
 //! turn, the disk gets further, a read comes back late, time passes, something breaks. A
 //! [`Ledger`](ledger::Ledger) that knows nothing of the broker's insides writes down what clients
 //! were told, looks at everything that each turn of the shard writes and says, and says when that
-//! can not be. One seed replays one run exactly.
+//! cannot be. One seed replays one run exactly.
 
 pub mod actor;
 pub mod books;

@@ -173,8 +173,8 @@ pub fn sequence_number_of(payload: &Bytes) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-/// Whether `taken` is what the broker makes of `sent` when it comes in: the same, but with a message
-/// id if it came without one. (Invariant I12)
+/// Whether `taken` is what the broker makes of `sent` when it comes in: the same, but with a
+/// message id if it came without one. (Invariant I12)
 #[must_use]
 pub fn is_taken_as(sent: &Bytes, taken: &Bytes) -> bool {
     let (Some(theirs), Some(ours)) = (properties_of(sent), properties_of(taken)) else {

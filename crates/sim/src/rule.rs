@@ -29,7 +29,7 @@ pub enum Selects {
     },
     /// Those of that number, by a correlation filter.
     Equal(i64),
-    /// Those above that number; it can not be evaluated for that number itself.
+    /// Those above that number; it cannot be evaluated for that number itself.
     Above(i64),
 }
 

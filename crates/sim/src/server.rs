@@ -63,7 +63,7 @@ impl Server {
     /// Starts a broker on what `store` holds and makes sure that `queues` exist.
     ///
     /// # Panics
-    /// When the store can not be recovered: the memory store always can.
+    /// When the store cannot be recovered: the memory store always can.
     #[must_use]
     pub fn start(
         settings: BrokerSettings,

@@ -1,7 +1,7 @@
 //! Bare: the least program that the load generator can drive as it drives a broker, as a process.
 //!
-//! It is `bare_bench` of `railbus`: AMQP, queues without any features, and what it accepts or settles
-//! is synced first. What a broker does beyond that is the difference between the two.
+//! It is `bare_bench` of `railbus`: AMQP, queues without any features, and what it accepts or
+//! settles is synced first. What a broker does beyond that is the difference between the two.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;

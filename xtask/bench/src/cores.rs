@@ -1,9 +1,10 @@
-//! Cores: what each stage of the broker costs a message, with the broker on one processor, on two, and
-//! on more if there are more.
+//! Cores: what each stage of the broker costs a message, with the broker on one processor, on two,
+//! and on more if there are more.
 //!
-//! The load generator has a processor to itself as long as there is one left; on two, where the broker
-//! has both, they share. Last come two queues on one broker with two processors, beside a queue on each
-//! of two brokers with a processor each: the most that two shards on two stores can bring.
+//! The load generator has a processor to itself as long as there is one left; on two, where the
+//! broker has both, they share. Last come two queues on one broker with two processors, beside a
+//! queue on each of two brokers with a processor each: the most that two shards on two stores can
+//! bring.
 
 mod pinned;
 mod stages;
@@ -20,8 +21,8 @@ use super::{Scale, drive};
 use pinned::Processors;
 use stages::Reading;
 
-/// What is done: bytes of a message, queues, messages in flight over all of them, and whether messages
-/// are received and settled too.
+/// What is done: bytes of a message, queues, messages in flight over all of them, and whether
+/// messages are received and settled too.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,

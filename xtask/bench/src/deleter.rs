@@ -1,4 +1,5 @@
-//! Deleter: batch deletes on a queue's management node, one after the other until one finds nothing.
+//! Deleter: batch deletes on a queue's management node, one after the other until one finds
+//! nothing.
 //!
 //! That is what the SDKs' purge is.
 

@@ -64,8 +64,8 @@ pub fn purge(clients: &mut [Client], all: Duration) -> Result<Instant> {
     })
 }
 
-/// Starts the work of every connection, goes on until that is `enough`, and then until every message
-/// sent has its outcome.
+/// Starts the work of every connection, goes on until that is `enough`, and then until every
+/// message sent has its outcome.
 pub fn work_until(
     clients: &mut [Client],
     all: Duration,

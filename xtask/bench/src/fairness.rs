@@ -2,9 +2,9 @@
 //! for alone.
 //!
 //! The quiet queue is sent 2,000 messages a second and emptied at once, on two connections that do
-//! nothing else. Each disturbance has a broker of its own, on which the quiet queue is measured first.
-//! What a disturbance needs is there before anybody counts. It works in another thread on the same
-//! machine, so part of a wait is for the processor.
+//! nothing else. Each disturbance has a broker of its own, on which the quiet queue is measured
+//! first. What a disturbance needs is there before anybody counts. It works in another thread on
+//! the same machine, so part of a wait is for the processor.
 
 use std::sync::mpsc;
 use std::thread;

@@ -30,8 +30,8 @@ struct Waited {
     usage: Usage,
 }
 
-/// Sends 1 KiB at a fixed rate over one connection and records what the waits were, also at a program
-/// that only appends and syncs.
+/// Sends 1 KiB at a fixed rate over one connection and records what the waits were, also at a
+/// program that only appends and syncs.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     at(&fresh.place()?, scale, results)?;

@@ -1,8 +1,9 @@
 //! Limit: the broker beside a program that writes the same rows to RocksDB and does nothing else,
 //! which the same load generator drives with the same window.
 //!
-//! Both make groups of whatever came while they synced. Beside them stands the broker's store alone,
-//! without protocol and generator, in groups as large as the broker's: that has the machine to itself.
+//! Both make groups of whatever came while they synced. Beside them stands the broker's store
+//! alone, without protocol and generator, in groups as large as the broker's: that has the machine
+//! to itself.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -95,7 +95,8 @@ struct Options {
 pub enum Row {
     /// Durable sends of 1 KiB, then receiving and settling them; one connection, 500 in flight
     Backlog,
-    /// The disk alone: append and fdatasync, in groups as large as in the row before, and one by one
+    /// The disk alone: append and fdatasync, in groups as large as in the row before, and one by
+    /// one
     Disk,
     /// The same over four connections
     Four,
@@ -113,24 +114,27 @@ pub enum Row {
     Buffered,
     /// Fifty queues, each with a sender and a receiver
     Queues,
-    /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a session, scheduled,
-    /// deferred, a topic with an SQL filter, transactional
+    /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a
+    /// session, scheduled, deferred, a topic with an SQL filter, transactional
     Features,
-    /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000 correlation filters
+    /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000
+    /// correlation filters
     Topics,
-    /// Time to accepted at 2,000 messages a second, beside a program that only appends to a file and syncs
+    /// Time to accepted at 2,000 messages a second, beside a program that only appends to a file
+    /// and syncs
     Latency,
-    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip, and beside that program
+    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip, and beside
+    /// that program
     Single,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
     Purge,
     /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
     Hostile,
-    /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only writes the same
-    /// rows to RocksDB, for the same load generator; and beside the store alone
+    /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only
+    /// writes the same rows to RocksDB, for the same load generator; and beside the store alone
     Limit,
-    /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly emptied, a
-    /// connection that never reads, a purge, messages of 100 MiB
+    /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly
+    /// emptied, a connection that never reads, a purge, messages of 100 MiB
     Fairness,
     /// Senders as fast as they can on a disk that is too slow for them: memory by the second
     Pressure,
@@ -140,7 +144,8 @@ pub enum Row {
     Wide,
     /// A broker with 10,000 queues: start, memory, and sending and receiving on another queue
     Many,
-    /// What each stage of the broker costs, on one processor and on more, and what a model says for many
+    /// What each stage of the broker costs, on one processor and on more, and what a model says for
+    /// many
     Cores,
     /// Context switches of a broker without connections
     Idle,

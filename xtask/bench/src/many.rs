@@ -11,7 +11,8 @@ use super::results::{Results, Unit};
 use super::site::{self, Fresh, Site};
 use super::throughput;
 
-/// Those in the file; with those that every broker of ours has there are 10,000, the most there can be.
+/// Those in the file; with those that every broker of ours has there are 10,000, the most there can
+/// be.
 pub const IN_FILE: usize = 10_000 - site::OWN;
 const ROW: &str = "10,000 queues";
 

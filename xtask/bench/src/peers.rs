@@ -1,7 +1,7 @@
 //! Peers: other brokers, measured beside Railbus by the same generator with the same rows.
 //!
 //! Each row starts each broker in turn on an empty data directory and warms it up, so that a slow
-//! minute of the machine hits all of them. A broker that can not be had or fails is named with
+//! minute of the machine hits all of them. A broker that cannot be had or fails is named with
 //! the reason.
 
 mod artemis;
@@ -114,7 +114,7 @@ fn measure_one(row: Row, peer: &dyn Peer, round: u32, scale: Scale, results: &mu
     measured.is_ok()
 }
 
-/// Installs what is missing. What can not be had is noted in the results.
+/// Installs what is missing. What cannot be had is noted in the results.
 fn prepare(
     workspace: &Workspace,
     site: &Site,

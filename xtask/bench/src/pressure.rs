@@ -1,5 +1,5 @@
-//! Pressure: senders that are faster than the disk, and nobody who receives. What the broker keeps in
-//! memory has to stay bounded, and all that a sender may notice is less credit.
+//! Pressure: senders that are faster than the disk, and nobody who receives. What the broker keeps
+//! in memory has to stay bounded, and all that a sender may notice is less credit.
 //!
 //! Eight connections send 16 KiB each with no window but the broker's credit. So that the commit is
 //! what they wait for on a fast disk too, the same disk is kept busy by a thread that writes a file
@@ -26,8 +26,8 @@ use super::throughput::{self, Run};
 const ROW: &str = "send 16 KiB, 8 connections, slow disk";
 const CONNECTIONS: u64 = 8;
 const SIZE: usize = 16 << 10;
-/// All bodies together at most: what a minute brings on a fast disk, and three fifths of what is free. The store
-/// writes a hundredth more.
+/// All bodies together at most: what a minute brings on a fast disk, and three fifths of what is
+/// free. The store writes a hundredth more.
 const MOST: u64 = 48 << 30;
 /// Between two looks at the broker's memory.
 const SECOND: Duration = Duration::from_secs(1);

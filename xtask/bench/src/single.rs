@@ -23,9 +23,9 @@ const TIME: Duration = Duration::from_millis(500);
 const REQUEST: usize = 1_100;
 const ANSWER: usize = 24;
 
-/// Sends one after the other, and says what the disk and the loopback device alone would allow, and what
-/// a program does that only appends and syncs. The disk is measured before and after, since a shared
-/// one changes its speed.
+/// Sends one after the other, and says what the disk and the loopback device alone would allow, and
+/// what a program does that only appends and syncs. The disk is measured before and after, since a
+/// shared one changes its speed.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     let before = disk::rate(site, 1)?;

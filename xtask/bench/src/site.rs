@@ -60,7 +60,8 @@ pub struct Fresh {
 }
 
 impl Site {
-    /// Makes a folder for the run under `parent` (or in the cache) and writes the broker's settings.
+    /// Makes a folder for the run under `parent` (or in the cache) and writes the broker's
+    /// settings.
     pub fn prepare(workspace: &Workspace, parent: Option<&Path>) -> Result<Self> {
         let folder = match parent {
             Some(parent) => {

@@ -1,7 +1,8 @@
-//! Taker: accepts the next session, receives its message, settles it, lets the session go, and again.
+//! Taker: accepts the next session, receives its message, settles it, lets the session go, and
+//! again.
 //!
-//! Several links of a connection do that at once. Each session has one message, and there are as many
-//! turns as sessions, shared by all takers of a run, so none ever waits for a session to come.
+//! Several links of a connection do that at once. Each session has one message, and there are as
+//! many turns as sessions, shared by all takers of a run, so none ever waits for a session to come.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! Task: what a connection does that a single row needs. It lives with its row, not with the client.
+//! Task: what a connection does that a single row needs. It lives with its row, not with the
+//! client.
 
 use std::time::Instant;
 

@@ -93,8 +93,8 @@ fn publish(
     Ok(())
 }
 
-/// Until the topic has handed on all that it took. Its description as SDKs ask for it leaves out the
-/// subscriptions, of which there are many, and counts what waits for its copies as transferred.
+/// Until the topic has handed on all that it took. Its description as SDKs ask for it leaves out
+/// the subscriptions, of which there are many, and counts what waits for its copies as transferred.
 fn wait_for_copies(broker: SocketAddr) -> Result<()> {
     loop {
         let mut stream = TcpStream::connect(broker)?;

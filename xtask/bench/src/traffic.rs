@@ -1,8 +1,8 @@
 //! Traffic: as many bytes over a bare socket as messages of 100 MiB are, and no broker.
 //!
-//! Whoever sends 100 MiB copies them, and so do the system twice and whoever reads them. That alone keeps
-//! processors from others: here nobody pauses, so this is what such bytes cost others on that machine if each
-//! message is read as soon as it comes.
+//! Whoever sends 100 MiB copies them, and so do the system twice and whoever reads them. That alone
+//! keeps processors from others: here nobody pauses, so this is what such bytes cost others on that
+//! machine if each message is read as soon as it comes.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,7 +13,8 @@ use anyhow::{Result, anyhow};
 
 use super::giant::{BODY, PIECE};
 
-/// Between the starts of two messages. The broker takes about as long for one while others want something.
+/// Between the starts of two messages. The broker takes about as long for one while others want
+/// something.
 const EVERY: Duration = Duration::from_secs(1);
 /// As much as a connection of the broker reads at once.
 const READ: usize = 64 * 1024;

@@ -1,7 +1,7 @@
 //! Watcher: receives what a sender sends at a fixed rate, and tells how long each message took.
 //!
-//! A queue without sessions hands out its messages in order, so the number of a message says when it
-//! was due. It counts from then, not from when it could be sent.
+//! A queue without sessions hands out its messages in order, so the number of a message says when
+//! it was due. It counts from then, not from when it could be sent.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Wide: much of everything: ten thousand queues in use, ten thousand connections, a hundred thousand
-//! sessions. What a message costs is set beside that of fewer.
+//! Wide: much of everything: ten thousand queues in use, ten thousand connections, a hundred
+//! thousand sessions. What a message costs is set beside that of fewer.
 
 use anyhow::Result;
 

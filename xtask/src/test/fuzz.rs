@@ -29,7 +29,7 @@ struct Target {
 /// Every target for a short time.
 ///
 /// # Errors
-/// When the targets can not be built or started.
+/// When the targets cannot be built or started.
 pub fn smoke(workspace: &Workspace) -> Result<Logged> {
     fuzz(workspace, SMOKE_SECONDS, &[])
 }

@@ -1,8 +1,9 @@
 //! Interop: the suites of other people's clients, each against a broker of its own.
 //!
 //! A suite is a folder of `interop/` with an executable `run`, which a crate of the workspace has
-//! for use by hand only. `setup` installs the client, while the broker is still compiling; exit code 3 says that the
-//! language is missing on this machine, which is reported by name and fails only under `CI=true`.
+//! for use by hand only. `setup` installs the client, while the broker is still compiling; exit
+//! code 3 says that the language is missing on this machine, which is reported by name and fails
+//! only under `CI=true`.
 
 use std::env;
 use std::fs;

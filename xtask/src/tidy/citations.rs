@@ -1,7 +1,8 @@
-//! Citations: whatever cites a contract names a page and an anchor under `docs/spec/` that are there.
+//! Citations: whatever cites a contract names a page and an anchor under `docs/spec/` that are
+//! there.
 //!
-//! The form is `docs/spec/amqp.md#3.4`, and further anchors of the same page may follow it: `, #4.1`,
-//! ` to #4.4`, ` and #5`. The standard is cited as `[AMQP 2.6.7]` and is not looked up here.
+//! The form is `docs/spec/amqp.md#3.4`, and further anchors of the same page may follow it: `,
+//! #4.1`, ` to #4.4`, ` and #5`. The standard is cited as `[AMQP 2.6.7]` and is not looked up here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

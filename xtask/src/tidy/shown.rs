@@ -1,8 +1,8 @@
 //! Shown: the tables of `interop/README.md` that say which client shows which feature.
 //!
 //! A cell names tests, or says that the client does not offer the feature, or that no test of its
-//! suite shows it. A name must be that of a test in the client's own folder, so that the tables stay
-//! true when tests come and go.
+//! suite shows it. A name must be that of a test in the client's own folder, so that the tables
+//! stay true when tests come and go.
 
 use super::Source;
 

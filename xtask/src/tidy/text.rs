@@ -24,6 +24,9 @@ const NOWHERE: &[(&str, &str, &str)] = &[
 /// Words in Rust sources that switch a test off.
 const IGNORED: (&str, &str) = ("#[ign", "ore");
 
+/// Most characters of a line that is a comment.
+const WIDTH: usize = 100;
+
 /// Finds what is missing from or forbidden in `source`.
 pub fn check(source: &Source, findings: &mut Vec<String>) {
     if source.is_rust() && !source.text.starts_with("//!") {
@@ -46,6 +49,9 @@ fn fault(line: &str, is_rust: bool) -> Option<String> {
     let ignored = [IGNORED.0, IGNORED.1].concat();
     if is_rust && line.contains(&ignored) {
         return Some(format!("{ignored} switches a test off"));
+    }
+    if is_rust && line.trim_start().starts_with("//") && line.chars().count() > WIDTH {
+        return Some(format!("a comment is wider than {WIDTH} characters"));
     }
     NOWHERE.iter().find_map(|(start, end, why)| {
         let word = [*start, *end].concat();
@@ -89,6 +95,14 @@ mod tests {
         let line = ["#[ign", "ore]"].concat();
         assert!(fault(&line, true).is_some());
         assert!(fault(&line, false).is_none());
+    }
+
+    #[test]
+    fn a_comment_that_is_too_wide_is_found() {
+        let line = |width: usize| format!("    // {}", "x".repeat(width - 7));
+        assert!(fault(&line(WIDTH), true).is_none());
+        assert!(fault(&line(WIDTH + 1), true).is_some());
+        assert!(fault(&line(WIDTH + 1), false).is_none());
     }
 
     #[test]

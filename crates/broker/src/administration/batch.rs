@@ -1,12 +1,13 @@
 //! Batch: entities and rules made, changed and deleted as one.
 //!
 //! All of a batch is looked at before any of it is done: a [draft](Draft) knows what is there,
-//! what the batch has said so far, and how much room that leaves. What it lets pass can not be
+//! what the batch has said so far, and how much room that leaves. What it lets pass cannot be
 //! refused any more, so it is done in the same step, which is one write set; a batch with anything
-//! that can not be changes nothing. What goes makes room for what comes, wherever it stands.
+//! that cannot be changes nothing. What goes makes room for what comes, wherever it stands.
 //!
-//! A batch may say which version of the namespace it was made for. If somebody has changed an entity
-//! or a rule since, it is refused, so that what it says is never mixed with what others have said.
+//! A batch may say which version of the namespace it was made for. If somebody has changed an
+//! entity or a rule since, it is refused, so that what it says is never mixed with what others have
+//! said.
 
 mod draft;
 mod room;
@@ -26,8 +27,8 @@ use crate::topic::command::note_access;
 
 use draft::Draft;
 
-/// Entities and rules of one batch, so that a turn that carries one out stays one of moderate length.
-/// Twice as many as one topic can have.
+/// Entities and rules of one batch, so that a turn that carries one out stays one of moderate
+/// length. Twice as many as one topic can have.
 pub const MAX_BATCH: usize = 250_000;
 /// What the rules of one batch can take, in bytes. Twice as much as those of one topic can.
 pub const MAX_BATCH_BYTES: usize = 128 << 20;
@@ -99,7 +100,7 @@ enum New {
     },
 }
 
-/// Carries a batch out, or says of which entity or rule it can not be.
+/// Carries a batch out, or says of which entity or rule it cannot be.
 pub(super) fn carry_out(
     directory: &mut Directory,
     namespace: NamespaceId,

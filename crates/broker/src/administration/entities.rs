@@ -158,7 +158,7 @@ pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// What an entity has become by its creation can not be changed. (docs/spec/entities.md#2.1)
+/// What an entity has become by its creation cannot be changed. (docs/spec/entities.md#2.1)
 fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityError> {
     if old.requires_session != new.requires_session {
         return Err(EntityError::Immutable("RequiresSession"));

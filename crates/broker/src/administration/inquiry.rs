@@ -25,7 +25,8 @@ pub(super) fn describe(
     }
 }
 
-/// What is missing where there is nothing: a subscription, or already its topic. (docs/spec/admin.md#8.2)
+/// What is missing where there is nothing: a subscription, or already its topic.
+/// (docs/spec/admin.md#8.2)
 pub(super) fn missing(directory: &Directory, namespace: NamespaceId, path: &str) -> EntityError {
     let mut segments = path.rsplitn(3, '/').skip(1);
     let below = segments.next().map(str::to_lowercase);

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Body, Memory};
 
-/// How many bodies share a payload, by where it lies. Nothing else lies there as long as one of them is
-/// in memory.
+/// How many bodies share a payload, by where it lies. Nothing else lies there as long as one of
+/// them is in memory.
 #[derive(Debug, Default)]
 pub(super) struct Shares(FxHashMap<usize, usize>);
 

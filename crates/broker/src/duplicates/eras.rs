@@ -1,10 +1,11 @@
-//! Eras: message ids are kept by when they were accepted, a quarter of a window in each era, so that they go
-//! from the store as a whole once the windows of all of them are over.
+//! Eras: message ids are kept by when they were accepted, a quarter of a window in each era, so
+//! that they go from the store as a whole once the windows of all of them are over.
 //!
-//! An era begins behind the last id of the one before, once that has lasted for long enough and another id is
-//! accepted, and the entity's head says when. An id accepted again after its window stands in two of them for a while. What
-//! counts is the time that stands with it, not whether it is still there, so an era may go late. Ids that were
-//! kept before there were eras are one that began at 0; its keys name no era.
+//! An era begins behind the last id of the one before, once that has lasted for long enough and
+//! another id is accepted, and the entity's head says when. An id accepted again after its window
+//! stands in two of them for a while. What counts is the time that stands with it, not whether it
+//! is still there, so an era may go late. Ids that were kept before there were eras are one that
+//! began at 0; its keys name no era.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -84,7 +85,8 @@ impl Queue {
                 *last
             }
             last => {
-                // The one before ends with its last id, so that it need not stay for longer than that.
+                // The one before ends with its last id, so that it need not stay for longer than
+                // that.
                 let behind = last.map(|_| self.duplicates.newest.0.saturating_add(1));
                 let start = behind.map_or(at.0, |behind| behind.min(at.0));
                 self.head.eras.push(start);

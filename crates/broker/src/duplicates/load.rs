@@ -21,7 +21,7 @@ pub(super) enum Load {
     NotStarted,
     Waiting(ReadId),
     Complete,
-    /// There are too many ids, or they can not be read: every lookup goes to the store.
+    /// There are too many ids, or they cannot be read: every lookup goes to the store.
     GivenUp,
 }
 

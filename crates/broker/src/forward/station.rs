@@ -73,7 +73,7 @@ impl Queue {
         }
     }
 
-    /// A message that can not go on is set aside for a lock's time, so that others can.
+    /// A message that cannot go on is set aside for a lock's time, so that others can.
     pub(super) fn pass_over(
         &mut self,
         subqueue: Subqueue,
@@ -252,7 +252,7 @@ impl Queue {
         number
     }
 
-    /// A message that can not go on is dead-lettered here.
+    /// A message that cannot go on is dead-lettered here.
     pub(super) fn set_aside_transfer(
         &mut self,
         transfer: &Transfer,

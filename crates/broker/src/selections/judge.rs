@@ -29,7 +29,7 @@ pub(crate) fn judge(
     };
     let facts = facts(number, row, delivery_count, body);
     let Ok(message) = Message::read(&payload, facts) else {
-        // It was checked when it came in; what can not be read now is not selected.
+        // It was checked when it came in; what cannot be read now is not selected.
         return (false, 0);
     };
     let (truth, steps) = selector.evaluate_at_cost(&message);

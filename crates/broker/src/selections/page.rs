@@ -16,7 +16,7 @@ pub(super) struct Page {
     from: SequenceNumber,
     until: SequenceNumber,
     entries: BTreeMap<SequenceNumber, Entry>,
-    /// Available messages whose bodies can not be read.
+    /// Available messages whose bodies cannot be read.
     unreadable: BTreeSet<SequenceNumber>,
 }
 

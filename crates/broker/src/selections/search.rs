@@ -32,7 +32,7 @@ pub(super) enum Found {
 enum Next {
     /// This one is looked at; its body is in memory.
     Judge(SequenceNumber, Entry),
-    /// It can not be read.
+    /// It cannot be read.
     PassOver(SequenceNumber),
     /// It is looked at by itself, behind the cursor.
     Aside(SequenceNumber),

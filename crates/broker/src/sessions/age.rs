@@ -23,7 +23,8 @@ pub(super) struct Asked {
 }
 
 impl Sessions {
-    /// When the first available message was enqueued; `None` while that is not known, or there is none.
+    /// When the first available message was enqueued; `None` while that is not known, or there is
+    /// none.
     pub(crate) fn oldest_enqueued(&self) -> Option<Wall> {
         if !self.survey.is_complete() {
             return None;
@@ -86,7 +87,7 @@ impl Queue {
         self.sub_mut(Subqueue::Main).stirred = true;
         let sessions = self.require_sessions_mut();
         sessions.asked.is_under_way = false;
-        // One that can not be read is not asked for again; all that is missing then is an age.
+        // One that cannot be read is not asked for again; all that is missing then is an age.
         let Ok(rows) = found else {
             return;
         };

@@ -31,7 +31,7 @@ pub(crate) struct Doom {
     hash: u64,
     cursor: SequenceNumber,
     until: SequenceNumber,
-    /// After a read that failed: one message at a time, so that one that can not be read keeps
+    /// After a read that failed: one message at a time, so that one that cannot be read keeps
     /// no other.
     cautious: bool,
 }

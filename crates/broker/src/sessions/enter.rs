@@ -16,7 +16,7 @@ use crate::window::Entry;
 
 impl Queue {
     /// A message enters the active part: it arrives, or its scheduled time has come. In a queue
-    /// with sessions one without a session can not stay. (docs/spec/entities.md#8.2)
+    /// with sessions one without a session cannot stay. (docs/spec/entities.md#8.2)
     pub(crate) fn enter_active(
         &mut self,
         session: Option<&Bytes>,
@@ -143,7 +143,8 @@ impl Queue {
         }
     }
 
-    /// Whether the next message of a session will stay in memory, so that its body is worth keeping.
+    /// Whether the next message of a session will stay in memory, so that its body is worth
+    /// keeping.
     pub(crate) fn keeps_next_of(&self, session: &Bytes) -> bool {
         let sessions = self.require_sessions();
         let holder = sessions.holder(&SessionKey::new(session));

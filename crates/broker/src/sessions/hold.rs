@@ -23,16 +23,16 @@ use crate::window::{Entry, Window};
 
 /// Most messages of one session that are known in memory, however many its holder takes.
 const WIDEST: usize = 8_192;
-/// No more is read while the messages of a window have so many bytes: this part of what bodies may take in
-/// memory, and not less than a mebibyte.
+/// No more is read while the messages of a window have so many bytes: this part of what bodies may
+/// take in memory, and not less than a mebibyte.
 const KNOWN_SHARE: usize = 4;
 const KNOWN_BYTES: usize = 1 << 20;
 /// A holder with so many unsettled messages is given no more, since they all end at once.
 pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
 /// A receiver without unsettled messages keeps its link, and the session its holder, for so many
-/// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its wait
-/// first. (docs/spec/amqp.md#3.4)
+/// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its
+/// wait first. (docs/spec/amqp.md#3.4)
 pub(crate) const IDLE_GRACE_MS: u64 = 500;
 
 /// Names one acceptance of a session; never used again.
@@ -55,7 +55,8 @@ pub(crate) struct Hold {
     /// No available or locked message of the session has a smaller number.
     pub floor: SequenceNumber,
     pub locked: BTreeSet<SequenceNumber>,
-    /// Whether its window was half full since it was widened: if it is less now, its holder has taken some.
+    /// Whether its window was half full since it was widened: if it is less now, its holder has
+    /// taken some.
     pub was_full: bool,
     /// How much wider its window is than to begin with.
     pub extra: usize,
@@ -120,8 +121,9 @@ impl Hold {
         self.window.len() == 0 && read_all || self.resting
     }
 
-    /// Whether the messages of its window are so large that no more should be read for now. Adding up their
-    /// sizes is worth it again only when some of those have gone that were enough the last time.
+    /// Whether the messages of its window are so large that no more should be read for now. Adding
+    /// up their sizes is worth it again only when some of those have gone that were enough the last
+    /// time.
     pub(crate) fn knows_enough(&mut self, settings: &BrokerSettings) -> bool {
         let count = self.window.len();
         if count > self.enough_at - self.enough_at / 8 && self.enough_at > 0 {
@@ -166,8 +168,8 @@ impl Hold {
 }
 
 impl Sessions {
-    /// Doubles a hold's window, as long as all windows of the queue are together no more than `most` wider
-    /// than to begin with.
+    /// Doubles a hold's window, as long as all windows of the queue are together no more than
+    /// `most` wider than to begin with.
     pub(crate) fn widen(&mut self, id: HoldId, most: usize) {
         let left = most.saturating_sub(self.extra);
         let hold = self.existing_hold_mut(id);

@@ -280,7 +280,7 @@ impl Queue {
         self.stir_session(id);
     }
 
-    /// Locks messages that can not be read, for nobody, until the session is held by another.
+    /// Locks messages that cannot be read, for nobody, until the session is held by another.
     fn set_aside_of(&mut self, id: HoldId, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
         for &number in numbers {
             let hold = self.require_sessions_mut().existing_hold_mut(id);

@@ -1,7 +1,7 @@
 //! Commands about the rules of subscriptions.
 //!
-//! A rule that is added twice is refused. What changes here holds for what is published from now on.
-//! (docs/spec/entities.md#17.1)
+//! A rule that is added twice is refused. What changes here holds for what is published from now
+//! on. (docs/spec/entities.md#17.1)
 
 use store::EntityId;
 

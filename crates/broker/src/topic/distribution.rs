@@ -1,4 +1,5 @@
-//! Distribution: what a topic's rules make of a message: who gets a copy of it, and how it is changed.
+//! Distribution: what a topic's rules make of a message: who gets a copy of it, and how it is
+//! changed.
 //!
 //! Rules do not change while they are evaluated, so whoever has a snapshot of them can say what
 //! becomes of a message before the broker has it. That holds for the generation of the snapshot

@@ -106,7 +106,7 @@ fn distribution_of(
     };
     let mut distribution = known.cloned().unwrap_or_default();
     let payload = seen_by_filters(&transfer.body);
-    // It was checked when it came in; what can not be read now matches nothing.
+    // It was checked when it came in; what cannot be read now matches nothing.
     if let Ok(message) = Message::read(&payload, facts(transfer)) {
         let environment = Environment {
             seed: cx.shared.tokens.next_seed(),

@@ -133,8 +133,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Adds a rule, or puts it in the place of the one of its name, which keeps when it was created.
-    /// Somebody has seen that there is room for it.
+    /// Adds a rule, or puts it in the place of the one of its name, which keeps when it was
+    /// created. Somebody has seen that there is room for it.
     pub(crate) fn put_rule(
         &mut self,
         subscription: EntityId,

@@ -103,7 +103,7 @@ impl RuleSnapshot {
         self.rules.any_costly()
     }
 
-    /// What becomes of an encoded message that is sent to the topic now; nothing if that can not
+    /// What becomes of an encoded message that is sent to the topic now; nothing if that cannot
     /// be read. `steps`, of some nanoseconds each, grow by those it took.
     #[must_use]
     pub fn distribute(&self, payload: &[u8], steps: &mut u64) -> Option<Distribution> {

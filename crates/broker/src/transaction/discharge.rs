@@ -1,7 +1,8 @@
 //! Discharge: all of a transaction is done in one step, or nothing.
 //!
 //! Some things may have to be looked up first; the discharge waits for that, and decides when all
-//! answers are there. Other sends and settlements do not wait for it. [AMQP 4.3; docs/spec/amqp.md#8]
+//! answers are there. Other sends and settlements do not wait for it. [AMQP 4.3;
+//! docs/spec/amqp.md#8]
 
 use std::collections::{BTreeMap, BTreeSet};
 

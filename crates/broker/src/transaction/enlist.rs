@@ -67,7 +67,7 @@ pub(crate) fn enlist(
     cx.say(output);
 }
 
-/// A transaction can not be committed any more.
+/// A transaction cannot be committed any more.
 pub(crate) fn doom(
     connection: ConnectionId,
     id: TransactionId,
@@ -190,7 +190,8 @@ pub(super) fn check_bounds(
     Ok(())
 }
 
-/// Holds what was checked in this step, and returns its place. The first operation starts the clock.
+/// Holds what was checked in this step, and returns its place. The first operation starts the
+/// clock.
 pub(super) fn hold(
     request: RequestId,
     id: TransactionId,

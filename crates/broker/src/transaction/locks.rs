@@ -1,7 +1,8 @@
-//! Locks within a transaction: marked while it is open, ended by its commit or left to their holder.
+//! Locks within a transaction: marked while it is open, ended by its commit or left to their
+//! holder.
 //!
 //! A mark belongs to the transaction that holds the token: a token is given once, and a marked
-//! lock can not be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
+//! lock cannot be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
 
 use crate::command::Outcome;
 use crate::id::LockToken;

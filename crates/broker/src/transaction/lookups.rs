@@ -1,8 +1,9 @@
 //! Lookups: what has to be read before a transaction can be decided.
 //!
 //! Ids of messages for entities that detect duplicates, unless memory knows them, the rows of
-//! scheduled messages that are to be cancelled, and states of sessions that are to be set. From the question to the decision the entities
-//! keep in mind what changes, so that both together are about the present.
+//! scheduled messages that are to be cancelled, and states of sessions that are to be set. From the
+//! question to the decision the entities keep in mind what changes, so that both together are about
+//! the present.
 
 use std::collections::BTreeMap;
 

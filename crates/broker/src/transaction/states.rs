@@ -1,8 +1,10 @@
-//! States of sessions within a transaction: set by its commit, if their sessions are held until then.
+//! States of sessions within a transaction: set by its commit, if their sessions are held until
+//! then.
 //!
 //! A session that is lost and accepted again is another one to the transaction. What the state
 //! before takes of the entity's size has to be known at the commit; reading it is one of the
-//! lookups, unless the holder has read or set it before. (docs/spec/amqp.md#8; docs/spec/entities.md#18)
+//! lookups, unless the holder has read or set it before. (docs/spec/amqp.md#8;
+//! docs/spec/entities.md#18)
 
 use std::collections::BTreeMap;
 

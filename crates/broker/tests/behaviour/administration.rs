@@ -1,4 +1,5 @@
-//! Orders of those who administer: made, changed, shown, listed and deleted, each whole or not at all.
+//! Orders of those who administer: made, changed, shown, listed and deleted, each whole or not at
+//! all.
 
 use broker::{
     Answer, AuthorizationRule, BrokerSettings, Command, Correlation, EntityDescription,

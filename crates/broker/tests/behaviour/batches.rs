@@ -33,9 +33,9 @@ fn image(world: &World) -> (CommitId, Image) {
     (world.shard.submitted(), image)
 }
 
-/// The batch is refused for what is at `path`, and nothing has changed: not on disk, and not in memory
-/// either, since the batch that says the same without the fault can be carried out, and `Ensure`
-/// commands and orders find what they did before.
+/// The batch is refused for what is at `path`, and nothing has changed: not on disk, and not in
+/// memory either, since the batch that says the same without the fault can be carried out, and
+/// `Ensure` commands and orders find what they did before.
 fn check_refused(world: &mut World, batch: Batch, path: &str, reason: &str) {
     let before = image(world);
     let shown = shown(world);

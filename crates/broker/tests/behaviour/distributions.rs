@@ -1,5 +1,5 @@
-//! Distributions: what is said of a message before a topic has it comes to the same as what the topic
-//! says itself, holds for its generation of rules only, and saves the shard the work.
+//! Distributions: what is said of a message before a topic has it comes to the same as what the
+//! topic says itself, holds for its generation of rules only, and saves the shard the work.
 
 use broker::{
     BrokerSettings, Command, Correlation, Ensured, FilterDescription, Incoming, Operation,

@@ -134,7 +134,7 @@ struct Model {
     /// What is to be set when the answer comes, by request.
     sets: BTreeMap<u64, (usize, Option<u8>)>,
     requests: u64,
-    /// Whether anything ever expired without a word, so that order can not be told exactly.
+    /// Whether anything ever expired without a word, so that order cannot be told exactly.
     with_ttl: bool,
     /// Deletions that were not answered yet: who asked, and of which session.
     deleting: BTreeMap<u64, (u64, Option<usize>)>,
@@ -405,7 +405,8 @@ impl Model {
             4 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,
         };
-        // A connection that holds the session that it names has lost the message, others the session.
+        // A connection that holds the session that it names has lost the message, others the
+        // session.
         let who = which as u64 % RECEIVERS;
         let named = which % SESSIONS;
         let lost = match self.takers[index(who)].seat {
@@ -530,7 +531,8 @@ impl Model {
         });
     }
 
-    /// What has left the store without being handed out was deleted by one of `asked`, or has expired.
+    /// What has left the store without being handed out was deleted by one of `asked`, or has
+    /// expired.
     fn take_deleted(&mut self, asked: &[(u64, Option<usize>)], handed_out: &BTreeSet<u64>) {
         let there: BTreeSet<u64> = self.world.disk.with_current(|image| {
             let numbers = image.messages.keys().map(|(_, _, number)| number.0);

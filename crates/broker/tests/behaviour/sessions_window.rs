@@ -1,5 +1,5 @@
-//! How much is known of a held session: little to begin with, more as its holder takes it, and no more for
-//! all sessions of a queue than there is room for.
+//! How much is known of a held session: little to begin with, more as its holder takes it, and no
+//! more for all sessions of a queue than there is room for.
 
 use broker::BrokerSettings;
 use expect_test::expect;

@@ -62,7 +62,8 @@ impl World {
         self.shard
             .turn(self.now(), &mut commands, &mut said, &mut asked);
         for request in asked {
-            // Every other one sees the store as it is now, the others as it is when they are answered.
+            // Every other one sees the store as it is now, the others as it is when they are
+            // answered.
             let early = request.read.0.is_multiple_of(2);
             let rows = early.then(|| self.read(&request));
             self.waiting.push((request, rows));

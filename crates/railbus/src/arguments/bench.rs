@@ -33,19 +33,21 @@ pub struct BenchArguments {
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = value_parser!(u32).range(1..=1_000))]
     pub connections: u32,
 
-    /// Messages that may wait to be accepted, over all connections [default: 500, or with --rate any number]
+    /// Messages that may wait to be accepted, over all connections [default: 500, or with --rate
+    /// any number]
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..))]
     pub in_flight: Option<u64>,
 
-    /// Send so many a second, over all connections; latency then counts from when a message was due
+    /// Messages a second, over all connections; latency then counts from when a message was due
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub rate: Option<u32>,
 
-    /// End after so many messages
+    /// Messages after which it ends
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..))]
     pub messages: Option<u64>,
 
-    /// End after so long: 30s or PT30S [default: 10s, or with --messages 1h; `receive` also ends when nothing comes]
+    /// End after so long: 30s or PT30S [default: 10s, or with --messages 1h; `receive` also ends
+    /// when nothing comes]
     #[arg(long, value_name = "DURATION", value_parser = parse_typed)]
     pub duration: Option<u64>,
 

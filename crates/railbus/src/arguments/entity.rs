@@ -1,4 +1,5 @@
-//! Arguments of what works on entities and rules. Options are called as the properties are in files.
+//! Arguments of what works on entities and rules. Options are called as the properties are in
+//! files.
 
 use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
@@ -228,7 +229,7 @@ pub struct SubscriptionOptions {
     #[serde(flatten)]
     pub common: CommonOptions,
 
-    /// Dead-letter messages on which a rule can not be evaluated
+    /// Dead-letter messages on which a rule cannot be evaluated
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_lettering_on_filter_evaluation_exceptions: Option<bool>,
@@ -243,7 +244,7 @@ pub struct CommonOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_message_time_to_live: Option<String>,
 
-    /// Delete it when nobody has used it for so long: 5m, PT5M or never
+    /// Time without use after which it is deleted: 5m, PT5M or never
     #[arg(long, value_name = "DURATION", value_parser = typed)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_delete_on_idle: Option<String>,
@@ -278,7 +279,7 @@ pub struct ReceivedOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiry: Option<String>,
 
-    /// Messages belong to sessions; can not be changed later
+    /// Messages belong to sessions; cannot be changed later
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_session: Option<bool>,
@@ -308,7 +309,7 @@ pub struct SentToOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_message_size: Option<String>,
 
-    /// Drop messages with an id that was there before; can not be changed later
+    /// Drop messages with an id that was there before; cannot be changed later
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_duplicate_detection: Option<bool>,

@@ -64,7 +64,8 @@ pub struct SendArguments {
     #[arg(long, value_name = "DURATION", value_parser = parse_typed)]
     pub delay: Option<u64>,
 
-    /// A property as name=value; the value is JSON if it is a number, true or false, and a text otherwise; repeatable
+    /// A property as name=value; the value is JSON if it is a number, true or false, and a text
+    /// otherwise; repeatable
     #[arg(long = "property", value_name = "NAME=VALUE", value_parser = property)]
     pub properties: Vec<(String, String)>,
 
@@ -103,7 +104,7 @@ pub struct ReceiveArguments {
     #[command(flatten)]
     pub source: SourceArguments,
 
-    /// At most so many
+    /// Most messages
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub count: u32,
 
@@ -126,7 +127,7 @@ pub struct PeekArguments {
     #[command(flatten)]
     pub source: SourceArguments,
 
-    /// At most so many
+    /// Most messages
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub count: u32,
 
@@ -168,11 +169,11 @@ pub struct BulkArguments {
     #[arg(long, value_name = "SQL")]
     pub filter: Option<String>,
 
-    /// At most so many
+    /// Most messages
     #[arg(long, value_name = "COUNT")]
     pub limit: Option<u64>,
 
-    /// At most so many a second
+    /// Most messages a second
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: Option<u32>,
 

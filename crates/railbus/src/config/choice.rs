@@ -27,12 +27,12 @@ impl From<Durability> for rocks::Durability {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaintextPolicy {
-    /// Nobody's
+    /// No connection
     Nobody,
-    /// Those that come from this machine
+    /// Connections from this machine
     #[default]
     Local,
-    /// Everybody's
+    /// Every connection
     Everyone,
 }
 
@@ -96,7 +96,7 @@ impl From<LocksOnDisconnect> for broker::LocksOnDisconnect {
     }
 }
 
-/// Where messages go that can not be forwarded.
+/// Where messages go that cannot be forwarded.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardFailures {

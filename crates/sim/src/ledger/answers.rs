@@ -467,7 +467,7 @@ impl Ledger {
     }
 }
 
-/// A lock that is held can be settled, and one that is over can not. (I3)
+/// A lock that is held can be settled, and one that is over cannot. (I3)
 pub(super) fn check_standing(
     standing: Standing,
     done: bool,

@@ -58,7 +58,8 @@ impl Ledger {
             return Ok(());
         };
         entry.deliveries += 1;
-        // Only a reason that the broker gave may add properties unasked; a client's are noted as asked for.
+        // Only a reason that the broker gave may add properties unasked; a client's are noted as
+        // asked for.
         entry.changed |= from_dead_letters(delivery);
         if !stale {
             entry.last_count = delivery.message.delivery_count;

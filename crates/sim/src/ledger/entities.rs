@@ -23,7 +23,8 @@ impl Ledger {
         self.expected.insert(queue.path.to_lowercase(), queue);
     }
 
-    /// Which of the queues a path is now, or was last. What a crash has taken back is not the last one.
+    /// Which of the queues a path is now, or was last. What a crash has taken back is not the last
+    /// one.
     #[must_use]
     pub fn index_of(&self, path: &str) -> Option<usize> {
         let queues = self.queues.iter().enumerate();

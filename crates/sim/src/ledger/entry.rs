@@ -223,8 +223,8 @@ impl Entry {
         self.ttl != u64::MAX && !queue.dead_letters_expired && max_wall.0 >= deadline
     }
 
-    /// Whether with so many failed deliveries it must be dead-lettered rather than stand in `part`. To
-    /// defer it counts as one and never dead-letters.
+    /// Whether with so many failed deliveries it must be dead-lettered rather than stand in `part`.
+    /// To defer it counts as one and never dead-letters.
     pub(super) fn must_give_up(&self, part: Part, count: u32, most: u32) -> bool {
         match part {
             Part::Active => count >= most,

@@ -19,7 +19,7 @@ use crate::books::{Move, Place};
 use crate::message::MessageId;
 use crate::violation::Violation;
 
-/// What can not be forwarded is tried again after a second.
+/// What cannot be forwarded is tried again after a second.
 const LATEST_MS: u64 = 3_000;
 
 /// What a message was before it went on.
@@ -229,7 +229,7 @@ impl Ledger {
                 let seen = before.get(&(queue.id, part));
                 let same = seen.filter(|(seen, ..)| *seen == first);
                 let (since, waited) = same.map_or((now, 0), |(_, since, waited)| (*since, *waited));
-                // What can not go on is tried again in time; only then is it forgotten.
+                // What cannot go on is tried again in time; only then is it forgotten.
                 let late = now.0 > since.0 + LATEST_MS;
                 let look = cost(rest, queue.id).min(cost(rest, to));
                 let waited = waited + if late { look } else { 0 };

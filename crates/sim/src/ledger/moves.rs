@@ -313,8 +313,8 @@ impl Ledger {
         Ok(committed || self.turn.ends.contains(&(id, ask)))
     }
 
-    /// Numbers that nobody got are those that transactions were promised. Of an entity that goes with
-    /// them the books do not know any more where it was.
+    /// Numbers that nobody got are those that transactions were promised. Of an entity that goes
+    /// with them the books do not know any more where it was.
     pub(super) fn explain_skips(&mut self, changes: &Changes) -> Result<(), Violation> {
         let stays = |entity: &EntityId| !changes.removed.contains(entity);
         for (entity, count) in changes.skipped.iter().filter(|(of, _)| stays(of)) {

@@ -75,7 +75,8 @@ impl Ledger {
         ))
     }
 
-    /// Checks that nothing is left but what clients deferred or may have deferred, once all was drained.
+    /// Checks that nothing is left but what clients deferred or may have deferred, once all was
+    /// drained.
     ///
     /// # Errors
     /// I14, when something still waits.

@@ -86,7 +86,7 @@ impl Ledger {
         self.answers.expect(request, Asked::Redrive(redrive));
     }
 
-    /// Whether a message can not be where it was, having no session.
+    /// Whether a message cannot be where it was, having no session.
     fn lacks_session(&self, id: MessageId) -> bool {
         let entry = self.entries.get(&id);
         let needs = entry.is_some_and(|entry| self.queues[entry.queue].sessions);

@@ -298,7 +298,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the connection that asks for something certainly holds the session that it says it does.
+    /// Whether the connection that asks for something certainly holds the session that it says it
+    /// does.
     pub(super) fn holds(
         &self,
         request: RequestId,

@@ -29,7 +29,7 @@ pub(super) enum Made {
     AsSent,
     /// By the action of that rule.
     Changed(Rule),
-    /// Since some rule can not be evaluated.
+    /// Since some rule cannot be evaluated.
     Dead,
 }
 
@@ -228,7 +228,8 @@ impl Entry {
     }
 }
 
-/// What a subscription is to have of a message with that number. (docs/spec/entities.md#17.2, #17.9)
+/// What a subscription is to have of a message with that number. (docs/spec/entities.md#17.2,
+/// #17.9)
 fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<Made> {
     let judged: Vec<_> = rules
         .iter()

@@ -1,8 +1,9 @@
-//! Watch: whether the broker goes on, looked at whenever everything it decided was said. (I14, I6, I10)
+//! Watch: whether the broker goes on, looked at whenever everything it decided was said. (I14, I6,
+//! I10)
 //!
-//! Nothing may be left undone for long: a message that is free while a receiver wants it, a
-//! drain, a message past its deadline, one that is due, a lock past its time. Each may last for so many looks,
-//! which are turns with nothing pending, before it counts as forgotten.
+//! Nothing may be left undone for long: a message that is free while a receiver wants it, a drain,
+//! a message past its deadline, one that is due, a lock past its time. Each may last for so many
+//! looks, which are turns with nothing pending, before it counts as forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -207,8 +207,8 @@ impl World {
         }
     }
 
-    /// An entity that comes and goes gets the description that it has, or one that cannot be. It may
-    /// have gone, and another one may be at its path.
+    /// An entity that comes and goes gets the description that it has, or one that cannot be. It
+    /// may have gone, and another one may be at its path.
     fn update_any(&mut self) -> Option<Order> {
         let definition = self.any_temporary();
         let of_path = self.ledger.queues.iter();
@@ -223,8 +223,8 @@ impl World {
         })
     }
 
-    /// Several entities come and go at once, and a rule goes; or nothing happens, since one of these
-    /// cannot, or since the namespace has changed, or since it is only tried.
+    /// Several entities come and go at once, and a rule goes; or nothing happens, since one of
+    /// these cannot, or since the namespace has changed, or since it is only tried.
     fn batch(&mut self) -> Order {
         let mut batch = Batch {
             version: self.administration.version.filter(|_| self.rng.chance(300)),

@@ -317,7 +317,8 @@ fn may_be_called(definition: &Definition, subqueue: Subqueue) -> bool {
     definition.is_open(subqueue) && !(is_main && (definition.settings.requires_session || is_fast))
 }
 
-/// What is redriven arrives there and stays. A copy would be a message like the one that it was made of.
+/// What is redriven arrives there and stays. A copy would be a message like the one that it was
+/// made of.
 fn can_be_redriven(definition: &Definition) -> bool {
     let stays = definition.settings.forward_to.is_none() && definition.path != FAST;
     stays && matches!(definition.what, What::Queue)

@@ -1,4 +1,5 @@
-//! Annotations: which ones a message carries, by how it is received, and what becomes of the sender's.
+//! Annotations: which ones a message carries, by how it is received, and what becomes of the
+//! sender's.
 
 use anyhow::{Context, Result};
 use fe2o3_amqp::types::messaging::DeliveryAnnotations;

@@ -1,7 +1,7 @@
 //! Locks: running out, renewal, settlement by token; and time to live.
 //!
-//! This client does not show the broker's answer to a settlement on the link, so a late one is seen by what
-//! it leaves unchanged, and by the refusal of its token over `$management`.
+//! This client does not show the broker's answer to a settlement on the link, so a late one is seen
+//! by what it leaves unchanged, and by the refusal of its token over `$management`.
 
 use anyhow::{Context, Result, bail};
 use fe2o3_amqp::types::messaging::Header;

@@ -1,7 +1,8 @@
-//! One queue of the broker with the steps that tests repeat: send, receive in both modes, peek, empty.
+//! One queue of the broker with the steps that tests repeat: send, receive in both modes, peek,
+//! empty.
 //!
-//! The client settles without waiting for the broker's answer, so what a settlement did is read back by a
-//! peek on the same session, which the broker sees after it.
+//! The client settles without waiting for the broker's answer, so what a settlement did is read
+//! back by a peek on the same session, which the broker sees after it.
 
 use anyhow::{Context, Result, ensure};
 use fe2o3_amqp::link::delivery::Delivery;

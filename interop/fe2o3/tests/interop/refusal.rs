@@ -33,8 +33,9 @@ async fn a_wrong_key_fails_authentication() -> Result<()> {
     others_are_still_served().await
 }
 
-// After a refused attach this client sends two detaches, of which the broker ignores the second. Each of the
-// two attaches has a connection of its own, and what must still work is another connection.
+// After a refused attach this client sends two detaches, of which the broker ignores the second.
+// Each of the two attaches has a connection of its own, and what must still work is another
+// connection.
 #[tokio::test]
 async fn a_missing_queue_is_not_found_by_a_sender() -> Result<()> {
     let mut client = Client::connect().await?;

@@ -1,4 +1,5 @@
-//! Selectors and browsing, as any AMQP 1.0 client asks for them: by a filter, and by distribution mode "copy".
+//! Selectors and browsing, as any AMQP 1.0 client asks for them: by a filter, and by distribution
+//! mode "copy".
 
 use anyhow::{Context, Result};
 use fe2o3_amqp::Receiver;

@@ -1,6 +1,7 @@
 //! Settling by outcome; the delivery count and its limit.
 //!
-//! `header.delivery-count` is the number of failed deliveries before the present one (docs/spec/amqp.md#4.4).
+//! `header.delivery-count` is the number of failed deliveries before the present one
+//! (docs/spec/amqp.md#4.4).
 
 use anyhow::Result;
 use fe2o3_amqp::types::definitions::{Error, ErrorCondition, Fields};
@@ -231,7 +232,8 @@ async fn accept_until_empty(name: String) -> Result<Vec<String>> {
         receiver.accept(&delivery).await?;
         done.push(id(delivery.message()));
     }
-    // The peek comes after the dispositions on this session: when it is answered, they have been seen.
+    // The peek comes after the dispositions on this session: when it is answered, they have been
+    // seen.
     queue.peek().await?;
     receiver.close().await?;
     queue.client.close().await?;

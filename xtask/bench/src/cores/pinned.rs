@@ -1,7 +1,8 @@
-//! Pinned: brokers that run on some of the machine's processors only, and the load generator on others.
+//! Pinned: brokers that run on some of the machine's processors only, and the load generator on
+//! others.
 //!
-//! A process begins where the thread that starts it may run, and sees as many processors as that, so a
-//! broker is started from where it is to be.
+//! A process begins where the thread that starts it may run, and sees as many processors as that,
+//! so a broker is started from where it is to be.
 
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -31,8 +32,8 @@ impl Processors {
             .take_while(move |some| *some <= count)
     }
 
-    /// Starts a broker on `count` of them from the place `first` on. From now on the load generator,
-    /// which is this thread, runs on those that come after, or on all if there are none.
+    /// Starts a broker on `count` of them from the place `first` on. From now on the load
+    /// generator, which is this thread, runs on those that come after, or on all if there are none.
     pub fn start(&self, site: &Site, first: usize, count: usize) -> Result<Fresh> {
         let (own, rest) = self.divide(first, count);
         run_on(own)?;

@@ -1,5 +1,5 @@
-//! Stages: what each part of a broker has used: those with threads of their own by the kernel's count of
-//! these, the shard by its own count, and connections are all the rest.
+//! Stages: what each part of a broker has used: those with threads of their own by the kernel's
+//! count of these, the shard by its own count, and connections are all the rest.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +19,8 @@ pub struct Reading {
     used: Stages,
 }
 
-/// Seconds of processor time, unless it says otherwise; since the broker began, or between two looks.
+/// Seconds of processor time, unless it says otherwise; since the broker began, or between two
+/// looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stages {
     elapsed: f64,

@@ -1,8 +1,8 @@
 //! Draft: what a batch makes of a namespace, as far as it has been looked at.
 //!
-//! A draft changes nothing. It knows what goes, what comes, and what each topic it is about will have;
-//! the limits of entities hold at each step, since what goes is said first, and those of rules at the
-//! end, when one that is replaced by a smaller one has made room for others.
+//! A draft changes nothing. It knows what goes, what comes, and what each topic it is about will
+//! have; the limits of entities hold at each step, since what goes is said first, and those of
+//! rules at the end, when one that is replaced by a smaller one has made room for others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -330,7 +330,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Which entity or rule it is that can not be.
+/// Which entity or rule it is that cannot be.
 fn at(path: &str, error: EntityError) -> EntityError {
     let (path, error) = (path.to_owned(), Box::new(error));
     EntityError::At { path, error }

@@ -73,7 +73,8 @@ impl Ledger {
             });
             let Some(part) = part else { continue };
             part.done.insert(message);
-            // Otherwise it may have run out or been dropped with its connection, which looks the same.
+            // Otherwise it may have run out or been dropped with its connection, which looks the
+            // same.
             let dropped = ask == Ask::Abandon && lock.hold == Hold::Ended;
             if now < lock.until && !dropped {
                 part.seen = true;
