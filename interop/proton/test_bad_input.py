@@ -411,7 +411,7 @@ def test_a_message_whose_destination_is_missing_goes_to_the_transfer_dead_letter
     (dead,) = Queue(connection, f"{source.name}/$Transfer/$DeadLetterQueue").take()
     assert dead.id == sent.id
     assert dead.properties["DeadLetterReason"] == "amqp:not-found"
-    assert f"'{PREFIX}-missing' could not be found" in dead.properties["DeadLetterErrorDescription"]
+    assert dead.properties["DeadLetterErrorDescription"] == "The transfer destination entity does not exist."
     assert source.peek() == []
 
 

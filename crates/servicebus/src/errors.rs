@@ -30,12 +30,10 @@ pub(crate) fn missing_text(resource: &str) -> String {
 
 /// An entity that is disabled for receivers. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled(resource: &str) -> Error {
-    Error::new(condition::ENTITY_DISABLED, disabled_text(resource))
-}
-
-/// The words for an entity that is disabled.
-fn disabled_text(resource: &str) -> String {
-    format!("Messaging entity '{resource}' is currently disabled.")
+    Error::new(
+        condition::ENTITY_DISABLED,
+        format!("Messaging entity '{resource}' is currently disabled."),
+    )
 }
 
 /// An entity that is disabled for senders. (docs/spec/amqp.md#3.6)

@@ -11,8 +11,6 @@ use crate::output::SendError;
 pub enum ForwardError {
     #[error("the destination '{destination}' does not exist")]
     NotFound { destination: String },
-    #[error("the destination '{destination}' is disabled for sending")]
-    Disabled { destination: String },
     #[error("only its topic writes to the subscription '{destination}'")]
     Subscription { destination: String },
     #[error("the destination '{destination}' holds {size} bytes of {limit}")]

@@ -138,9 +138,8 @@ impl Queue {
             return Verdict::Trouble(Trouble::Refused(error));
         }
         if !self.settings.status.allows_send() {
-            let destination = self.path.clone();
-            let error = ForwardError::Disabled { destination };
-            return Verdict::Trouble(Trouble::Refused(error));
+            // It is never a failed forward. (docs/spec/entities.md#14.4)
+            return Verdict::Trouble(Trouble::Wait);
         }
         if self.settings.requires_session && transfer.properties.session_id.is_none() {
             return Verdict::NoSession;

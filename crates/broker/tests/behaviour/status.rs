@@ -1,9 +1,8 @@
 //! Entity status: what a disabled queue refuses, whom it sends away, and what goes on all the same.
 
-use broker::{BrokerSettings, ForwardFailures};
 use expect_test::expect;
 
-use crate::script::{check, check_with};
+use crate::script::check;
 
 #[test]
 fn a_disabled_queue_refuses_sends_and_receivers_and_looks_and_counts_on() {
@@ -244,7 +243,7 @@ fn a_transaction_sends_nothing_to_a_queue_that_was_disabled_before_its_commit() 
 }
 
 #[test]
-fn messages_for_a_disabled_destination_go_to_the_transfer_dead_letter_queue() {
+fn messages_wait_in_the_source_while_their_destination_is_disabled() {
     check(
         "
         0s queue
@@ -253,49 +252,47 @@ fn messages_for_a_disabled_destination_go_to_the_transfer_dead_letter_queue() {
         0s queue send-disabled
         0s send a in=source
         0s info in=source
-        0s peek 1 10 transfer in=source
         0s send b in=dead
         0s attach r1 in=dead
         0s limit r1 1
         0s reject r1 #1 in=dead
-        1s counters in=dead
-        2s queue
-        3s counters in=dead
-        3s peek 1 10
+        60s counters in=source
+        60s counters in=dead
+        60s queue
+        62s counters in=source
+        62s counters in=dead
+        62s peek 1 10
         ",
         expect![[r#"
             0s sent from #1
-            0s transfer 0 dead in transfer 1 created 0s updated 0s accessed 0s
-            0s peek: #1 a DeadLetterReason="Disabled" DeadLetterErrorDescription="the destination 'q' is disabled for sending"
+            0s transfer 1 dead in transfer 0 created 0s updated 0s accessed 0s
             0s sent from #1
             0s r1 gets #1 b until 30s
             0s reject r1 #1 in=dead: done
-            1s active 0 dead 1 deferred 0 bytes 1
-            3s active 0 dead 0 deferred 0 bytes 0
-            3s peek: #1 b from dead letters of dead
+            60s active 1 dead 0 deferred 0 bytes 1
+            60s active 0 dead 1 deferred 0 bytes 1
+            62s active 0 dead 0 deferred 0 bytes 0
+            62s active 0 dead 0 deferred 0 bytes 0
+            62s peek: #1 a, #2 b first #1 from dead letters of dead
         "#]],
     );
 }
 
 #[test]
-fn or_to_the_ordinary_one_where_that_is_how_the_broker_is_set_up() {
-    let settings = BrokerSettings {
-        forward_failures: ForwardFailures::DeadLetter,
-        ..BrokerSettings::default()
-    };
-    check_with(
-        settings,
+fn a_message_that_waits_for_a_disabled_destination_expires_as_others_do() {
+    check(
         "
         0s queue disabled
-        0s queue name=source forward=q
+        0s queue name=source forward=q ttl=10s dead-letter-expired
         0s send a in=source
-        0s counters in=source
-        0s peek 1 10 dead in=source
+        11s counters in=source
+        11s queue
+        13s counters
         ",
         expect![[r#"
             0s sent from #1
-            0s active 0 dead 1 deferred 0 bytes 1
-            0s peek: #1 a DeadLetterReason="Disabled" DeadLetterErrorDescription="the destination 'q' is disabled for sending"
+            11s active 0 dead 1 deferred 0 bytes 1
+            13s active 0 dead 0 deferred 0 bytes 0
         "#]],
     );
 }

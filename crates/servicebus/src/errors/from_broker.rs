@@ -5,9 +5,9 @@ use amqp::{Error, Symbol};
 use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError, SettleError};
 
 use super::{
-    answer_too_large, bad_argument, disabled, disabled_for_send, disabled_text, entity_missing,
-    lock_lost, sender_to_subscription, session_lock_lost, session_required, sessionful_receiver,
-    too_large, transaction,
+    answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing, lock_lost,
+    sender_to_subscription, session_lock_lost, session_required, sessionful_receiver, too_large,
+    transaction,
 };
 
 /// Why a send was refused. (docs/spec/amqp.md#5.5)
@@ -110,13 +110,10 @@ pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
 #[must_use]
 pub fn describe_forward_error(error: &ForwardError) -> DeadLetterReason {
     let (reason, description) = match error {
-        ForwardError::NotFound { destination } => (
+        ForwardError::NotFound { .. } => (
             condition::NOT_FOUND,
-            format!("The messaging entity '{destination}' could not be found."),
+            "The transfer destination entity does not exist.".to_owned(),
         ),
-        ForwardError::Disabled { destination } => {
-            (condition::ENTITY_DISABLED, disabled_text(destination))
-        }
         ForwardError::Subscription { destination } => (
             condition::NOT_ALLOWED,
             format!("'{destination}' is a subscription: only its topic writes to it."),

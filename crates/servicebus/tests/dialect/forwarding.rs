@@ -81,7 +81,7 @@ fn a_receiver_at_a_source_is_refused() {
 }
 
 #[test]
-fn a_failed_forward_has_the_condition_as_reason_and_names_the_destination() {
+fn a_failed_forward_has_the_condition_as_reason_and_a_sentence_as_description() {
     let destination = || "end".to_owned();
     let check = |error: ForwardError, reason: &str, description: &str| {
         let said = servicebus::describe_forward_error(&error);
@@ -92,14 +92,7 @@ fn a_failed_forward_has_the_condition_as_reason_and_names_the_destination() {
             destination: destination(),
         },
         "amqp:not-found",
-        "The messaging entity 'end' could not be found.",
-    );
-    check(
-        ForwardError::Disabled {
-            destination: destination(),
-        },
-        "com.microsoft:entity-disabled",
-        "Messaging entity 'end' is currently disabled.",
+        "The transfer destination entity does not exist.",
     );
     check(
         ForwardError::Subscription {
@@ -157,6 +150,6 @@ fn a_message_for_a_missing_destination_says_so_in_the_transfer_dead_letter_queue
     assert_eq!(reason, text("amqp:not-found"));
     assert_eq!(
         description,
-        text("The messaging entity 'nowhere' could not be found.")
+        text("The transfer destination entity does not exist.")
     );
 }
