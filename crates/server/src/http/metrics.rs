@@ -1,7 +1,7 @@
 //! `/metrics`: the state of the broker in the text format of Prometheus. `docs/metrics.md`
 //! explains every name; a test compares this file with it.
 //!
-//! Labels are an entity's path and a few fixed words: an entity has 26 series, and only the first
+//! Labels are an entity's path and a few fixed words: an entity has 23 series, and only the first
 //! 2,000 entities have any, so the page is bounded. A scrape shows existing counters and keeps
 //! nothing.
 
