@@ -1,5 +1,5 @@
-//! Sends an order that nobody can read, dead-letters it with a reason, and finds it with that
-//! reason in the queue's dead-letter queue.
+//! Sends an order that its receiver cannot read, dead-letters it with a reason, and finds it with
+//! that reason in the queue's dead-letter queue.
 //!
 //! `cargo run --package examples --example dead_letter`
 

@@ -19,7 +19,7 @@ const DEVELOPMENT: &str = "Endpoint=sb://localhost:5672;SharedAccessKeyName=Root
 /// Opens a connection to the broker named by the first argument.
 ///
 /// # Errors
-/// When the connection string is incomplete, nobody listens, or the key is wrong.
+/// When the connection string is incomplete, no broker listens, or the key is wrong.
 pub async fn connect() -> Result<ConnectionHandle<()>, Box<dyn Error>> {
     let string = std::env::args()
         .nth(1)

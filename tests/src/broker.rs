@@ -176,7 +176,7 @@ pub struct Broker {
     stdout: BufReader<ChildStdout>,
     ready: String,
     log: PathBuf,
-    /// The broker needs it, even when nobody else does.
+    /// Kept for the broker, even when no other owner is left.
     _directory: Arc<TempDir>,
 }
 

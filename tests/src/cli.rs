@@ -1,4 +1,4 @@
-//! The command line: the program, run as a user does who asks a broker something.
+//! The command line: the program, run as users run it to ask a broker something.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ pub fn connection_string(broker: &Broker) -> String {
 /// stdin.
 ///
 /// # Panics
-/// When there is no program, or it is ended by somebody else.
+/// When there is no program, or a signal ends it.
 #[must_use]
 pub fn railbus_at(connection_string: &str, arguments: &[&str], input: &str) -> Said {
     let mut process = Command::new(program())

@@ -60,7 +60,7 @@ impl Peer<TcpStream> {
     /// Connects and says what a client says first, without waiting for an answer.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When no broker listens.
     #[must_use]
     pub fn begin(address: SocketAddr, credentials: Credentials) -> Self {
         Self::over(connect(address), credentials)
@@ -78,7 +78,7 @@ impl Peer<TcpStream> {
         peer
     }
 
-    /// The socket, for those who break rules.
+    /// The socket, for tests that break rules.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
@@ -87,7 +87,7 @@ impl Peer<TcpStream> {
 /// A connection to `address` that waits no longer than [`PATIENCE`].
 ///
 /// # Panics
-/// When nobody listens.
+/// When no broker listens.
 #[must_use]
 pub fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the broker listens");
@@ -366,7 +366,7 @@ impl<S: Read + Write> Peer<S> {
         })
     }
 
-    /// The stream below, for those who break its rules.
+    /// The stream below, for tests that break its rules.
     pub fn inner(&mut self) -> &mut S {
         &mut self.stream
     }

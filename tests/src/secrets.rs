@@ -26,7 +26,7 @@ pub fn note(secret: &str) {
     secrets.insert(secret.to_owned());
 }
 
-/// Notes what a header's line shows, if it shows who somebody is, and the signature in it.
+/// Notes the value of a header's line, if it authorizes a request, and the signature in it.
 pub fn note_header(line: &str) {
     let Some((name, value)) = line.split_once(':') else {
         return;

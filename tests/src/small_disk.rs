@@ -1,8 +1,8 @@
 //! Small disk: a file system of a few mebibytes that can really be full, and can be made larger.
 //!
-//! It is in memory, mounted by a keeper process in a mount namespace of its own, so that nobody
-//! else sees it and it is gone with the keeper, however the test ends. It is reached through the
-//! keeper's root directory below `/proc`.
+//! It is in memory, mounted by a keeper process in a mount namespace of its own, so that no other
+//! process has it among its mounts, and it is gone with the keeper, however the test ends. It is
+//! reached through the keeper's root directory below `/proc`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ const KEEPER: &str = r#"
     mount -t tmpfs -o size="$2" tmpfs "$1" && echo done || exit 1
     while read -r size; do mount -o remount,size="$size" tmpfs "$1" && echo done || exit 1; done
 "#;
-/// What is tried: a user namespace, in which anybody may mount, or the right to mount that we have.
+/// What is tried: a user namespace, in which any user may mount, or the test's own right to mount.
 const NAMESPACES: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
 
 /// A mounted file system.
@@ -31,7 +31,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// A disk of so many MiB.
+    /// A disk of `mebibytes` MiB.
     ///
     /// # Panics
     /// When nothing can be mounted here.

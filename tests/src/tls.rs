@@ -43,7 +43,7 @@ impl Trust {
     /// with the first byte that is read or written.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When no broker listens.
     #[must_use]
     pub fn connect(&self, address: SocketAddr, name: &str) -> Secured {
         self.secure(peer::connect(address), name)

@@ -354,7 +354,7 @@ fn a_session_is_received_alone() {
     assert_eq!((none.code, &*none.out), (0, ""), "{}", none.err);
 }
 
-/// A queue with so many dead letters, each with its number as `n`.
+/// A queue with `count` dead letters, each with its number as `n`.
 fn dead_letters(broker: &Broker, count: usize) {
     ok(broker, "queue create work --max-delivery-count 1");
     for number in 0..count {
@@ -461,7 +461,7 @@ fn everything_is_spoken_within_tls_too() {
         &["health", "--listen", &address, "--ca", ca],
         "Service is healthy.\n",
     );
-    // Nobody else has signed its certificate.
+    // Without `--ca` the program does not trust the broker's own authority.
     let said = railbus_at(&secure, &["queue", "list"], "");
     assert_eq!(said.code, 1);
     assert!(

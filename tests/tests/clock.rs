@@ -1,4 +1,4 @@
-//! The virtual clock: hours pass in milliseconds, and only for whoever may manage.
+//! The virtual clock: hours pass in milliseconds, and only for clients that may manage.
 
 use std::process::{Command, Output};
 use std::thread;

@@ -165,7 +165,7 @@ fn a_reload_that_the_broker_refuses_takes_over_neither_keys_nor_limits_nor_entit
         let line = format!("reloaded: {what}");
         assert!(!broker.log().contains(&line), "{line}");
     }
-    // One connection stays, so a limit of one would let nobody else in.
+    // One connection stays, so a limit of one would refuse every other connection.
     let mut peer = Peer::connect(broker.address());
     let _ = peer.sender("orders");
     assert_eq!(entity(&broker, "new").0, 404, "and the old key holds");
@@ -205,7 +205,7 @@ fn entities_and_limits_are_reloaded_on_a_signal() {
         200,
         "what is not in the file stays"
     );
-    // Last, since who asked over HTTP may count for a moment longer.
+    // Last, since a connection over HTTP may count for a moment longer than its request.
     with_limits("connections = 1\n");
     broker.wait_for_log("reloaded: limits.connections - -> 1");
     let _ = peer.sender("new");

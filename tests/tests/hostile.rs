@@ -1,4 +1,4 @@
-//! Hostile input: whoever sends it is refused in the terms of its protocol, what it costs is
+//! Hostile input: a client that sends it is refused in the terms of its protocol, what it costs is
 //! bounded, and another client goes on. TLS garbage, WebSocket frames out of order and certificates
 //! without their key are in files of their own (`tls.rs`, `websocket.rs`, `certificate.rs`),
 //! malformed AMQP in `refusals.rs`.
@@ -61,7 +61,7 @@ impl Scene {
     }
 }
 
-/// Writes until the broker has had enough, at most so many bytes; returns how many it took.
+/// Writes until a write fails or at least `most` bytes are taken; returns how many were.
 fn pour(stream: &mut TcpStream, piece: &[u8], most: usize) -> usize {
     let mut taken = 0;
     while taken < most && stream.write_all(piece).is_ok() {

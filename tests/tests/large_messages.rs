@@ -1,5 +1,5 @@
-//! Large messages are with the store before the broker decides about them, and nobody else waits
-//! for that.
+//! Large messages are with the store before the broker decides about them, and no other client
+//! waits for that.
 //!
 //! The store is in memory, and holds what it is to stage until a test lets go.
 

@@ -81,7 +81,7 @@ fn frugal() -> Setup {
         .configure("[limits]\nunanswered-bytes = '64KiB'")
 }
 
-/// Begins a message on a peer's first link and writes so many frames of 50,000 bytes, but not the
+/// Begins a message on a peer's first link and writes `frames` frames of 50,000 bytes, but not the
 /// last.
 fn begin_message(peer: &mut Peer, frames: usize) {
     let mut bytes = BytesMut::new();

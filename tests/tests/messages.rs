@@ -130,7 +130,7 @@ fn what_was_accepted_or_completed_survives_sigkill() {
             peer.settle(&first, DeliveryState::Accepted),
             Some(DeliveryState::Accepted)
         );
-        // These are on their way when it dies: nobody was told that they arrived.
+        // These are on their way when it dies: the sender was not told that they arrived.
         peer.send_only(sender, b"unanswered");
         broker.kill();
     }

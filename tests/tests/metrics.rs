@@ -1,4 +1,4 @@
-//! Metrics: what a scraper of Prometheus sees, and who may see it.
+//! Metrics: what a scraper of Prometheus sees, and which clients may see it.
 
 use amqp::DeliveryState;
 use e2e::{Peer, Setup, http};
@@ -108,7 +108,7 @@ fn what_happens_is_counted() {
     let mut fourth = Peer::begin(broker.address(), e2e::Credentials::DEVELOPMENT);
     assert!(fourth.closed().is_none(), "it is just closed");
     drop((stranger, fourth));
-    // The places of those who left are free once the broker has seen it.
+    // The places of the dropped connections are free once the broker has seen that they are closed.
     let page = loop {
         let answer = http::exchange(
             broker.address(),

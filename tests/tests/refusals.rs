@@ -1,4 +1,4 @@
-//! Refusals: each mistake gets its own error, and nobody else notices.
+//! Refusals: each mistake gets its own error, and no other client notices.
 
 use std::io::Write;
 

@@ -63,10 +63,10 @@ const OF_ORDERS: &str = r#"<entry xmlns="http://www.w3.org/2005/Atom"><content t
 /// Where a message could be that is locked.
 const LOCKED: &str = "/orders/messages/1/9c4d0b2e-8f3a-4c66-9a65-3a0d1a6a2b11";
 
-/// Somebody, and what they may do.
+/// A client, and what it may do.
 #[derive(Clone, Copy, Debug)]
 struct Claimant {
-    /// Nobody shows nothing.
+    /// `None` for a client that shows no credentials.
     shows: Option<Credentials>,
     rights: Rights,
     /// Where, and below it.

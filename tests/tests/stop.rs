@@ -1,4 +1,4 @@
-//! Stopping: said to everybody, clean, and quick if need be.
+//! Stopping: announced to all clients, clean, and quick if need be.
 
 use amqp::DeliveryState;
 use e2e::{Peer, Setup};

@@ -58,7 +58,7 @@ fn https_goes_within_tls() {
     let request = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request).unwrap();
     let mut answer = String::new();
-    // Its end is said within TLS, so nobody can cut an answer short.
+    // Its end is said within TLS, so an attacker cannot cut an answer short.
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     assert!(answer.ends_with(r#"{"status":"healthy","message":"Service is healthy."}"#));

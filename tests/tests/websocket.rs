@@ -77,7 +77,7 @@ fn what_is_no_websocket_is_refused_in_the_terms_of_http() {
     assert_eq!(e2e::http::get(site.address, AZURE).0, 426);
 }
 
-/// Sends `frames` and expects the broker to close with `code`; nobody else notices.
+/// Sends `frames` and expects the broker to close with `code`; another client does not notice.
 fn check_breach(site: &Site, frames: &[Frame], code: u16) {
     let mut other = Peer::connect(site.address);
     let mut socket = socket(site);

@@ -154,7 +154,7 @@ fn read_lines(output: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Nobody listens after the ready line; reading on is the point.
+            // After the ready line no thread receives; reading on is the point.
             let _ = sender.send(line);
         }
     });

@@ -11,8 +11,8 @@ use crate::workspace::Workspace;
 /// The test that makes the run.
 const TEST: &str = "nothing_accepted_is_lost_whatever_breaks";
 
-/// Runs the simulator for so many operations from a seed on. With a seed alone it is one run, as
-/// a violation names it. Fails when there is a violation.
+/// Runs the simulator for a number of `operations` from a seed on. With a seed alone it is one run,
+/// as a violation names it. Fails when there is a violation.
 ///
 /// # Errors
 /// When the simulator cannot be built, or finds something.

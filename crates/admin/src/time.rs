@@ -27,7 +27,7 @@ pub(crate) fn text_of_ms(ms: i64) -> Option<String> {
     Some(timestamp.to_string())
 }
 
-/// So many ticks after the year 1 began.
+/// The text of the time that is this number of ticks after the beginning of the year 1.
 pub(crate) fn text_of_ticks(ticks: i64) -> Option<String> {
     let since = i128::from(ticks) - i128::from(TICKS_TO_1970);
     let timestamp = Timestamp::from_nanosecond(since * 100).ok()?;

@@ -46,7 +46,7 @@ impl MessageIds {
         }
     }
 
-    /// So many bytes of messages come at once: those that get ids share their memory.
+    /// Announces that `bytes` of messages come at once: those that get ids share their memory.
     pub(crate) fn expect(&mut self, bytes: usize) {
         self.expected = bytes;
     }

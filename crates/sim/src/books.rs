@@ -172,7 +172,7 @@ pub struct Books {
     /// How many copies were ever made of what was sent.
     copies: BTreeMap<MessageId, u16>,
     hashes: Hashes,
-    /// Numbers that were left out, and that nobody has got yet.
+    /// Numbers that were left out, and that no message has got yet.
     skipped: BTreeSet<NumberKey>,
     /// Available messages by their sessions.
     sessions: BTreeMap<(EntityId, Session, SequenceNumber), MessageId>,

@@ -140,7 +140,7 @@ impl Controller {
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Ending { commit: true } => self.open.lost(stage.ledger, &mut self.links),
             _ => {
-                // Nobody can say anything of what was not done.
+                // A rollback does nothing, so no answer about it can be wrong.
                 let ended = self.open.ended(stage.ledger, &mut self.links, false);
                 ended.expect("a rollback promises nothing");
             }

@@ -79,7 +79,7 @@ pub struct Queue {
     pub dead_letters_expired: bool,
     /// Its messages are received by session.
     pub sessions: bool,
-    /// What is past its deadline leaves only while somebody receives, and takes its session along.
+    /// What is past its deadline leaves only while a client receives, and takes its session along.
     pub cloud: bool,
     /// Milliseconds for which an id is remembered, if it detects duplicates.
     pub duplicate_window: Option<u64>,
@@ -97,13 +97,13 @@ pub struct Queue {
     /// Milliseconds; `u64::MAX` for never.
     pub auto_delete_on_idle: u64,
     pub status: Status,
-    /// Somebody wants it removed.
+    /// A request to remove it was made.
     pub going: bool,
     /// It was removed.
     pub gone: bool,
-    /// It did not let everybody in at some time, or may not have been there.
+    /// Its status has changed or it was removed at some time, so it may have refused clients.
     pub unsteady: bool,
-    /// Since when it may be that nobody uses it.
+    /// When it was last used: it may be idle since then.
     pub used: Mono,
 }
 
@@ -357,11 +357,10 @@ impl Ledger {
         }
     }
 
-    /// Whether a message that is taken without a lock and that no crash touched was taken by
-    /// somebody.
+    /// Checks that a client got each message that is taken without a lock, if no crash touched it.
     ///
     /// # Errors
-    /// I1, when one is gone that nobody got. For a time when nothing is on its way.
+    /// I1, when one is gone that no client got. For a time when nothing is on its way.
     pub fn all_taken(&self) -> Result<(), Violation> {
         let lost = self.entries.iter().find(|(_, entry)| {
             let queue = &self.queues[entry.queue];

@@ -38,7 +38,7 @@ pub enum Role {
     Queue,
     /// Messages are scheduled, and there is nothing to receive.
     Topic,
-    /// Messages are received, and nobody sends.
+    /// Messages are received, and no client sends.
     Subscription,
 }
 

@@ -1,6 +1,6 @@
 //! Message: what simulated clients send, so that every copy can be told and checked.
 //!
-//! The last eight bytes of an encoded message are its id, so whoever sees a payload knows what
+//! The last eight bytes of an encoded message are its id, so a check that sees a payload knows what
 //! it is without decoding it; the id and a random filling are all of the body. The id tells its
 //! session, and its number `n` by which rules select. A copy that a subscription has taken has a
 //! name of its own besides, which tells of what it is a copy.

@@ -86,8 +86,8 @@ impl Remote {
         self.endpoint.attach(self.session, attach)
     }
 
-    /// Attaches a link that wants a session of `address`: the one named, or the next that there
-    /// is within so many milliseconds.
+    /// Attaches a link that wants a session of `address`: the one named, or the next that there is
+    /// within `timeout_ms` milliseconds.
     pub fn attach_holder(
         &mut self,
         name: &str,

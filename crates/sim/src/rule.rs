@@ -1,8 +1,8 @@
-//! Rule: what simulated subscriptions select, of which everybody knows the answer beforehand.
+//! Rule: what simulated subscriptions select, by rules whose answer is known beforehand.
 //!
-//! Every message has a number `n` among its application properties, a small one. A rule compares
-//! it in one way; some rules have an action that raises it by one. The name of a rule says all of
-//! this, so whoever sees the name needs no text of a filter to know whom the rule selects.
+//! Every message has a number `n` among its application properties, a small one. A rule compares it
+//! in one way; some rules have an action that raises it by one. The name of a rule says all of
+//! this, so a check that sees the name needs no text of a filter to know what the rule selects.
 
 use broker::{Correlation, FilterDescription, RuleDescription, Value};
 
@@ -45,7 +45,7 @@ pub enum Verdict {
 /// A rule of some subscription.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Rule {
-    /// Whom it selects.
+    /// The messages that it selects.
     pub selects: Selects,
     /// Its copies have a number that is greater by one.
     pub raises: bool,

@@ -203,8 +203,8 @@ impl Server {
     }
 }
 
-/// Makes sure that the entities exist, in one batch and before anybody connects, as the real server
-/// does. Reads that a recovered broker asks for meanwhile are still to be answered.
+/// Makes sure that the entities exist, in one batch and before any client connects, as the real
+/// server does. Reads that a recovered broker asks for meanwhile are still to be answered.
 fn ensure_all(
     shard: &mut Shard,
     disk: &MemoryDisk,

@@ -1,6 +1,6 @@
 //! Session: the sessions that simulated messages belong to, a few busy ones and many small ones.
 //!
-//! A message's session stands in the upper bits of its id, so whoever sees a payload knows the
+//! A message's session stands in the upper bits of its id, so a check that sees a payload knows the
 //! session too, and no hash of the broker's is needed to tell one from another.
 
 use crate::message::MessageId;
@@ -8,7 +8,7 @@ use crate::rng::Rng;
 
 /// Bits of a message id below its session.
 const SHIFT: u32 = 48;
-/// Sessions that everybody wants.
+/// Busy sessions, which most messages and receivers are for.
 const BUSY: u64 = 6;
 /// Sessions in all.
 const ALL: u64 = 60;

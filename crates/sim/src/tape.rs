@@ -1,4 +1,4 @@
-//! Tape: a memory store that also remembers what it was given, for whoever checks it.
+//! Tape: a memory store that also remembers what it was given, for the checks.
 //!
 //! The broker under test sees an ordinary store. Each write set is on the tape in the order in
 //! which it was submitted, until it is taken off.
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{CommitId, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet};
 
-/// Write sets that nobody has looked at yet.
+/// Write sets that were not taken yet.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
     sets: Arc<Mutex<Vec<(CommitId, WriteSet)>>>,

@@ -66,7 +66,7 @@ pub struct Report {
     pub copies: u64,
     /// Messages that clients deleted.
     pub deleted: u64,
-    /// Messages that were shown to those who came for one.
+    /// Messages that were shown to callers.
     pub calls: u64,
     /// Dead letters that went back.
     pub redriven: u64,
@@ -143,7 +143,7 @@ pub struct World {
     temporary: Vec<Definition>,
     administration: Administration,
     callers: Callers,
-    /// What was said to connections that nobody serves.
+    /// Outputs for connections that are neither a player's nor a caller's.
     heard: Vec<Output>,
     /// Nothing breaks any more.
     calm: bool,
@@ -377,7 +377,7 @@ impl World {
 
     fn pass_time(&mut self) {
         let milliseconds = match self.rng.below(100) {
-            // Locks outlast a slow turn of everybody, so that the drain gets somewhere.
+            // Locks outlast a slow turn of all players, so that the drain gets somewhere.
             _ if self.calm => self.rng.between(0, 5),
             0..=79 => self.rng.between(0, 5),
             80..=97 => self.rng.between(5, 300),

@@ -21,7 +21,7 @@ fn from_environment(name: &str) -> Option<u64> {
 /// Operations of every run but for what the drain takes, so that a seed alone names one.
 const RUN: u64 = 10_000;
 
-/// So many seeds from `first` on, on all processors. Each run is one thread's.
+/// Runs `runs` seeds from `first` on, on all processors. Each run is one thread's.
 fn run_all(first: u64, runs: u64) -> Report {
     let next = AtomicU64::new(0);
     let threads = thread::available_parallelism().map_or(1, NonZero::get);

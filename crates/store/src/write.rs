@@ -39,7 +39,7 @@ pub enum Write {
     PutBody { pointer: BodyPointer, body: Bytes },
     /// After the only pointer was removed. Never for a shared body.
     RemoveBody { pointer: BodyPointer },
-    /// So many rows point to this body, one or more. Once, in the set of its `PutBody` or a later
+    /// `copies` rows, one or more, point to this body. Once, in the set of its `PutBody` or a later
     /// one, for it never gets more; a body without it has one pointer.
     ShareBody { pointer: BodyPointer, copies: u32 },
     /// One of the rows that share this body was removed. The body and its count go with the last of

@@ -1,4 +1,4 @@
-//! Deep: a queue that is sent to and that nobody empties, then a crash, then somebody who does.
+//! Deep: a queue is filled without a receiver, the broker crashes, and a receiver empties it.
 //!
 //! Neither the rate nor memory nor the time of a start may depend on how much is there; what a
 //! message costs when it is taken is set beside that of the row `backlog`.

@@ -1,5 +1,5 @@
-//! Disturb: what others do to a broker, on connections and in a thread of their own, while somebody
-//! wants nothing but a quiet queue.
+//! Disturb: what other clients do to a broker, on connections and in a thread of their own, while a
+//! quiet queue is measured.
 
 use std::sync::mpsc::Sender as Channel;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use super::{Scale, bodies, memory, traffic};
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Messages a second to a queue that is hardly emptied.
 const RATE: u32 = 1_000;
-/// Messages there before anybody looks.
+/// Messages in the queue before the measurement.
 const WAITING: u64 = 20_000;
 /// What a purge deletes with one request: as the SDKs ask of Premium.
 const BATCH: i32 = 4_000;
@@ -125,7 +125,7 @@ impl Scene {
     }
 }
 
-/// Sends at a fixed rate for as long as anybody wants.
+/// Sends at a fixed rate, for longer than the measurement takes.
 fn feeder(queue: &str, scale: Scale) -> Workload {
     Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),

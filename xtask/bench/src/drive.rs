@@ -27,9 +27,9 @@ pub fn open(clients: &mut [Client]) -> Result<()> {
     })
 }
 
-/// Starts the work of every connection and goes on until every message sent has its outcome and,
-/// if somebody receives, the messages sent and the `backlog` from before are settled and the
-/// broker says that it has nothing more.
+/// Starts the work of every connection and goes on until every message sent has its outcome and, if
+/// a client receives, the messages sent and the `backlog` from before are settled and the broker
+/// says that it has nothing more.
 pub fn work(clients: &mut [Client], limits: Limits, backlog: u64) -> Result<Instant> {
     let began = Instant::now();
     for client in clients.iter_mut() {

@@ -1,10 +1,10 @@
-//! Fairness: what a quiet queue's users wait for while somebody else is busy, beside what they wait
-//! for alone.
+//! Fairness: how long the users of a quiet queue wait while other clients are busy, compared with
+//! how long they wait alone.
 //!
 //! The quiet queue is sent 2,000 messages a second and emptied at once, on two connections that do
 //! nothing else. Each disturbance has a broker of its own, on which the quiet queue is measured
-//! first. What a disturbance needs is there before anybody counts. It works in another thread on
-//! the same machine, so part of a wait is for the processor.
+//! first. What a disturbance needs is prepared before the second measurement. It works in another
+//! thread on the same machine, so part of a wait is for the processor.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,7 +1,7 @@
 //! Giant: sends messages of the largest size there is, one after the other.
 //!
-//! Their bodies go out from where they lie: a copy of all of one would keep a processor busy for so
-//! long that whoever else is measured on it waits for the generator rather than for the broker.
+//! Their bodies go out from where they lie: a copy of a whole body would keep a processor busy, and
+//! any other client that is measured on it would wait for the generator rather than for the broker.
 
 use std::time::Instant;
 

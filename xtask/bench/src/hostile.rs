@@ -1,5 +1,5 @@
-//! Hostile: what a sender at a fixed rate waits while somebody attacks the broker, and what
-//! without.
+//! Hostile: how long a sender at a fixed rate waits while the broker is attacked, and how long
+//! without an attack.
 //!
 //! Each attack has its own broker and goes on, as fast as it can, for as long as the sender works.
 //! Attackers are on the same machine, so part of what the sender waits is for the processor.

@@ -1,4 +1,4 @@
-//! Idle: how often a broker wakes up, and what it takes, while nobody wants anything.
+//! Idle: how often a broker wakes up, and what it takes, while no client wants anything.
 
 use std::thread;
 use std::time::Duration;

@@ -128,7 +128,7 @@ pub enum Row {
     Single,
     /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
     Purge,
-    /// Time to accepted at 2,000 messages a second while somebody attacks, by attack
+    /// Time to accepted at 2,000 messages a second under attack, by attack
     Hostile,
     /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only
     /// writes the same rows to RocksDB, for the same load generator; and beside the store alone
@@ -138,7 +138,7 @@ pub enum Row {
     Fairness,
     /// Senders as fast as they can on a disk that is too slow for them: memory by the second
     Pressure,
-    /// A queue that nobody empties, up to a million messages: rates, a crash, and emptying it
+    /// A queue without receivers, up to a million messages: rates, a crash, and emptying it
     Deep,
     /// 10,000 queues, 10,000 connections and 100,000 sessions in use, each beside fewer of them
     Wide,
@@ -164,7 +164,7 @@ pub struct Scale {
     pub connections: usize,
     /// Messages of the rows about memory and purging.
     pub backlog: u64,
-    /// Messages of the row about a queue that nobody empties.
+    /// Messages of the row about a queue without receivers.
     pub deep: u64,
     /// Seconds of the row about senders that are too fast.
     pub pressure: u64,

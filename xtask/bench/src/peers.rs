@@ -164,7 +164,7 @@ fn queues() -> impl Iterator<Item = String> {
     pairs.chain([site::QUEUE.to_owned()])
 }
 
-/// A port on loopback that nobody listens on at the moment.
+/// A port on loopback that is free at the moment.
 fn free_port() -> Result<u16> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     Ok(listener.local_addr()?.port())

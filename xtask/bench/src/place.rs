@@ -30,7 +30,7 @@ pub struct Place {
     pub prefix: &'static str,
     /// The process that all of its processes descend from.
     pub pid: u32,
-    /// Whom its clients trust, if they go within TLS.
+    /// The certificates that its clients trust, if they use TLS.
     pub trust: Option<TrustStore>,
 }
 

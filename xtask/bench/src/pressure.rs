@@ -1,5 +1,5 @@
-//! Pressure: senders that are faster than the disk, and nobody who receives. What the broker keeps
-//! in memory has to stay bounded, and all that a sender may notice is less credit.
+//! Pressure: senders that are faster than the disk, and no receivers. What the broker keeps in
+//! memory has to stay bounded, and all that a sender may notice is less credit.
 //!
 //! Eight connections send 16 KiB each with no window but the broker's credit. So that the commit is
 //! what they wait for on a fast disk too, the same disk is kept busy by a thread that writes a file

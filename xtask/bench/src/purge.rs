@@ -1,7 +1,7 @@
 //! Purge: a queue is emptied by batch deletes, while another one is sent to at a fixed rate.
 //!
 //! What the other queue's senders wait is measured before and during the purge: a purge must not
-//! stop anybody else.
+//! stop other clients.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Sends to the other queue while nobody else does anything.
+/// Sends to the other queue while no other client does anything.
 fn send_alone(fresh: &Fresh, scale: Scale) -> Result<Client> {
     let mut clients = vec![sender(fresh, scale.seconds)?];
     drive::open(&mut clients)?;

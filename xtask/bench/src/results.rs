@@ -121,7 +121,7 @@ impl Results {
         });
     }
 
-    /// What there is to know, with whom it is about.
+    /// All notes: the broker that each is about, and its text.
     pub fn notes(&self) -> impl Iterator<Item = (&str, &str)> {
         let notes = self.notes.iter();
         notes.map(|note| (note.broker.as_str(), note.text.as_str()))
@@ -132,7 +132,7 @@ impl Results {
         &self.figures
     }
 
-    /// Who has figures.
+    /// The brokers that have figures.
     pub fn brokers(&self) -> Vec<&str> {
         let mut brokers = Vec::new();
         for figure in &self.figures {

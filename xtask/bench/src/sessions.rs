@@ -50,7 +50,7 @@ fn name(sessions: u32) -> String {
     format!("{sessions} sessions of one message")
 }
 
-/// Sends one message to each of so many sessions and takes them, over and over if they are few.
+/// Sends one message to each of `sessions` sessions and takes them, over and over if they are few.
 fn all(site: &Site, scale: Scale, sessions: u32, results: &mut Results) -> Result<Cost> {
     let fresh = site.fresh()?;
     let place = fresh.place()?;

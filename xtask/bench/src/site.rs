@@ -31,7 +31,7 @@ pub const HUGE: &str = "bench-huge";
 pub const QUEUES: usize = 50;
 /// All queues that every broker has.
 pub const OWN: usize = QUEUES + 6;
-/// The development key, which works on loopback only. (`product.md`, Who may do what)
+/// The development key, which works on loopback only. (`docs/configuration.md`)
 const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
 /// The file with what a broker has besides these.
 const ENTITIES: &str = "entities.json";

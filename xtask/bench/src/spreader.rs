@@ -26,7 +26,7 @@ pub struct Spreader {
 }
 
 impl Spreader {
-    /// Sends `count` messages of 1 KiB to `queues` in turn, so many of them in flight at a time.
+    /// Sends `count` messages of 1 KiB to `queues` in turn, at most `in_flight` of them in flight.
     pub fn new(queues: Vec<String>, count: u64, in_flight: u64) -> Self {
         Self {
             queues,

@@ -32,7 +32,7 @@ pub struct Taker {
 }
 
 impl Taker {
-    /// Takes sessions of `queue`, so many at a time, while there are `turns`.
+    /// Takes sessions of `queue`, `links` at a time, while there are `turns`.
     pub fn new(queue: &str, links: u32, turns: &Turns) -> Self {
         Self {
             queue: queue.to_owned(),

@@ -230,7 +230,7 @@ pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Workload 
     dressed(queue, size, count, in_flight, MessageSections::Plain)
 }
 
-/// A sender at full speed of messages with so many sections besides the body.
+/// A sender at full speed of messages with `sections` besides the body.
 fn dressed(
     queue: &str,
     size: usize,
@@ -248,7 +248,7 @@ fn dressed(
     })))
 }
 
-/// Does `workload`, with a backlog of so many messages.
+/// Does `work`, with a backlog of `backlog` messages.
 pub fn execute(place: &Place, work: Vec<Workload>, scale: Scale, backlog: u64) -> Result<Run> {
     let mut clients = work
         .into_iter()
@@ -257,7 +257,7 @@ pub fn execute(place: &Place, work: Vec<Workload>, scale: Scale, backlog: u64) -
     go(&mut clients, place.pid, scale, backlog)
 }
 
-/// Has `clients` do their work at the broker `pid`, with a backlog of so many messages.
+/// Has `clients` do their work at the broker `pid`, with a backlog of `backlog` messages.
 pub fn go(clients: &mut [Client], pid: u32, scale: Scale, backlog: u64) -> Result<Run> {
     drive::open(clients)?;
     let sending = Duration::from_secs(scale.seconds);
@@ -344,13 +344,13 @@ fn summarise(clients: &[Client], began: Instant, usage: Usage) -> Result<Run> {
 }
 
 impl Run {
-    /// So many messages a second.
+    /// The rate of `messages` messages, in messages a second.
     pub fn rate(&self, messages: u64) -> f64 {
         as_f64(messages) / self.elapsed.as_secs_f64()
     }
 }
 
-/// Adds what a row did with so many messages.
+/// Adds what a row did with `messages` messages.
 pub fn record(results: &mut Results, row: &str, messages: u64, run: &Run) {
     results.add(row, "messages", Unit::PerSecond, run.rate(messages));
     results.add(

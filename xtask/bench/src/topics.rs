@@ -50,7 +50,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Publishes with so many `keys`, of which each message has one, so that it makes so many `copies`.
+/// Publishes messages with one of `keys` keys each, so that each makes `copies` copies.
 fn publish(
     fresh: Fresh,
     scale: Scale,

@@ -1,8 +1,8 @@
 //! Traffic: as many bytes over a bare socket as messages of 100 MiB are, and no broker.
 //!
-//! Whoever sends 100 MiB copies them, and so do the system twice and whoever reads them. That alone
-//! keeps processors from others: here nobody pauses, so this is what such bytes cost others on that
-//! machine if each message is read as soon as it comes.
+//! The sender of 100 MiB copies them, the system copies them twice, and the reader copies them
+//! once. That alone keeps processors from others: neither side pauses within a message here, so
+//! this is what such bytes cost others on that machine if each message is read as soon as it comes.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 use super::receiver::{Receiver, SettleMode};
 use super::task::{Taken, Tally, Task};
 
-/// Microseconds, shared with whoever wants to know them at the end.
+/// Microseconds, shared with the caller that reads them at the end.
 pub type Waits = Rc<RefCell<Histogram<u64>>>;
 
 /// A receiving link and what was waited for.

@@ -40,7 +40,7 @@ fn name(queues: usize) -> String {
     format!("{queues} of 10,000 queues in use")
 }
 
-/// Sends to so many of all queues in turn and receives; returns what a million messages cost.
+/// Sends to `queues` of all queues in turn and receives; returns what a million messages cost.
 fn queues(site: &Site, scale: Scale, queues: usize, results: &mut Results) -> Result<f64> {
     let fresh = site.fresh_with(&many::entities())?;
     let place = fresh.place()?;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What stands around secrets whose text nobody knows beforehand.
+/// What stands around secrets whose text is not known beforehand.
 const MARKS: [&str; 4] = [
     "SharedAccessSignature ",
     "sig=",
@@ -63,7 +63,7 @@ fn forms(key: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of base64 that tell nothing but `key`, behind so many other bytes.
+/// The characters of base64 that tell nothing but `key`, behind `before` other bytes.
 fn within_base64(key: &[u8], before: usize) -> String {
     let padded = [vec![0; before].as_slice(), key].concat();
     let encoded = STANDARD.encode(&padded);

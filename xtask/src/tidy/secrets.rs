@@ -1,8 +1,8 @@
-//! Secrets: what somebody shows is compared with keys in one place, in constant time.
+//! Secrets: what a client shows is compared with keys in one place, in constant time.
 //!
 //! That place is `servicebus::rights`, the only one that may name `subtle`. Elsewhere no key,
 //! signature, password or fingerprint stands on a line with a comparison. Rules that are compared
-//! as a whole are an administrator's, old with new; nobody learns of them by guessing.
+//! as a whole are an administrator's, old with new; a client cannot learn of them by guessing.
 
 use super::Source;
 

@@ -63,7 +63,7 @@ pub fn message(random: &mut Random) -> Parts {
     if random.chance(60) {
         parts.properties.to = Some(Value::from(random.pick(TEXTS)));
     }
-    // Now and then so many that they are found in another way.
+    // Now and then 20 more, so that properties are found in another way.
     let others = if random.chance(10) { 20 } else { 0 };
     for number in 0..others {
         parts = parts.with(&format!("other{number}"), Value::Int(number));

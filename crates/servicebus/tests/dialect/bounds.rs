@@ -44,7 +44,7 @@ fn put_token(world: &mut World, key: &str) -> bool {
     response.expect("an answer").code() == 202
 }
 
-/// Begins sessions until there are so many; whether the connection is still there.
+/// Begins `count` sessions; returns whether the connection is still there.
 fn begin_sessions(world: &mut World, count: usize) -> bool {
     for _ in 0..count {
         world.session();
@@ -53,7 +53,7 @@ fn begin_sessions(world: &mut World, count: usize) -> bool {
     !world.events.iter().any(is_closed)
 }
 
-/// Attaches so many links to `$cbs` in one session, and returns them.
+/// Attaches `count` links to `$cbs` in one session, and returns them.
 fn attach_links(world: &mut World, session: SessionId, count: u32) -> Vec<LinkId> {
     let attach = |index| Attach {
         name: format!("cbs {index}"),

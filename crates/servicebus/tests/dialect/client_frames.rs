@@ -136,7 +136,7 @@ pub fn message(text: &str) -> Bytes {
     out.freeze()
 }
 
-/// A token for `resource` under a key, valid until so many seconds after the start.
+/// A token for `resource` under a key, valid until `seconds` seconds after the start.
 pub fn token(resource: &str, name: &str, key: &str, seconds: u64) -> String {
     use base64::Engine as _;
     use hmac::Mac as _;

@@ -14,7 +14,7 @@ const SCHEDULE: &str = "com.microsoft:schedule-message";
 const CANCEL: &str = "com.microsoft:cancel-scheduled-message";
 const TIME: &str = "x-opt-scheduled-enqueue-time";
 
-/// So many milliseconds after the start, on the broker's own clock.
+/// The time `milliseconds` after the start, on the broker's own clock.
 fn at(milliseconds: i64) -> Value {
     let start = i64::try_from(BROKER_START).expect("fits");
     Value::Timestamp(start + milliseconds)

@@ -23,7 +23,7 @@ pub const START: u64 = 1_700_000_000_000;
 /// The broker's own clock runs apart from the real one, as a virtual clock does.
 pub const BROKER_START: u64 = 1_000_000_000_000;
 
-/// How a client shows who it is.
+/// How a client authenticates.
 #[derive(Clone, Copy, Debug)]
 pub enum Login {
     Plain(&'static str, &'static str),
@@ -242,7 +242,7 @@ impl World {
         moved || said_anything
     }
 
-    /// As the server does: whoever wants to know of entities does so before anything else is said.
+    /// As the server does: the connection learns of changed entities before any other output.
     fn hear(&mut self, said: Vec<Output>) {
         let (changes, said): (Vec<_>, Vec<_>) = said
             .into_iter()

@@ -171,7 +171,7 @@ impl Books {
         Ok(())
     }
 
-    /// Whoever looks through the blocks that are due comes by in time. (I6)
+    /// The block of a message is due by the message's deadline, so the broker looks in time. (I6)
     fn check_deadline(&self, key: MessageKey, expires: u64) -> Result<(), Violation> {
         let (entity, part, number) = key;
         let block = (entity, part, number.0 / EXPIRY_BLOCK);

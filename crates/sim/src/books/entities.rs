@@ -1,7 +1,7 @@
 //! Entities: those that come and go, and what goes with them. (I1, I9)
 //!
-//! A subscription whose copies share bodies with others goes in pieces: it is gone at once for
-//! everybody, and what is left of it, its grave, is emptied row by row.
+//! A subscription whose copies share bodies with others goes in pieces: it is gone at once for all
+//! clients, and what is left of it, its grave, is emptied row by row.
 
 use std::ops::RangeInclusive;
 

@@ -10,7 +10,7 @@ use super::{Books, Page, Place};
 use crate::message::{self, MessageId};
 use crate::rule::Rule;
 
-/// A message that left a topic, with those to whom it was offered.
+/// A message that left a topic, with the subscriptions to which it was offered.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "named for what they are")]
 pub struct FanOut {

@@ -1,7 +1,7 @@
 //! History: the entries by which duplicates are found, and the eras in which they stand. (I11)
 //!
 //! Each accepted id has one in the era in which that was, which says when and under which number. A
-//! head names just the eras that have some: what it does not name nobody would look for.
+//! head names just the eras that have some: the broker does not look in any other era.
 
 use std::collections::BTreeSet;
 

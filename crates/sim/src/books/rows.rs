@@ -58,7 +58,7 @@ impl Books {
         }
     }
 
-    /// So many rows are to point to a body from now on.
+    /// `copies` rows are to point to a body from now on.
     pub(super) fn share_body(
         &mut self,
         pointer: BodyPointer,

@@ -1,7 +1,7 @@
 //! Schedule: the entries beside the rows of scheduled messages, and that the two agree. (I10)
 //!
-//! Whoever activates goes by the entries alone, from where the head says that they begin; so
-//! every scheduled row has one entry, under its due time and number, and none is left over.
+//! The broker activates by the entries alone, from where the head says that they begin; so every
+//! scheduled row has one entry, under its due time and number, and none is left over.
 
 use std::ops::Range;
 

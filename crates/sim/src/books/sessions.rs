@@ -40,7 +40,7 @@ pub struct Kind {
 #[allow(missing_docs, reason = "named for what they are")]
 pub struct StateChange {
     pub entity: EntityId,
-    /// Nobody's, if there was none to clear.
+    /// `None` if there was no state to clear.
     pub session: Option<Session>,
     pub value: Option<Bytes>,
 }

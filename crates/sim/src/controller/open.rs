@@ -272,7 +272,7 @@ impl Open {
         Ok(())
     }
 
-    /// Nobody will ever say how it ended.
+    /// The client will never learn how it ended.
     pub(super) fn lost(&mut self, ledger: &mut Ledger, links: &mut Links) {
         for (id, _) in std::mem::take(&mut self.sends) {
             ledger.send_lost(id);

@@ -107,7 +107,7 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     pending: BTreeMap<RequestId, Pending>,
-    /// Where deferred messages are fetched from, even if nobody waits for them any more.
+    /// Where deferred messages are fetched from, even if no client waits for them any more.
     pub fetches: BTreeMap<RequestId, EntityId>,
     /// Asked in the turn under way.
     fresh: Vec<RequestId>,
@@ -144,7 +144,7 @@ impl Answers {
         pending.is_some_and(|pending| matches!(pending.asked, Asked::Enlist { .. }))
     }
 
-    /// Nobody waits for an answer on that connection any more.
+    /// No client waits for an answer on that connection any more.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         self.pending
             .retain(|request, _| request.connection != connection);
@@ -306,7 +306,7 @@ impl Ledger {
         }
     }
 
-    /// What the answered request was about; nothing if nobody waits for it any more.
+    /// What the answered request was about; nothing if its connection is gone.
     fn take(&mut self, request: RequestId, durable: CommitId) -> Result<Option<Asked>, Violation> {
         match self.answers.pending.remove(&request) {
             Some(pending) if pending.commit > durable => Err(Violation::new(

@@ -1,4 +1,4 @@
-//! Browse: what is shown to those who look: messages in order, and the sessions that there are.
+//! Browse: what clients are shown that browse: messages in order, and the sessions that there are.
 //!
 //! What was there all the time is shown, as far as the answer goes; what is shown of a session
 //! belongs to it. (I1, I4)
@@ -17,7 +17,7 @@ use crate::violation::Violation;
 /// How many messages are noted that a look has to show.
 const NOTED: usize = 8;
 
-/// A session that was there when somebody asked: some of its messages, and changes of its state.
+/// A session that was there when a client asked: some of its messages, and changes of its state.
 #[derive(Debug)]
 pub(super) struct Listed {
     session: Session,

@@ -1,7 +1,7 @@
 //! Deletions: messages that go because a client wants the oldest to go, unseen. (I2, I3)
 //!
-//! Only what is available, was enqueued before the moment that the request names, and is locked
-//! by nobody goes; all answers of a queue together name as many as went.
+//! Only what is available, was enqueued before the moment that the request names, and is not locked
+//! goes; all answers of a queue together name as many as went.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::books::{Move, Place};
 use crate::message::MessageId;
 use crate::violation::Violation;
 
-/// What was deleted, as far as nobody was told.
+/// What was deleted and is not part of an answer yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Untold {
     certain: usize,
@@ -74,7 +74,7 @@ impl Ledger {
         pending.find(wanted).map(|deletion| deletion.source)
     }
 
-    /// Whether a message that goes is one that somebody wants deleted.
+    /// Whether a message that goes is one that a request wants deleted.
     pub(super) fn is_deleted(
         &mut self,
         moved: &Move,

@@ -116,7 +116,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The lock that a delivery brings. It may be over before anybody hears of it.
+    /// The lock that a delivery brings. It may be over before a client hears of it.
     fn lock(&self, id: MessageId, delivery: &Delivery, way: Way, lock_ms: u64) -> Lock {
         let connection = way.connection();
         let place = self.books.place(id);

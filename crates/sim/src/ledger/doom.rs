@@ -1,5 +1,5 @@
 //! Doom: where sessions expire as a whole, the messages that go with the first one past its
-//! deadline. They were there before it went, and nobody holds them. (I6)
+//! deadline. They were there before it went, and no receiver holds them. (I6)
 
 use std::collections::BTreeMap;
 

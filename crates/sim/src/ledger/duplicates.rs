@@ -204,7 +204,7 @@ impl Ledger {
         queue.is_some_and(|index| self.queues[index].duplicate_window.is_some())
     }
 
-    /// A message has arrived under that commit; nobody may be told before that is durable.
+    /// A message has arrived under that commit; no client may be told before that is durable.
     pub(super) fn check_durable(
         &self,
         request: RequestId,

@@ -1,7 +1,7 @@
 //! Entities: those that come and go while clients use them, and what becomes of their messages.
 //!
 //! What stands in an entity that is deleted is gone with it, and nothing else is. An entity goes
-//! because somebody says so or because nobody uses it. (I1, I13)
+//! because a request deletes it or because no client uses it. (I1, I13)
 
 use broker::{Mono, Status};
 use store::image::Image;
@@ -41,7 +41,7 @@ impl Ledger {
         self.books.is_live(id).then_some(id)
     }
 
-    /// Somebody has used an entity.
+    /// An entity was used.
     pub(super) fn note_use(&mut self, entity: EntityId) {
         if let Some(index) = self.queue_of(entity) {
             self.queues[index].used = self.turn.now.mono;

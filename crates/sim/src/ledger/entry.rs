@@ -22,14 +22,14 @@ pub(super) enum Sent {
 /// Whether a lock lasts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Hold {
-    /// Nobody has tried to end it.
+    /// No request has tried to end it.
     Held,
     /// Something was asked that may have ended it.
     InDoubt,
     Ended,
 }
 
-/// The newest lock that anybody was told of.
+/// The newest lock that a client was told of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lock {
     pub token: LockToken,
@@ -46,7 +46,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether nobody else may have the message.
+    /// Whether no other receiver may have the message.
     pub(super) fn excludes(&self, now: Mono) -> bool {
         self.hold == Hold::Held && now < self.until
     }
@@ -195,12 +195,12 @@ impl Entry {
         self.granted & 1 << ask as u8 != 0
     }
 
-    /// Whether nobody else may have the message.
+    /// Whether no other receiver may have the message.
     pub(super) fn is_lent(&self, now: Mono) -> bool {
         self.lock.is_some_and(|lock| lock.excludes(now))
     }
 
-    /// Whether certainly nobody has it.
+    /// Whether certainly no receiver has it.
     pub(super) fn is_free(&self, now: Mono) -> bool {
         self.lock.is_none_or(|lock| lock.is_over(now))
     }
@@ -223,7 +223,7 @@ impl Entry {
         self.ttl != u64::MAX && !queue.dead_letters_expired && max_wall.0 >= deadline
     }
 
-    /// Whether with so many failed deliveries it must be dead-lettered rather than stand in `part`.
+    /// Whether with `count` failed deliveries it must be dead-lettered rather than stand in `part`.
     /// To defer it counts as one and never dead-letters.
     pub(super) fn must_give_up(&self, part: Part, count: u32, most: u32) -> bool {
         match part {

@@ -281,7 +281,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What was taken without a lock was given to somebody once that was durable.
+    /// What was taken without a lock was given to a receiver once that was durable.
     pub(super) fn check_owed(&mut self, durable: CommitId) -> Result<(), Violation> {
         let is_gone = |id: &MessageId| self.entries.get(id).is_some_and(|entry| entry.gone);
         let due = self.owed.iter().filter(|(commit, _)| *commit <= durable);
@@ -313,8 +313,8 @@ impl Ledger {
         Ok(committed || self.turn.ends.contains(&(id, ask)))
     }
 
-    /// Numbers that nobody got are those that transactions were promised. Of an entity that goes
-    /// with them the books do not know any more where it was.
+    /// Numbers that no message got are those that transactions were promised. Of an entity that
+    /// goes with them the books do not know any more where it was.
     pub(super) fn explain_skips(&mut self, changes: &Changes) -> Result<(), Violation> {
         let stays = |entity: &EntityId| !changes.removed.contains(entity);
         for (entity, count) in changes.skipped.iter().filter(|(of, _)| stays(of)) {

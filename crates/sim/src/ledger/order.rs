@@ -19,7 +19,7 @@ impl Ledger {
     /// The session of whose messages this delivery is one, if it comes with its session.
     ///
     /// # Errors
-    /// I4, when it goes to somebody who was not lent the session.
+    /// I4, when it goes to a receiver that was not lent the session.
     pub(super) fn session_of_delivery(
         &self,
         id: MessageId,
@@ -62,7 +62,7 @@ impl Ledger {
         };
         let hold = self.sessions.holds.get(&key);
         if hold.is_none_or(|hold| hold.receiver != receiver || hold.state != Hold::Held) {
-            // It goes to somebody who has left.
+            // It goes to a receiver that does not hold the session any more.
             return Ok(());
         }
         let older = self.books.of_session(key.0, key.1);

@@ -1,4 +1,4 @@
-//! Redrive: a dead letter goes back to where it came from, by the word of whoever holds its lock.
+//! Redrive: a dead letter goes back to where it came from, when the holder of its lock asks for it.
 //!
 //! It is a new message then, but for its body: it has another number, no count, its whole time to
 //! live, and does not say why it was dead. In one write set it leaves and arrives. (I2, I3, I6)
@@ -137,7 +137,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Who redrives is told whether it is done.
+    /// The client that redrives is told whether it is done.
     pub(super) fn said_redriven(&self, redrive: Redrive, done: bool) -> Result<(), Violation> {
         let Redrive {
             id,

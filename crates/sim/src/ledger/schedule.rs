@@ -37,7 +37,7 @@ impl Cancel {
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
     cancels: BTreeMap<RequestId, Cancel>,
-    /// Taken back, under that commit, and nobody was told so yet.
+    /// Taken back, under that commit, and the client was not told so yet.
     cancelled: BTreeMap<(EntityId, SequenceNumber), CommitId>,
     /// What clients were told, by the index of the queue.
     known: BTreeSet<(usize, SequenceNumber, MessageId)>,
@@ -78,7 +78,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Messages that clients have scheduled and not taken back, but for so many newer ones.
+    /// At most `most` messages that clients have scheduled and not taken back. The newest `newer`
+    /// of them are left out.
     #[must_use]
     pub fn known_scheduled(&self, queue: usize, newer: usize, most: usize) -> Vec<Scheduled> {
         let from = (queue, SequenceNumber(0), 0);

@@ -1,7 +1,7 @@
-//! Sessions: who came for one, who holds which, and until when. (I3, I4)
+//! Sessions: which receivers came for one, which receiver holds which, and until when. (I3, I4)
 //!
-//! One receiver holds a session, and nobody else gets it before that one has left or was told
-//! that its time is up. By id a session is lent if nobody holds it, and refused if somebody does.
+//! One receiver holds a session, and no other receiver gets it before that one has left or was told
+//! that its time is up. By id a session is lent if no receiver holds it, and refused if one does.
 //! Messages are lent for as long as their session is.
 
 use std::collections::BTreeMap;
@@ -82,16 +82,16 @@ impl Hold {
     }
 }
 
-/// Who came and who holds.
+/// The receivers that came, and the sessions that are held.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    /// Everybody who ever came.
+    /// Every receiver that came since the last crash.
     pub seats: BTreeMap<ReceiverId, Seat>,
     pub holds: BTreeMap<Key, Hold>,
 }
 
 impl Sessions {
-    /// Whether somebody may be about to get a session, of one connection or any.
+    /// Whether a receiver may be about to get a session, one of that connection or any.
     fn may_go_to(&self, key: Key, connection: Option<ConnectionId>) -> bool {
         let mut seats = self.seats.iter();
         seats.any(|(receiver, seat)| {
@@ -100,7 +100,7 @@ impl Sessions {
         })
     }
 
-    /// Whether nobody holds a session.
+    /// Whether no receiver holds a session.
     fn is_free(&self, key: Key, now: Mono) -> Standing {
         match self.holds.get(&key) {
             Some(hold) if hold.lasts(now) => Standing::Lost,
@@ -376,7 +376,7 @@ impl Ledger {
         }
     }
 
-    /// Nobody is left without an answer who came for a session by its id. (I14)
+    /// Each receiver that came for a session by its id has an answer. (I14)
     pub(super) fn check_seats(&self) -> Result<(), Violation> {
         let mut seats = self.sessions.seats.iter();
         match seats.find(|(_, seat)| seat.is_pending() && seat.wanted.is_some()) {

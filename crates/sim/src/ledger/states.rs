@@ -53,7 +53,7 @@ pub(super) struct States {
     settings: BTreeMap<RequestId, Setting>,
     /// Names the values.
     last: u64,
-    /// Values that the shard said are set, and that it showed to somebody.
+    /// Values that the shard said are set, and values that it showed to a client.
     granted: BTreeSet<Bytes>,
     shown: BTreeSet<Bytes>,
 }
@@ -263,7 +263,7 @@ impl Ledger {
         self.states.granted.extend(value.clone());
     }
 
-    /// Only who has lost the session is refused, or who would fill a full disk.
+    /// A request is refused only if its client has lost the session or the disk is nearly full.
     fn check_state_refusal(
         &self,
         key: Key,

@@ -1,9 +1,10 @@
 //! Topics: what is published, and the copies that subscriptions take of it. (I13, I1, I6, I12)
 //!
-//! The ledger knows each message's number and each rule by its name, so it knows who is to have
-//! what. A message leaves its topic in the write set in which all of its copies arrive, or past
-//! its deadline without any. A copy is a message like any other from then on, which nobody sent:
-//! it is there for good once its write set is durable, and was never there if that is lost.
+//! The ledger knows each message's number and each rule by its name, so it knows which subscription
+//! is to have what. A message leaves its topic in the write set in which all of its copies arrive,
+//! or past its deadline without any. A copy is a message like any other from then on, which no
+//! client sent: it is there for good once its write set is durable, and was never there if that is
+//! lost.
 
 use std::collections::BTreeSet;
 
@@ -109,7 +110,7 @@ impl Ledger {
         !self.queues[queue].sessions || Session::of(id).is_some()
     }
 
-    /// A message left its topic: everybody has what their rules say, and nothing else.
+    /// A message left its topic: each subscription has what its rules say, and nothing else.
     pub(super) fn explain_fan_out(
         &mut self,
         fan_out: &FanOut,
@@ -165,7 +166,7 @@ impl Ledger {
         Some(moved.row)
     }
 
-    /// What has become durable stays: copies among it are promised as if somebody had been told.
+    /// What has become durable stays: copies among it are promised as if a client had been told.
     pub(super) fn note_durable(&mut self, durable: CommitId) {
         let entries = &mut self.entries;
         self.undurable.retain(|id, commit| {

@@ -1,8 +1,8 @@
-//! Transactions: who has declared which, what is part of them, and how they end. (I7)
+//! Transactions: which client has declared which, what is part of them, and how they end. (I7)
 //!
 //! What is enlisted does nothing before its commit. A commit that was answered did all of it, in
-//! one write set (`transactions/effects.rs`); whatever else ends a transaction did nothing, and
-//! its locks are as they were. A lock that is part of one can be ended by nobody else.
+//! one write set (`transactions/effects.rs`); whatever else ends a transaction did nothing, and its
+//! locks are as they were. No request outside of a transaction can end a lock that is part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -382,7 +382,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a lock is part of a transaction, so that nobody else can end it.
+    /// Whether a lock is part of a transaction, so that no request outside of that can end it.
     pub(super) fn is_taken(&self, id: TransactionId) -> Standing {
         let Some(transaction) = self.transactions.all.get(&id) else {
             return Standing::Unknown;

@@ -312,7 +312,7 @@ impl Ledger {
         let asked = self.turn.now.wall;
         let queue = self.queue_of(entity);
         if let Some(queue) = queue {
-            // Who sends to a path does not know which entity it is.
+            // A client that sends to a path does not know which entity it is.
             for id in &ids {
                 if let Some(entry) = self.entries.get_mut(id) {
                     entry.queue = queue;

@@ -2,8 +2,8 @@
 //! I10)
 //!
 //! Nothing may be left undone for long: a message that is free while a receiver wants it, a drain,
-//! a message past its deadline, one that is due, a lock past its time. Each may last for so many
-//! looks, which are turns with nothing pending, before it counts as forgotten.
+//! a message past its deadline, one that is due, a lock past its time. Each may last for a limited
+//! number of looks, which are turns with nothing pending, before it counts as forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -37,7 +37,7 @@ impl Manager {
         ("com.microsoft:schedule-message", body, Asked::Schedule(ids))
     }
 
-    /// Some of the messages that clients know of, now and then one that nobody has.
+    /// Some of the messages that clients know of, now and then with a number that no message has.
     pub(super) fn cancel(&self, stage: &mut Stage<'_>) -> Option<Plan> {
         let (newer, most) = (stage.rng.below(6), 1 + stage.rng.below(2));
         let messages = stage.ledger.known_scheduled(self.queue, newer, most);

@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Lets an entity let fewer in, or everybody again, by an update or by a batch.
+    /// Sets an entity's status, by an update or by a batch: less is allowed, or everything again.
     fn switch(&mut self) -> Order {
         let path = SWITCHED[self.rng.below(SWITCHED.len())];
         let mut definition = self.definitions[queues::index_of(path)].clone();

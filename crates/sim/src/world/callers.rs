@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 5;
 /// Most locks that callers know of.
 const MOST_SHOWN: usize = 50;
 
-/// Who waits for a message.
+/// A caller that waits for a message.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     entity: EntityId,
@@ -34,7 +34,7 @@ struct Waiting {
     removes: bool,
     /// What is dead there can be redriven.
     redrives: bool,
-    /// Nobody would take the message any more.
+    /// The caller's peer has gone, so the caller would not take the message any more.
     is_abandoned: bool,
 }
 
@@ -47,7 +47,7 @@ struct Shown {
     payload: Bytes,
 }
 
-/// What somebody asked of a lock.
+/// What a caller asked of a lock.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     subqueue: Subqueue,
@@ -65,7 +65,7 @@ pub(super) struct Callers {
 }
 
 impl World {
-    /// Somebody comes, has enough of waiting, or brings a lock back.
+    /// A caller comes, has enough of waiting, or brings a lock back.
     pub(super) fn call(&mut self) {
         if self.calm {
             return;
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Everybody has waited long enough.
+    /// All callers have waited long enough.
     pub(super) fn dismiss_callers(&mut self) {
         for connection in self.callers.waiting.keys().copied().collect::<Vec<_>>() {
             self.credit(connection, true);
@@ -150,7 +150,7 @@ impl World {
         self.callers.shown.clear();
     }
 
-    /// The broker has died, and nobody is told anything.
+    /// The broker has died, and no caller is told anything.
     pub(super) fn forget_callers(&mut self) {
         for asked in std::mem::take(&mut self.callers).asked.into_values() {
             if let Some(ask) = asked.ask {
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// Somebody brings a token, perhaps not for the last time.
+    /// A caller brings a token, perhaps not for the last time.
     fn bring_lock(&mut self) {
         let count = self.callers.shown.len();
         if count == 0 {
@@ -238,7 +238,7 @@ impl World {
         self.callers.asked.insert(connection, asked);
     }
 
-    /// Takes in what is said to a caller; gives back what is for somebody else.
+    /// Takes in what is said to a caller; gives back what is for another client.
     ///
     /// # Errors
     /// I2, when a settlement is answered that did not take place.
@@ -263,7 +263,7 @@ impl World {
         Ok(None)
     }
 
-    /// A message came for who waits.
+    /// A message came for a caller that waits.
     fn shown(&mut self, connection: ConnectionId, from: Waiting, delivery: &Delivery) {
         self.callers.waiting.remove(&connection);
         self.report.calls += 1;
@@ -310,7 +310,7 @@ fn request_of(connection: ConnectionId) -> RequestId {
     }
 }
 
-/// Sessions are not for callers; where messages are taken without locks, nobody locks one.
+/// Sessions are not for callers; where messages are taken without locks, no caller locks one.
 fn may_be_called(definition: &Definition, subqueue: Subqueue) -> bool {
     let is_main = subqueue == Subqueue::Main;
     let is_fast = definition.path == FAST;

@@ -1,4 +1,4 @@
-//! Cast: the entities as the ledger knows them, and who works with them.
+//! Cast: the entities as the ledger knows them, and the players that work with them.
 
 use broker::{Expiry, Mono, Subqueue};
 use store::EntityId;
@@ -64,7 +64,7 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
     }
 }
 
-/// Everybody who works with the entities.
+/// All players that work with the entities.
 pub(super) fn players() -> Vec<Player> {
     let definitions = queues::definitions();
     let mut actors: Vec<Actor> = definitions
@@ -91,7 +91,7 @@ pub(super) fn players() -> Vec<Player> {
         .collect()
 }
 
-/// Those who work with one entity alone.
+/// The actors that work with one entity alone.
 fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
     let path = definition.path;
     let fast = path == queues::FAST;

@@ -29,7 +29,7 @@ impl World {
             .with_current(|image| self.ledger.nothing_waits(image))
     }
 
-    /// Everybody leaves, and time passes until no lock is left and the sweep has had its second.
+    /// All clients leave, and time passes until no lock is left and the sweep has had its second.
     fn let_locks_end(&mut self) -> Result<(), Violation> {
         for player in 0..self.players.len() {
             self.hang_up(player);
@@ -57,7 +57,7 @@ impl World {
 
     /// Time passes until everything that is scheduled has become due.
     fn let_schedules_end(&mut self) -> Result<(), Violation> {
-        // What was on its way when everybody left may be for later too.
+        // What was on its way when the players left may be for later too.
         self.settle_down()?;
         let queues = self.ledger.queues.iter();
         let last = queues.filter_map(|queue| self.ledger.books.last_due_ms(queue.id));
@@ -69,8 +69,8 @@ impl World {
         Ok(())
     }
 
-    /// Lets the broker finish what it has begun. A little time passes, since who goes first among
-    /// those who are due is a matter of when.
+    /// Lets the broker finish what it has begun. A little time passes, since the order of what is
+    /// due depends on the time.
     pub(super) fn settle_down(&mut self) -> Result<(), Violation> {
         for _ in 0..PATIENCE {
             self.advance(1);

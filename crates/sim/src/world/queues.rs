@@ -39,7 +39,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether anybody may receive from it or its dead-letter queue.
+    /// Whether a client may receive from it or its dead-letter queue.
     #[must_use]
     pub fn is_open(&self, subqueue: Subqueue) -> bool {
         match (&self.what, subqueue) {
@@ -61,7 +61,7 @@ impl Definition {
         }
     }
 
-    /// Whether anybody may send to it.
+    /// Whether a client may send to it.
     #[must_use]
     pub fn takes_sends(&self) -> bool {
         !matches!(self.what, What::Subscription { .. })

@@ -27,7 +27,7 @@ const CONNECTION: ConnectionId = ConnectionId(1 << 32);
 pub enum Ending {
     /// The commit is lost.
     Lost,
-    /// It is durable, and nobody was told.
+    /// It is durable, and no client was told.
     Unannounced,
     /// It is durable, and everything it held back was said.
     Announced,
@@ -319,7 +319,7 @@ impl Script {
         (ids, world.ledger.queues[queue].id, messages)
     }
 
-    /// Takes up to so many messages from a path, and leaves.
+    /// Takes up to `count` messages from a path, and leaves.
     pub(super) fn take(
         &mut self,
         path: &str,
@@ -338,7 +338,7 @@ impl Script {
         self.take_by(receiver, attach, count)
     }
 
-    /// Takes a session, with up to so many messages of it, and stays.
+    /// Takes a session, with up to `count` messages of it, and stays.
     pub(super) fn take_session(
         &mut self,
         path: &str,

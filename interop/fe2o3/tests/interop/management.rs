@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// What a peek shows as the end of a lock that nobody has: the beginning of the year 1.
+/// The end of the lock that a peek shows for a message without a lock: the beginning of the year 1.
 const NOT_LOCKED: i64 = -62_135_596_800_000;
 
 /// Builds the map of a request.

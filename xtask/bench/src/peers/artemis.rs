@@ -52,8 +52,8 @@ impl Artemis {
         Ok(artemis)
     }
 
-    /// It gives no more credit once the disk is 90 % full, which may be somebody else's doing; no
-    /// row fills a disk.
+    /// It gives no more credit once the disk is 90 % full, which other programs may cause; no row
+    /// fills a disk.
     fn allow_full_disk(&self) -> Result<()> {
         let path = self.instance.join(SETTINGS);
         let text = std::fs::read_to_string(&path)?;

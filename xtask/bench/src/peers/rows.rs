@@ -47,7 +47,7 @@ pub fn measure(row: Row, peer: &dyn Peer, scale: Scale, results: &mut Results) -
     running.broker.stop()
 }
 
-/// Memory and start times, of a broker that nobody has used yet.
+/// Memory and start times, of a broker that no client has used yet.
 fn weigh(running: Running, scale: Scale, results: &mut Results) -> Result<()> {
     let Running {
         place,

@@ -1,4 +1,4 @@
-//! Desk: a ledger with one queue in front of it, and somebody who plays a broker.
+//! Desk: a ledger with one queue in front of it, and methods that play the broker.
 
 use broker::{
     Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
@@ -146,7 +146,7 @@ impl Desk {
         })
     }
 
-    /// So many turns in which nothing happens.
+    /// Has `turns` turns in which nothing happens.
     pub(super) fn idle(&mut self, turns: usize) -> Result<(), Violation> {
         (0..turns).try_for_each(|_| self.turn(&[], vec![], &[]))
     }

@@ -11,7 +11,7 @@ use crate::ledger::Ask;
 use crate::message::MessageId;
 use crate::violation::Violation;
 
-/// Who receives dead letters.
+/// The receiver of dead letters.
 const UNDERTAKER: ReceiverId = ReceiverId {
     connection: CONNECTION,
     link: 1,

@@ -1,4 +1,4 @@
-//! Sessions: whether holders are given what is free, whether those who wait get a session, and
+//! Sessions: whether holders are given what is free, whether receivers that wait get a session, and
 //! whether holds end in time. (I14)
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const LOOK_AT: usize = 16;
 #[derive(Debug, Default)]
 pub(in crate::ledger) struct Watch {
     hungry: BTreeMap<Key, u32>,
-    /// By the session that the first one who waits could have.
+    /// By entity: a session that a waiting receiver could have, and how long this has lasted.
     waiting: BTreeMap<EntityId, (Key, u32)>,
     late: BTreeMap<ReceiverId, u32>,
 }
@@ -40,7 +40,7 @@ impl Ledger {
         self.watch_ends(rest)
     }
 
-    /// Who holds a session with a free message is given it.
+    /// The holder of a session with a free message is given it.
     fn watch_holders(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let now = self.turn.now.mono;
         let mut before = std::mem::take(&mut self.watch.sessions.hungry);
@@ -69,7 +69,7 @@ impl Ledger {
         expires.is_some_and(|at| at > self.turn.now.wall.0) && self.is_free(id)
     }
 
-    /// Who waits for a session gets one that nobody holds.
+    /// A receiver that waits for a session gets one that no receiver holds.
     fn watch_waiters(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let now = self.turn.now.mono;
         let mut before = std::mem::take(&mut self.watch.sessions.waiting);
@@ -91,7 +91,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A session with a free message that nobody holds.
+    /// A session without a holder that has a free message.
     fn could_be_lent(&self, entity: EntityId, now: Mono) -> Option<Key> {
         let sessions = self.books.sessions_of(entity).into_iter();
         let mut keys = sessions.map(|session| (entity, session));
@@ -101,7 +101,7 @@ impl Ledger {
         })
     }
 
-    /// Who holds or waits too long is told so.
+    /// A receiver that holds or waits too long is told so.
     fn watch_ends(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
         let now = self.turn.now.mono;
         let mut before = std::mem::take(&mut self.watch.sessions.late);
