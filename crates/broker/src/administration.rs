@@ -37,7 +37,7 @@ pub(crate) fn administer(
 ) {
     let result = carry_out(directory, namespace, order, cx);
     let result = Box::new(result);
-    cx.say(Output::Administered { request, result });
+    cx.emit(Output::Administered { request, result });
 }
 
 fn carry_out(

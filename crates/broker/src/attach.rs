@@ -9,13 +9,13 @@ use std::sync::Arc;
 use filter::Selector;
 use store::EntityId;
 
-use crate::clients::{Choice, Receiver, ReceiverSlot, Standing};
+use crate::clients::{Choice, Receiver, ReceiverSlot, ReceiverState};
 use crate::command::{Access, ReceiveMode};
 use crate::directory::Directory;
 use crate::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::output::{Eviction, Output};
 use crate::queue::Queue;
-use crate::sessions::Seat;
+use crate::sessions::SessionRole;
 use crate::settings::LocksOnDisconnect;
 use crate::shared::Context;
 use crate::transaction;
@@ -71,7 +71,7 @@ fn admit<'a>(
         Ok(_) => Eviction::SessionRequired,
         Err(reason) => reason,
     };
-    cx.say(Output::Evicted { receiver, reason });
+    cx.emit(Output::Evicted { receiver, reason });
     None
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
         // It has waited until now.
         queue.note_access(cx);
     }
-    if receiver.seat != Seat::None {
+    if receiver.session_role != SessionRole::None {
         queue.leave_session(&receiver, cx);
         return queue.run(cx);
     }
@@ -125,7 +125,7 @@ pub(crate) fn credit(
     receiver.set_limit(limit);
     receiver.draining = drain;
     let waits = waited || receiver.waits();
-    let has_seat = receiver.seat != Seat::None;
+    let has_session_role = receiver.session_role != SessionRole::None;
     let place = receiver.place;
     let queue = queue_of(directory, receiver);
     if waits {
@@ -133,7 +133,7 @@ pub(crate) fn credit(
     }
     let sub = queue.sub_mut(place.subqueue);
     sub.draining.retain(|other| *other != slot);
-    if drain && !has_seat {
+    if drain && !has_session_role {
         sub.draining.push(slot);
     }
     queue.invite(slot, cx);
@@ -147,12 +147,15 @@ pub(crate) fn written(
     bytes: usize,
     cx: &mut Context<'_>,
 ) {
-    let outlet_bytes = cx.shared.settings.outlet_bytes;
-    let freed = cx.shared.clients.written(connection, bytes, outlet_bytes);
+    let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
+    let freed = cx
+        .shared
+        .clients
+        .written(connection, bytes, output_buffer_bytes);
     let mut entities: Vec<EntityId> = Vec::new();
     for slot in freed {
         let receiver = cx.shared.clients.get_mut(slot);
-        receiver.standing = Standing::Idle;
+        receiver.state = ReceiverState::Idle;
         let queue = queue_of(directory, receiver);
         queue.invite(slot, cx);
         entities.push(queue.id);
@@ -201,18 +204,18 @@ impl Queue {
     /// Puts a receiver into its ring if it has credit and is nowhere yet.
     pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
         let receiver = cx.shared.clients.get_mut(slot);
-        match receiver.seat {
-            Seat::None => {}
-            Seat::Waiting(_) => return,
-            Seat::Holding(session) => {
-                receiver.standing = Standing::Idle;
-                return self.stir_session(session);
+        match receiver.session_role {
+            SessionRole::None => {}
+            SessionRole::Waiting(_) => return,
+            SessionRole::Holding(session) => {
+                receiver.state = ReceiverState::Idle;
+                return self.mark_session_pending(session);
             }
         }
         let sub = self.sub_mut(receiver.place.subqueue);
-        sub.stirred = true;
-        if receiver.standing == Standing::Idle && receiver.credit() > 0 {
-            receiver.standing = Standing::Taking;
+        sub.needs_pump = true;
+        if receiver.state == ReceiverState::Idle && receiver.credit() > 0 {
+            receiver.state = ReceiverState::Taking;
             match receiver.choice {
                 Choice::Next => sub.takers.push_back(slot),
                 Choice::Selected(id) => sub.selections.invite(id, slot),

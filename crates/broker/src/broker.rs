@@ -67,7 +67,7 @@ impl Broker {
             shared: &mut shared,
             effects: &mut effects,
         };
-        directory.wake_graves(cx);
+        directory.wake_tombstones(cx);
         // Whoever wants them asks for them.
         directory.publish_rules();
         // Sets the alarms; there is nobody yet who could want anything else.
@@ -88,7 +88,7 @@ impl Broker {
         let went_back = now.wall < self.now.wall;
         self.now = now;
         if command.is_asked_for() {
-            self.shared.pace.note_others();
+            self.shared.deletion_scheduler.note_others();
         }
         let directory = &mut self.directory;
         let shared = &mut self.shared;
@@ -110,7 +110,7 @@ impl Broker {
     /// Ends a turn: writes what belongs to a turn as a whole, and allows the next one its work.
     pub fn finish_turn(&mut self, effects: &mut Effects) {
         self.shared.allow_work();
-        effects.deletes |= self.shared.pace.end_piece();
+        effects.deletes |= self.shared.deletion_scheduler.end_piece();
         let touched = std::mem::take(&mut self.shared.touched);
         let cx = &mut Context {
             now: self.now,
@@ -124,7 +124,7 @@ impl Broker {
             }
         }
         for rules in self.directory.publish_rules() {
-            cx.say(Output::RulesChanged(Box::new(rules)));
+            cx.emit(Output::RulesChanged(Box::new(rules)));
         }
     }
 
@@ -134,7 +134,11 @@ impl Broker {
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
         let transaction = self.shared.transactions.deadline();
-        let at_once = self.shared.pace.is_due().then_some(self.now.mono);
+        let at_once = self
+            .shared
+            .deletion_scheduler
+            .is_due()
+            .then_some(self.now.mono);
         let mono = [first.mono, transaction, at_once];
         let deadline = Deadline {
             mono: mono.into_iter().flatten().min(),
@@ -149,13 +153,13 @@ impl Broker {
         let transaction = self.shared.transactions.deadline();
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
-            || self.shared.pace.is_due()
+            || self.shared.deletion_scheduler.is_due()
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
     /// Whether somebody has lately wanted something else than a deletion.
     pub(crate) fn has_others_beside_deletion(&self) -> bool {
-        self.shared.pace.has_others()
+        self.shared.deletion_scheduler.has_others()
     }
 
     /// When the last step was.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use filter::Selector;
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::clients::{Readiness, ReceiverSlot, Standing};
+use crate::clients::{Readiness, ReceiverSlot, ReceiverState};
 use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::output::{Delivery, MessageState, Output};
 use crate::peek::{shown_of, size_of_body};
@@ -186,12 +186,12 @@ impl Queue {
 
     /// Whether a browser can be shown something now. One that cannot waits until it can.
     fn has_room(&mut self, subqueue: Subqueue, slot: ReceiverSlot, cx: &mut Context<'_>) -> bool {
-        let outlet_bytes = cx.shared.settings.outlet_bytes;
+        let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
         let clients = &mut cx.shared.clients;
-        match clients.readiness(slot, outlet_bytes) {
+        match clients.readiness(slot, output_buffer_bytes) {
             Readiness::Ready => return true,
-            Readiness::OutletFull => clients.block(slot),
-            Readiness::NoCredit => clients.get_mut(slot).standing = Standing::Idle,
+            Readiness::OutputFull => clients.block(slot),
+            Readiness::NoCredit => clients.get_mut(slot).state = ReceiverState::Idle,
         }
         self.sub_mut(subqueue).browsers.hungry.remove(&slot);
         false
@@ -252,7 +252,7 @@ impl Queue {
         let Some(asked) = browser.asked.take_if(|asked| asked.read == read) else {
             return;
         };
-        sub.stirred = true;
+        sub.needs_pump = true;
         match rows {
             Ok(rows) if browser.stride == Stride::Over && asked.points.is_none() => {
                 browser.stride = Stride::Many;
@@ -350,7 +350,7 @@ impl Queue {
             rests_on: cx.commit(),
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
-        cx.say(Output::Deliver { receiver, delivery });
+        cx.emit(Output::Deliver { receiver, delivery });
     }
 }
 

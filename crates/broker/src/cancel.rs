@@ -48,7 +48,7 @@ pub(crate) fn cancel(
 impl Cancellation {
     pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
         let (request, result) = (self.request, Err(error));
-        cx.say(Output::Cancelled { request, result });
+        cx.emit(Output::Cancelled { request, result });
     }
 }
 
@@ -84,7 +84,7 @@ impl Queue {
                 self.erase_scheduled(number, row, cx);
             }
         });
-        cx.say(Output::Cancelled {
+        cx.emit(Output::Cancelled {
             request: cancellation.request,
             result,
         });

@@ -1,8 +1,8 @@
-//! Clients: connections and their receivers, their credit and their outlets.
+//! Clients: connections and their receivers, their credit and their unwritten output.
 //!
 //! Credit is exact: a receiver is given no more than its limit says, by serial arithmetic.
-//! [AMQP 2.6.7] What a connection has been given and has not written yet is its outlet's filling;
-//! receivers of a full outlet are blocked until some of it is written.
+//! [AMQP 2.6.7] Each connection counts the bytes that it was given and has not written yet; the
+//! receivers of a connection at its limit are blocked until it has written some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use store::EntityId;
 use crate::command::ReceiveMode;
 use crate::id::{ConnectionId, ReceiverId, SubqueueId};
 use crate::selections::SelectionId;
-use crate::sessions::Seat;
+use crate::sessions::SessionRole;
 
 /// Why a slot has a receiver.
 const ATTACHED: &str = "a slot is kept as long as its receiver is attached";
@@ -22,12 +22,12 @@ pub(crate) struct ReceiverSlot(usize);
 
 /// Where a receiver waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Standing {
+pub(crate) enum ReceiverState {
     /// It has no credit.
     Idle,
     /// In its subqueue's ring of takers.
     Taking,
-    /// It has credit, but its connection's outlet is full.
+    /// It has credit, but its connection's output buffer is full.
     Blocked,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct Receiver {
     pub mode: ReceiveMode,
     pub choice: Choice,
     pub draining: bool,
-    pub standing: Standing,
-    pub seat: Seat,
+    pub state: ReceiverState,
+    pub session_role: SessionRole,
     connection: usize,
     delivered: u32,
     limit: u32,
@@ -73,11 +73,11 @@ impl Receiver {
 
     /// Whether it waits for messages: it has credit, or would like to have a session.
     pub(crate) fn waits(&self) -> bool {
-        self.credit() > 0 || matches!(self.seat, Seat::Waiting(_))
+        self.credit() > 0 || matches!(self.session_role, SessionRole::Waiting(_))
     }
 
     pub(crate) fn holds_session(&self) -> bool {
-        matches!(self.seat, Seat::Holding(_))
+        matches!(self.session_role, SessionRole::Holding(_))
     }
 
     /// Its credit is used up without deliveries.
@@ -97,7 +97,7 @@ impl Receiver {
 #[derive(Debug, Default)]
 struct Connection {
     /// Bytes given and not written yet.
-    outlet: usize,
+    unwritten: usize,
     receivers: Vec<ReceiverSlot>,
     blocked: Vec<ReceiverSlot>,
     /// Where it ever had receivers or took deferred messages, so where it may hold locks.
@@ -109,7 +109,7 @@ struct Connection {
 pub(crate) enum Readiness {
     Ready,
     NoCredit,
-    OutletFull,
+    OutputFull,
 }
 
 /// All connections and receivers of a broker.
@@ -155,8 +155,8 @@ impl Clients {
             mode,
             choice: Choice::Next,
             draining: false,
-            standing: Standing::Idle,
-            seat: Seat::None,
+            state: ReceiverState::Idle,
+            session_role: SessionRole::None,
             connection,
             delivered: 0,
             limit: 0,
@@ -234,21 +234,21 @@ impl Clients {
     }
 
     /// Whether a receiver can be given a message now.
-    pub(crate) fn readiness(&self, slot: ReceiverSlot, outlet_bytes: usize) -> Readiness {
+    pub(crate) fn readiness(&self, slot: ReceiverSlot, output_buffer_bytes: usize) -> Readiness {
         let receiver = self.get(slot);
         if receiver.credit() == 0 {
             Readiness::NoCredit
-        } else if self.connections[receiver.connection].outlet < outlet_bytes {
+        } else if self.connections[receiver.connection].unwritten < output_buffer_bytes {
             Readiness::Ready
         } else {
-            Readiness::OutletFull
+            Readiness::OutputFull
         }
     }
 
     /// Puts a receiver aside until its connection has written something.
     pub(crate) fn block(&mut self, slot: ReceiverSlot) {
         let receiver = self.get_mut(slot);
-        receiver.standing = Standing::Blocked;
+        receiver.state = ReceiverState::Blocked;
         let connection = receiver.connection;
         self.connections[connection].blocked.push(slot);
     }
@@ -263,7 +263,7 @@ impl Clients {
         receiver.delivered = receiver.delivered.wrapping_add(1);
         let connection = receiver.connection;
         let connection = &mut self.connections[connection];
-        connection.outlet = connection.outlet.saturating_add(bytes);
+        connection.unwritten = connection.unwritten.saturating_add(bytes);
     }
 
     /// A connection has written so much. Returns the receivers that are blocked no more.
@@ -271,15 +271,15 @@ impl Clients {
         &mut self,
         id: ConnectionId,
         bytes: usize,
-        outlet_bytes: usize,
+        output_buffer_bytes: usize,
     ) -> Vec<ReceiverSlot> {
         // A connection may have gone before it is known how much it wrote.
         let Some(&index) = self.by_connection.get(&id) else {
             return Vec::new();
         };
         let connection = &mut self.connections[index];
-        connection.outlet = connection.outlet.saturating_sub(bytes);
-        if connection.outlet < outlet_bytes {
+        connection.unwritten = connection.unwritten.saturating_sub(bytes);
+        if connection.unwritten < output_buffer_bytes {
             std::mem::take(&mut connection.blocked)
         } else {
             Vec::new()
@@ -318,8 +318,8 @@ mod tests {
             mode: ReceiveMode::PeekLock,
             choice: Choice::Next,
             draining: false,
-            standing: Standing::Idle,
-            seat: Seat::None,
+            state: ReceiverState::Idle,
+            session_role: SessionRole::None,
             connection: 0,
             delivered,
             limit,

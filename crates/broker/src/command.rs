@@ -324,7 +324,7 @@ pub enum Command {
     },
     /// An operation of a transaction was refused before it could be enlisted, and its client may
     /// not know: the transaction cannot be committed any more.
-    Doom {
+    FailTransaction {
         connection: ConnectionId,
         transaction: TransactionId,
         reason: String,

@@ -60,7 +60,7 @@ pub(crate) fn receive(
 
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     let result = Err(error);
-    cx.say(Output::Deferred { request, result });
+    cx.emit(Output::Deferred { request, result });
 }
 
 impl Retrieval {
@@ -125,7 +125,7 @@ impl Queue {
         let result = self
             .check_retrieval(retrieval, rows, &touched, cx)
             .map(|messages| self.hand_over(retrieval, messages, cx));
-        cx.say(Output::Deferred {
+        cx.emit(Output::Deferred {
             request: retrieval.request,
             result,
         });

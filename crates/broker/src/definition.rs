@@ -18,7 +18,7 @@ use crate::topic::Topic;
 pub(crate) enum Definition {
     Entity(Kind, Box<QueueSettings>, Times, Arc<KeptProperties>),
     /// A deleted subscription of this topic.
-    Grave {
+    Tombstone {
         topic: EntityId,
     },
 }
@@ -47,7 +47,8 @@ enum StoredKind {
         dead_lettering_on_filter_evaluation_exceptions: bool,
         settings: QueueSettings,
     },
-    Grave {
+    #[serde(rename = "grave")]
+    Tombstone {
         topic: u64,
     },
 }
@@ -78,9 +79,9 @@ impl Definition {
                 };
                 (Kind::Subscription(Box::new(subscription)), settings)
             }
-            StoredKind::Grave { topic } => {
+            StoredKind::Tombstone { topic } => {
                 let topic = EntityId(topic);
-                return Ok(Self::Grave { topic });
+                return Ok(Self::Tombstone { topic });
             }
         };
         let kept = Arc::new(stored.kept.unwrap_or_default());
@@ -105,8 +106,8 @@ pub(crate) fn row_of(queue: &Queue) -> EntityRow {
 }
 
 /// The row of what is left of a deleted subscription.
-pub(crate) fn grave_of(queue: &Queue, topic: EntityId) -> EntityRow {
-    row_with(queue, StoredKind::Grave { topic: topic.0 })
+pub(crate) fn tombstone_of(queue: &Queue, topic: EntityId) -> EntityRow {
+    row_with(queue, StoredKind::Tombstone { topic: topic.0 })
 }
 
 fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {

@@ -5,7 +5,7 @@
 //! refills, which begin where the last one ended, so that it never walks over what was deleted
 //! before, and whose late answers are the window's business. A queue with sessions has no such
 //! window (`sessions/delete.rs`), and waits for the answer to a read after each piece. A queue's
-//! deletions are done one after the other, at a pace that leaves room for others (`pace.rs`); the
+//! deletions are done one after the other, at a rate set by the deletion scheduler; the
 //! answer tells how many went. (docs/spec/entities.md#20)
 
 use bytes::Bytes;
@@ -81,7 +81,7 @@ pub(crate) fn delete(
         Err(error) => Err(error),
     };
     if let Err(error) = started {
-        cx.say(Output::Deleted {
+        cx.emit(Output::Deleted {
             request,
             result: Err(error),
         });
@@ -91,7 +91,7 @@ pub(crate) fn delete(
 /// Lets the queues in line delete as much as one turn may.
 pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
     while cx.shared.work_left > 0
-        && let Some(entity) = cx.shared.pace.next()
+        && let Some(entity) = cx.shared.deletion_scheduler.next()
     {
         // An entity may have gone while it stood in line.
         if let Some(queue) = directory.get_mut(entity) {
@@ -156,13 +156,13 @@ impl Queue {
 
     fn line_up(&mut self, cx: &mut Context<'_>) {
         if !std::mem::replace(&mut self.is_in_line, true) {
-            cx.shared.pace.line_up(self.id);
+            cx.shared.deletion_scheduler.line_up(self.id);
         }
     }
 
     /// Deletes as much as is to be deleted before it is another queue's turn.
     fn delete_share(&mut self, cx: &mut Context<'_>) {
-        let mut share = cx.shared.pace.share();
+        let mut share = cx.shared.deletion_scheduler.share();
         while let Some(mut deletion) = self.deletions.pop_front() {
             let progress = self.delete_piece(&mut deletion, &mut share, cx);
             match progress {
@@ -173,7 +173,7 @@ impl Queue {
                 Progress::Waiting => return self.deletions.push_front(deletion),
                 Progress::Finished | Progress::Failed(_) => {}
             }
-            cx.say(Output::Deleted {
+            cx.emit(Output::Deleted {
                 request: deletion.request,
                 result: deletion.result(progress),
             });
@@ -183,7 +183,7 @@ impl Queue {
     /// The queue is gone: whoever waits is told.
     pub(crate) fn refuse_deletions(&mut self, cx: &mut Context<'_>) {
         for deletion in std::mem::take(&mut self.deletions) {
-            cx.say(Output::Deleted {
+            cx.emit(Output::Deleted {
                 request: deletion.request,
                 result: Err(RequestError::NotFound),
             });
@@ -212,7 +212,7 @@ impl Queue {
             if entry.row.enqueued_ms >= deletion.before.0 {
                 break;
             }
-            if *share == 0 || cx.shared.work_left == 0 || !cx.shared.pace.take() {
+            if *share == 0 || cx.shared.work_left == 0 || !cx.shared.deletion_scheduler.take() {
                 return Progress::Interrupted;
             }
             *share -= 1;
@@ -264,7 +264,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let subqueue = deletion.subqueue;
-        self.sub_mut(subqueue).stirred = true;
+        self.sub_mut(subqueue).needs_pump = true;
         if Self::is_expired(subqueue, &entry.row, cx.now.wall) && self.may_expire(cx) {
             // It is not there any more, though nobody has noticed. One that cannot be
             // dead-lettered at once is left to the sweep, which is due.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
 use crate::definition::{self, Definition};
-use crate::grave::Grave;
 use crate::kept::KeptProperties;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output, RequestError};
 use crate::queue::{Queue, Times};
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::Context;
+use crate::tombstone::Tombstone;
 use crate::topic::RuleSnapshot;
 use crate::{eviction, forward, token};
 
@@ -28,8 +28,8 @@ pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     queues: BTreeMap<EntityId, Box<Queue>>,
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
-    /// Nobody finds these any more.
-    graves: BTreeMap<EntityId, Grave>,
+    /// Deleted subscriptions whose rows are being removed. No path leads to them.
+    tombstones: BTreeMap<EntityId, Tombstone>,
     /// Topics whose rules may have changed in this turn.
     changed_rules: BTreeSet<EntityId>,
     last: u64,
@@ -53,10 +53,10 @@ impl Directory {
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
             let (kind, queue_settings, times, kept) = match Definition::decode(&row)? {
                 Definition::Entity(kind, settings, times, kept) => (kind, *settings, times, kept),
-                Definition::Grave { topic } => {
-                    let grave = Grave::new(row.id, topic, head);
+                Definition::Tombstone { topic } => {
+                    let tombstone = Tombstone::new(row.id, topic, head);
                     directory.last = directory.last.max(row.id.0);
-                    directory.graves.insert(row.id, grave);
+                    directory.tombstones.insert(row.id, tombstone);
                     continue;
                 }
             };
@@ -257,41 +257,48 @@ impl Directory {
     }
 
     /// A deleted subscription leaves what it shares with others.
-    pub(crate) fn dig_grave(&mut self, queue: &Queue, topic: EntityId, cx: &mut Context<'_>) {
-        let mut grave = Grave::new(queue.id, topic, queue.head.clone());
-        grave.take_alarm(queue.alarm);
-        grave.mark(definition::grave_of(queue, topic), cx);
-        grave.set_alarm(0, cx);
-        self.graves.insert(queue.id, grave);
-    }
-
-    /// Goes on with a grave, which may be over then.
-    pub(crate) fn dig_on(
+    pub(crate) fn create_tombstone(
         &mut self,
-        id: EntityId,
-        dig: impl FnOnce(&mut Grave, &mut Context<'_>) -> bool,
+        queue: &Queue,
+        topic: EntityId,
         cx: &mut Context<'_>,
     ) {
-        // A grave ends with its topic, and its read may come back later.
-        let Some(grave) = self.graves.get_mut(&id) else {
+        let mut tombstone = Tombstone::new(queue.id, topic, queue.head.clone());
+        tombstone.take_alarm(queue.alarm);
+        tombstone.mark(definition::tombstone_of(queue, topic), cx);
+        tombstone.set_alarm(0, cx);
+        self.tombstones.insert(queue.id, tombstone);
+    }
+
+    /// Continues the removal of a tombstone, and drops it when nothing is left.
+    pub(crate) fn advance_tombstone(
+        &mut self,
+        id: EntityId,
+        advance: impl FnOnce(&mut Tombstone, &mut Context<'_>) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        // A tombstone ends with its topic, and its read may come back later.
+        let Some(tombstone) = self.tombstones.get_mut(&id) else {
             return;
         };
-        if dig(grave, cx) {
-            let grave = self.graves.remove(&id);
-            grave.expect("it was dug on just now").end(cx);
+        if advance(tombstone, cx) {
+            let tombstone = self.tombstones.remove(&id);
+            tombstone.expect("it was advanced just now").end(cx);
         }
     }
 
-    /// The graves of a topic that goes have nothing left to release.
-    pub(crate) fn end_graves(&mut self, topic: EntityId, cx: &mut Context<'_>) {
-        let ended = self.graves.extract_if(.., |_, grave| grave.topic == topic);
-        ended.for_each(|(_, grave)| grave.end(cx));
+    /// The tombstones of a topic that goes have nothing left to release.
+    pub(crate) fn end_tombstones(&mut self, topic: EntityId, cx: &mut Context<'_>) {
+        let ended = self
+            .tombstones
+            .extract_if(.., |_, tombstone| tombstone.topic == topic);
+        ended.for_each(|(_, tombstone)| tombstone.end(cx));
     }
 
-    /// Every grave is to be dug on with after a restart.
-    pub(crate) fn wake_graves(&mut self, cx: &mut Context<'_>) {
-        for grave in self.graves.values_mut() {
-            grave.set_alarm(0, cx);
+    /// After a restart, continues the removal of every tombstone.
+    pub(crate) fn wake_tombstones(&mut self, cx: &mut Context<'_>) {
+        for tombstone in self.tombstones.values_mut() {
+            tombstone.set_alarm(0, cx);
         }
     }
 
@@ -363,7 +370,7 @@ pub(crate) fn check_unchanged(
 /// Writes an entity's definition, and tells the server.
 fn publish(queue: &Queue, cx: &mut Context<'_>) {
     cx.write(Write::PutEntity(definition::row_of(queue)));
-    cx.say(Output::EntityChanged(Box::new(change_of(queue))));
+    cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
 }
 
 /// What is to be known of an entity that is there.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use store::{CommitId, MessageRow, Part, SequenceNumber};
 
-use crate::clients::{Choice, Readiness, ReceiverSlot, Standing};
+use crate::clients::{Choice, Readiness, ReceiverSlot, ReceiverState};
 use crate::command::ReceiveMode;
 use crate::id::{LockToken, ReceiverId, Subqueue};
 use crate::lock::{Holder, Lock, Origin};
@@ -35,18 +35,18 @@ pub(crate) fn next_taker(
     takers: &mut VecDeque<ReceiverSlot>,
     cx: &mut Context<'_>,
 ) -> Option<Taker> {
-    let outlet_bytes = cx.shared.settings.outlet_bytes;
+    let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
     let clients = &mut cx.shared.clients;
     loop {
         let slot = *takers.front()?;
-        match clients.readiness(slot, outlet_bytes) {
+        match clients.readiness(slot, output_buffer_bytes) {
             Readiness::Ready => {
                 let receiver = clients.get(slot);
                 let (id, mode) = (receiver.id, receiver.mode);
                 return Some(Taker { slot, id, mode });
             }
-            Readiness::OutletFull => clients.block(slot),
-            Readiness::NoCredit => clients.get_mut(slot).standing = Standing::Idle,
+            Readiness::OutputFull => clients.block(slot),
+            Readiness::NoCredit => clients.get_mut(slot).state = ReceiverState::Idle,
         }
         takers.pop_front();
     }
@@ -122,7 +122,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> bool {
         if !cx.take_work() {
-            self.sub_mut(Subqueue::Main).stirred = true;
+            self.sub_mut(Subqueue::Main).needs_pump = true;
             return false;
         }
         self.expire_available(number, entry, cx);
@@ -170,7 +170,7 @@ impl Queue {
         cx.shared
             .clients
             .count_delivery(taker.slot, delivery.size());
-        cx.say(Output::Deliver { receiver, delivery });
+        cx.emit(Output::Deliver { receiver, delivery });
     }
 
     /// Lends a message for the queue's lock duration, which is returned.

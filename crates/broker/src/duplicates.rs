@@ -205,7 +205,7 @@ impl Queue {
                     answers.extend(next.known);
                     self.admit(next.request, next.messages, next.ids, answers, cx);
                 }
-                Lookup::Answered(Err(_)) => cx.say(Output::Sent {
+                Lookup::Answered(Err(_)) => cx.emit(Output::Sent {
                     request: next.request,
                     result: Err(SendError::Unreadable),
                     duplicates: Vec::new(),

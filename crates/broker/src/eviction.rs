@@ -60,6 +60,6 @@ pub(crate) fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Cont
     evicted.sort_by_key(|(holds, ..)| *holds);
     for (_, receiver, reason) in evicted {
         attach::detach(directory, receiver, cx);
-        cx.say(Output::Evicted { receiver, reason });
+        cx.emit(Output::Evicted { receiver, reason });
     }
 }

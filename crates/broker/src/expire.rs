@@ -7,7 +7,6 @@ use store::SequenceNumber;
 
 use crate::delete;
 use crate::directory::Directory;
-use crate::grave::Grave;
 use crate::id::Subqueue;
 use crate::idle;
 use crate::kind::Kind;
@@ -15,6 +14,7 @@ use crate::patch::Patch;
 use crate::queue::{Message, Queue};
 use crate::remove;
 use crate::shared::Context;
+use crate::tombstone::Tombstone;
 use crate::transaction;
 use crate::window::Entry;
 
@@ -27,7 +27,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     {
         let work_left = cx.shared.work_left;
         let Some(queue) = directory.get_mut(entity) else {
-            directory.dig_on(entity, Grave::dig, cx);
+            directory.advance_tombstone(entity, Tombstone::advance, cx);
             cx.take_work();
             continue;
         };
@@ -57,7 +57,7 @@ impl Queue {
         self.schedule_went_back();
         for sub in &mut self.subs {
             sub.selections.start_over();
-            sub.stirred = true;
+            sub.needs_pump = true;
         }
         self.run(cx);
     }
@@ -72,7 +72,7 @@ impl Queue {
                 sub.selections.resume();
             }
             let again = retry.is_some() || resumed.is_some();
-            sub.stirred |= again || sub.pump.is_due(cx.now.mono);
+            sub.needs_pump |= again || sub.pump.is_due(cx.now.mono);
         }
         self.activate(cx);
         self.tick_sessions(cx);
@@ -125,7 +125,7 @@ impl Queue {
             "only available messages of the main queue expire"
         );
         self.traffic.expire();
-        self.doom_session(message, cx);
+        self.expire_whole_session(message, cx);
         if self.settings.dead_lettering_on_message_expiration {
             let description = "The message expired and was dead lettered.";
             let old = message.patch.as_deref();

@@ -4,13 +4,13 @@
 //! A forwarding subqueue has one taker, the pump, which runs at the end of every step: it takes
 //! the first message, looks whether the destination has room for it, and moves it there in the
 //! same write set. A message that is sent to a forwarding queue thus arrives at the end of the
-//! chain within the step, and the store never sees the stations between. Each station does what
+//! chain within the step, and the store never sees the hops between. Each hop does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
 
 mod error;
-mod station;
+mod hop;
 
 pub use error::{DeadLetterReason, DescribeForwardError, ForwardError};
 
@@ -232,7 +232,7 @@ impl Directory {
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match trouble {
             Trouble::Refused(error) | Trouble::Unfit(error) if main => {
-                source.set_aside_transfer(transfer, error, cx);
+                source.dead_letter_transfer(transfer, error, cx);
                 true
             }
             Trouble::Unfit(..) => {
@@ -278,7 +278,7 @@ pub(crate) fn looked_up(
         (Ok(_), None) => Pump::Free,
         (Err(_), _) => Pump::Until(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
     };
-    source.sub_mut(place.subqueue).stirred = true;
+    source.sub_mut(place.subqueue).needs_pump = true;
     source.run(cx);
 }
 

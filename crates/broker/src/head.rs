@@ -19,7 +19,7 @@ impl Queue {
     pub(crate) fn write_head(&mut self, cx: &mut Context<'_>) {
         self.touched = false;
         self.access_is_written();
-        self.write_dooms(cx);
+        self.write_session_expiries(cx);
         for subqueue in Subqueue::ALL {
             let sub = self.sub(subqueue);
             debug_assert!(

@@ -5,15 +5,14 @@
 //! the writes as one, and hands out what has become safe to say.
 
 pub mod command;
+mod deletion_scheduler;
 pub mod id;
 pub mod output;
-mod pace;
 pub mod settings;
 pub mod shard;
 pub mod time;
 
 mod administration;
-mod ahead;
 mod attach;
 mod bodies;
 mod broker;
@@ -32,7 +31,6 @@ mod expire;
 mod expiry;
 mod fetch;
 mod forward;
-mod grave;
 mod head;
 mod idle;
 mod journal;
@@ -47,6 +45,7 @@ mod peek;
 mod properties;
 mod queue;
 mod read;
+mod read_ahead;
 mod redrive;
 mod refill;
 mod remove;
@@ -65,6 +64,7 @@ mod subscription;
 mod sweep;
 mod timetable;
 mod token;
+mod tombstone;
 mod topic;
 mod traffic;
 mod transaction;

@@ -46,10 +46,10 @@ impl Outbox {
         commit: CommitId,
         durable: CommitId,
         mut outputs: Vec<Output>,
-        say: &mut Vec<Output>,
+        emitted: &mut Vec<Output>,
     ) {
         if commit <= durable {
-            return append(say, &mut outputs);
+            return append(emitted, &mut outputs);
         }
         let mut batch = Batch {
             commit,
@@ -58,7 +58,7 @@ impl Outbox {
         };
         for output in outputs {
             if self.may_pass(&output, durable) {
-                say.push(output);
+                emitted.push(output);
             } else {
                 self.count(&output, &mut batch.firm);
                 batch.outputs.push(output);
@@ -70,9 +70,9 @@ impl Outbox {
     }
 
     /// Hands out what waited for `durable` or earlier commits.
-    pub(crate) fn release(&mut self, durable: CommitId, say: &mut Vec<Output>) {
+    pub(crate) fn release(&mut self, durable: CommitId, emitted: &mut Vec<Output>) {
         while let Some(mut batch) = self.waiting.pop_front_if(|batch| batch.commit <= durable) {
-            append(say, &mut batch.outputs);
+            append(emitted, &mut batch.outputs);
             for matter in batch.firm {
                 self.forget(matter);
             }
@@ -114,11 +114,11 @@ impl Outbox {
     }
 }
 
-fn append(say: &mut Vec<Output>, outputs: &mut Vec<Output>) {
-    if say.is_empty() {
-        std::mem::swap(say, outputs);
+fn append(emitted: &mut Vec<Output>, outputs: &mut Vec<Output>) {
+    if emitted.is_empty() {
+        std::mem::swap(emitted, outputs);
     } else {
-        say.append(outputs);
+        emitted.append(outputs);
     }
 }
 

@@ -90,7 +90,7 @@ impl Delivery {
         self.message.lock.map(LockTime::left_ms)
     }
 
-    /// What it counts against the connection's outlet, in bytes.
+    /// What it counts against the output buffer of the connection, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let changes = self.message.changes.iter();

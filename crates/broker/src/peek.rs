@@ -92,7 +92,7 @@ pub(crate) fn peek(
 
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     let result = Err(error);
-    cx.say(Output::Browsed { request, result });
+    cx.emit(Output::Browsed { request, result });
 }
 
 impl Queue {
@@ -347,7 +347,7 @@ impl Peek {
                 None => result = Err(unreadable(stored.number)),
             }
         }
-        cx.say(Output::Browsed {
+        cx.emit(Output::Browsed {
             request: self.request,
             result: result.map(|()| shown),
         });

@@ -229,7 +229,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let sub = self.sub_mut(subqueue);
-        sub.stirred = true;
+        sub.needs_pump = true;
         sub.selections.available(number, entry);
         if let Some(spilled) = sub.window.insert(number, entry, beyond) {
             drop(cx.shared.bodies.take(spilled.body));
@@ -374,9 +374,9 @@ impl Queue {
 
     /// The same, less what is deleted.
     pub(crate) fn run_on(&mut self, cx: &mut Context<'_>) {
-        // Ascending, for the main queue stirs the dead-letter queue and not the other way round.
+        // Ascending, for the main queue may add to the dead-letter queue and not the other way round.
         for subqueue in Subqueue::ALL {
-            if std::mem::take(&mut self.sub_mut(subqueue).stirred) {
+            if std::mem::take(&mut self.sub_mut(subqueue).needs_pump) {
                 self.dispatch(subqueue, cx);
                 if self.forwards(subqueue) {
                     cx.shared.pumps.insert(self.place(subqueue));
@@ -397,7 +397,7 @@ impl Queue {
     }
 
     fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
-        if self.subs.iter().any(|sub| sub.stirred) {
+        if self.subs.iter().any(|sub| sub.needs_pump) {
             return Some(cx.now.mono);
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());

@@ -50,7 +50,7 @@ pub(crate) enum Purpose {
     /// Messages for a browser.
     Show(SubqueueId, ReceiverSlot),
     /// What is left of a deleted subscription.
-    Grave(EntityId),
+    Tombstone(EntityId),
     /// What is scheduled next.
     Schedule(EntityId),
     Cancel(Box<Cancellation>),
@@ -71,7 +71,7 @@ impl Purpose {
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
             | Self::Transaction(entity, _)
-            | Self::Grave(entity)
+            | Self::Tombstone(entity)
             | Self::Schedule(entity)
             | Self::Delete(entity)
             | Self::Session(entity, _) => *entity,
@@ -101,7 +101,7 @@ impl Purpose {
             | Self::DuplicateLoad(_)
             | Self::TransferLookup(..)
             | Self::Transaction(..)
-            | Self::Grave(_)
+            | Self::Tombstone(_)
             | Self::Delete(_)
             | Self::Schedule(_) => {}
         }
@@ -129,9 +129,9 @@ pub(crate) fn loaded(
         // It is about other entities too, and has to be decided even if this one is gone.
         return transaction::loaded(directory, id, read, found, cx);
     }
-    if let Purpose::Grave(entity) = purpose {
+    if let Purpose::Tombstone(entity) = purpose {
         let rows = found.and_then(Found::into_messages);
-        return directory.dig_on(entity, |grave, cx| grave.loaded(rows, cx), cx);
+        return directory.advance_tombstone(entity, |tombstone, cx| tombstone.loaded(rows, cx), cx);
     }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         return purpose.refuse(cx);
@@ -158,7 +158,7 @@ pub(crate) fn loaded(
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
         Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
-        Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Grave(_) => {
+        Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),

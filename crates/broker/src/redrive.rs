@@ -36,7 +36,7 @@ pub(crate) fn redrive(
         Some(queue) => queue.redrive(&asker, token, payload, cx),
         None => Err(SettleError::LockLost),
     };
-    cx.say(Output::Settled { request, result });
+    cx.emit(Output::Settled { request, result });
     if let Some(queue) = directory.get_mut(place.entity) {
         queue.run(cx);
     }
@@ -78,7 +78,7 @@ impl Queue {
             patch: patch.map(Box::new),
             ..Body::received(payload)
         };
-        self.settle_in(Subqueue::Main, session, arriving, row, body, cx);
+        self.insert_with_body(Subqueue::Main, session, arriving, row, body, cx);
         Ok(())
     }
 }

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::ahead::Ahead;
 use crate::id::{ReadId, Subqueue, SubqueueId};
 use crate::lock::Origin;
 use crate::queue::{Message, Queue};
 use crate::read::{Purpose, Rows, entry_of, known_of, take_body};
+use crate::read_ahead::ReadAhead;
 use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::{Ask, Entry};
@@ -94,7 +94,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let sub = self.sub_mut(subqueue);
-        sub.stirred = true;
+        sub.needs_pump = true;
         match rows {
             Ok(rows) => {
                 // What has changed since is known to the window.
@@ -137,7 +137,9 @@ impl Queue {
             .take(most)
             .filter(|(number, entry)| !is_asked(*number) && !bodies.is_resident(entry.body));
         let missing = Missing::of(first, most_bytes(FETCH_SHARE, cx));
-        self.sub_mut(subqueue).ahead.waited_for(&missing.numbers);
+        self.sub_mut(subqueue)
+            .read_ahead
+            .waited_for(&missing.numbers);
         self.ask_for_bodies(subqueue, missing, false, cx);
     }
 
@@ -149,7 +151,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         let sub = &self.subs[subqueue as usize];
-        let due = sub.ahead.due(handed_out);
+        let due = sub.read_ahead.due(handed_out);
         let Some(most) = due.filter(|_| sub.can_fetch() && !sub.cautious) else {
             return;
         };
@@ -157,13 +159,13 @@ impl Queue {
         let has_room = cx.shared.ahead_bytes < half && cx.shared.ahead_reads < MOST_AHEAD;
         let most = if has_room { most } else { 0 };
         let bodies = &cx.shared.bodies;
-        let next = sub.window.range(sub.ahead.next()..SequenceNumber::MAX);
+        let next = sub.window.range(sub.read_ahead.next()..SequenceNumber::MAX);
         let next = next.take_while(|(_, entry)| entry.row.size as usize <= half);
         let missing = next
             .take(LOOK * most)
             .filter(|(_, entry)| !bodies.is_resident(entry.body));
         let missing = Missing::of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
-        let ahead = &mut self.sub_mut(subqueue).ahead;
+        let ahead = &mut self.sub_mut(subqueue).read_ahead;
         if missing.numbers.is_empty() {
             return ahead.rest(handed_out, most);
         }
@@ -221,7 +223,7 @@ impl Queue {
     ) {
         let sub = self.sub_mut(subqueue);
         let returned = sub.fetch.finish(read);
-        sub.stirred = true;
+        sub.needs_pump = true;
         match rows {
             Ok(rows) => {
                 sub.cautious = false;
@@ -229,9 +231,9 @@ impl Queue {
             }
             Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => {
                 sub.cautious = true;
-                sub.ahead = Ahead::default();
+                sub.read_ahead = ReadAhead::default();
             }
-            Err(StoreError::Corrupt { .. }) => self.set_aside(subqueue, numbers, cx),
+            Err(StoreError::Corrupt { .. }) => self.lock_unreadable(subqueue, numbers, cx),
             Err(_) => sub.retry_at = Some(later(cx.now.mono)),
         }
     }
@@ -270,11 +272,11 @@ impl Queue {
                 entry.is_some_and(|entry| !cx.shared.bodies.is_resident(entry.body))
             })
             .collect();
-        self.set_aside(subqueue, &missing, cx);
+        self.lock_unreadable(subqueue, &missing, cx);
     }
 
     /// Locks messages that cannot be read, for nobody.
-    pub(crate) fn set_aside(
+    pub(crate) fn lock_unreadable(
         &mut self,
         subqueue: Subqueue,
         numbers: &[SequenceNumber],

@@ -27,7 +27,7 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
                     subscription.end(true, cx);
                 }
             }
-            directory.end_graves(entity, cx);
+            directory.end_tombstones(entity, cx);
             queue.end(true, cx);
             cx.shared.topics.forget(entity);
         }
@@ -38,7 +38,7 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             directory.leave_topic(entity, topic);
             let empty = queue.bytes() == 0 && queue.head.parts.iter().all(|part| part.count == 0);
             if !empty {
-                directory.dig_grave(&queue, topic, cx);
+                directory.create_tombstone(&queue, topic, cx);
             }
             queue.end(empty, cx);
         }
@@ -63,7 +63,7 @@ impl Queue {
             cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
         }
         cx.shared.pumps.retain(|place| place.entity != self.id);
-        cx.say(Output::EntityChanged(Box::new(EntityChange {
+        cx.emit(Output::EntityChanged(Box::new(EntityChange {
             id: self.id,
             namespace: self.namespace,
             path: self.path,
@@ -79,7 +79,7 @@ impl Queue {
         for slot in slots {
             let receiver = cx.shared.clients.detach(slot).id;
             let reason = Eviction::NotFound;
-            cx.say(Output::Evicted { receiver, reason });
+            cx.emit(Output::Evicted { receiver, reason });
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn renew(
         Some(queue) => queue.renew(tokens, cx),
         None => Err(RequestError::NotFound),
     };
-    cx.say(Output::Renewed { request, result });
+    cx.emit(Output::Renewed { request, result });
 }
 
 impl Queue {

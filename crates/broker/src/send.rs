@@ -54,7 +54,7 @@ pub(crate) fn answer_refusal(
     cx: &mut Context<'_>,
 ) {
     if let Err(error) = sent {
-        cx.say(Output::Sent {
+        cx.emit(Output::Sent {
             request,
             result: Err(error),
             duplicates: Vec::new(),
@@ -73,7 +73,7 @@ impl Queue {
     ) -> Result<(), SendError> {
         self.check_room(&messages, 0, cx)?;
         let (first, duplicates) = self.accept(messages, known, None, cx);
-        cx.say(Output::Sent {
+        cx.emit(Output::Sent {
             request,
             result: Ok(first),
             duplicates,
@@ -194,12 +194,12 @@ impl Queue {
             ..Body::received(message.payload)
         };
         let session = message.session_id.as_ref();
-        self.settle_in(Subqueue::Main, session, number, row, body, cx);
+        self.insert_with_body(Subqueue::Main, session, number, row, body, cx);
         number
     }
 
     /// A message with its body enters a subqueue for the first time.
-    pub(crate) fn settle_in(
+    pub(crate) fn insert_with_body(
         &mut self,
         subqueue: Subqueue,
         session: Option<&Bytes>,
@@ -212,11 +212,11 @@ impl Queue {
             pointer: row.body,
             body: body.payload.clone(),
         });
-        self.take_in(subqueue, session, number, row, body, cx);
+        self.insert_message(subqueue, session, number, row, body, cx);
     }
 
-    /// As [`settle_in`](Self::settle_in), for a body that the store has.
-    pub(crate) fn take_in(
+    /// As [`insert_with_body`](Self::insert_with_body), for a body that the store has.
+    pub(crate) fn insert_message(
         &mut self,
         subqueue: Subqueue,
         session: Option<&Bytes>,

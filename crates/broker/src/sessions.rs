@@ -22,7 +22,6 @@ use crate::window::Entry;
 pub(crate) mod accept;
 pub(crate) mod age;
 pub(crate) mod delete;
-pub(crate) mod doom;
 pub(crate) mod enter;
 pub(crate) mod hand_out;
 pub(crate) mod hold;
@@ -32,6 +31,7 @@ pub(crate) mod load;
 pub(crate) mod peek;
 pub(crate) mod read;
 pub(crate) mod release;
+pub(crate) mod session_expiry;
 pub(crate) mod state;
 pub(crate) mod survey;
 
@@ -65,7 +65,7 @@ pub(crate) struct WaiterId(u64);
 
 /// What a receiver has to do with sessions.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Seat {
+pub(crate) enum SessionRole {
     /// Nothing: it takes from a queue without sessions.
     #[default]
     None,
@@ -77,7 +77,7 @@ pub(crate) enum Seat {
 const HAS_SESSIONS: &str = "holds, reads and commands of sessions are of queues that require them";
 
 /// Why there is a hold of an id.
-const EXISTS: &str = "a hold that ends takes its key, deadlines, seat and locks along";
+const EXISTS: &str = "a hold that ends takes its key, deadlines, session role and locks along";
 
 /// Where a listing stopped: which one it was, and behind which session it goes on.
 pub(crate) type Bookmark = ((Option<Wall>, usize), SessionKey);
@@ -96,7 +96,7 @@ pub(crate) struct Sessions {
     timeouts: BTreeSet<(Mono, WaiterId)>,
     last_id: u64,
     /// Holds to which something has happened.
-    stirred: BTreeSet<HoldId>,
+    pending: BTreeSet<HoldId>,
     /// Holds whose reads failed; the survey's too.
     resting: BTreeSet<HoldId>,
     retry_at: Option<Mono>,
@@ -105,7 +105,7 @@ pub(crate) struct Sessions {
     /// Idle sessions whose first message has left: there may be none any more.
     doubts: BTreeSet<SessionKey>,
     asked: age::Asked,
-    dooms: doom::Dooms,
+    expiries: session_expiry::SessionExpiries,
     bookmarks: Vec<Bookmark>,
     /// Where deletions have come to.
     marks: delete::Marks,
@@ -126,10 +126,10 @@ impl Sessions {
             } else {
                 Survey::Complete
             },
-            dooms: if unknown {
-                doom::Dooms::unknown()
+            expiries: if unknown {
+                session_expiry::SessionExpiries::unknown()
             } else {
-                doom::Dooms::default()
+                session_expiry::SessionExpiries::default()
             },
             state_bytes,
             ..Self::default()
@@ -150,7 +150,7 @@ impl Sessions {
     pub(crate) fn deadline(&self) -> Option<Mono> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let timeout = self.timeouts.first().map(|(at, _)| *at);
-        let reads = matches!(self.survey, Survey::Due(_)) || self.dooms.is_due();
+        let reads = matches!(self.survey, Survey::Due(_)) || self.expiries.is_due();
         let reads = (reads && self.retry_at.is_none()).then_some(Mono(0));
         let all = [deadline, timeout, reads, self.retry_at];
         all.into_iter().flatten().min()
@@ -176,7 +176,7 @@ impl Sessions {
         self.held.get_mut(&id)
     }
 
-    /// A hold whose id comes from a key, a deadline, a seat, a lock or the stirred ones.
+    /// A hold whose id comes from a key, a deadline, a session role, a lock or the pending ones.
     pub(crate) fn existing_hold(&self, id: HoldId) -> &Hold {
         self.hold(id).expect(EXISTS)
     }
@@ -199,13 +199,13 @@ impl Sessions {
     }
 
     /// Something has happened to a hold.
-    pub(crate) fn stir(&mut self, id: HoldId) {
-        self.stirred.insert(id);
+    pub(crate) fn mark_pending(&mut self, id: HoldId) {
+        self.pending.insert(id);
     }
 
     /// What all holds waited for may be there.
-    pub(crate) fn stir_all(&mut self) {
-        self.stirred.extend(self.held.keys());
+    pub(crate) fn mark_all_pending(&mut self) {
+        self.pending.extend(self.held.keys());
     }
 
     /// A message has arrived that is not in any record yet. Returns what does not stay in memory.
@@ -216,7 +216,7 @@ impl Sessions {
         entry: Entry,
     ) -> Option<Entry> {
         if let Some(id) = self.by_key.get(key).copied() {
-            self.stir(id);
+            self.mark_pending(id);
             return self.existing_hold_mut(id).arrived(number, entry);
         }
         match self.idle.get_mut(key) {

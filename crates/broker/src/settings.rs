@@ -152,7 +152,7 @@ pub struct BrokerSettings {
     pub body_bytes: usize,
     /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked
     /// for it.
-    pub outlet_bytes: usize,
+    pub output_buffer_bytes: usize,
     /// Units of background work (expiry) in one turn; at least 2.
     pub turn_work: usize,
     /// Most messages locked at once in one subqueue.
@@ -165,7 +165,7 @@ pub struct BrokerSettings {
 /// Those of the settings that may change while the broker runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BrokerLimits {
-    pub outlet_bytes: usize,
+    pub output_buffer_bytes: usize,
     pub transactions: TransactionSettings,
 }
 
@@ -174,14 +174,14 @@ impl BrokerSettings {
     #[must_use]
     pub fn limits(&self) -> BrokerLimits {
         BrokerLimits {
-            outlet_bytes: self.outlet_bytes,
+            output_buffer_bytes: self.output_buffer_bytes,
             transactions: self.transactions.clone(),
         }
     }
 
     /// Takes over what has changed. What is there already stays, however much it is.
     pub fn set_limits(&mut self, limits: BrokerLimits) {
-        self.outlet_bytes = limits.outlet_bytes;
+        self.output_buffer_bytes = limits.output_buffer_bytes;
         self.transactions = limits.transactions;
     }
 }
@@ -223,7 +223,7 @@ impl Default for BrokerSettings {
             window: 65_536,
             session_window: 256,
             body_bytes: 16 << 20,
-            outlet_bytes: 8 << 20,
+            output_buffer_bytes: 8 << 20,
             turn_work: 1_024,
             max_locked: 1 << 20,
             locked_bytes: 64 << 20,

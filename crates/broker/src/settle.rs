@@ -55,7 +55,7 @@ pub(crate) fn settle(
         None => Err(SettleError::LockLost),
     };
     if let Some(request) = request {
-        cx.say(Output::Settled { request, result });
+        cx.emit(Output::Settled { request, result });
     }
     if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
         queue.run(cx);
@@ -75,7 +75,7 @@ pub(crate) fn settle_many(
         Some(queue) => queue.settle_many(asker, tokens, outcome, cx),
         None => Err(SettleError::LockLost),
     };
-    cx.say(Output::Settled { request, result });
+    cx.emit(Output::Settled { request, result });
     if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
         queue.run(cx);
     }
@@ -178,11 +178,11 @@ impl Queue {
         let sub = self.sub_mut(subqueue);
         // Whoever waited for room among the locks may go on.
         let was_full = sub.is_full_of_locks(&cx.shared.settings);
-        sub.stirred |= was_full;
+        sub.needs_pump |= was_full;
         let lock = sub.locks.take(number);
         self.journal.note(number);
         if let Some(sessions) = self.sessions.as_mut().filter(|_| was_full) {
-            sessions.stir_all();
+            sessions.mark_all_pending();
         }
         if let Some(session) = lock.session {
             self.unlocked_of(session, number);

@@ -79,11 +79,11 @@ impl Shard {
         &mut self,
         now: Now,
         commands: &mut Vec<Command>,
-        say: &mut Vec<Output>,
+        emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
         let effects = self.decide(now, commands);
-        self.conclude(effects, None, say, reads);
+        self.conclude(effects, None, emitted, reads);
     }
 
     /// As [`turn`](Self::turn), but it may wait until what was decided is durable, if that does not
@@ -93,11 +93,11 @@ impl Shard {
         now: Now,
         commands: &mut Vec<Command>,
         caller: Caller,
-        say: &mut Vec<Output>,
+        emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
         let effects = self.decide(now, commands);
-        self.conclude(effects, Some(caller), say, reads);
+        self.conclude(effects, Some(caller), emitted, reads);
     }
 
     fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
@@ -132,15 +132,15 @@ impl Shard {
         &mut self,
         effects: Effects,
         caller: Option<Caller>,
-        say: &mut Vec<Output>,
+        emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
         let outputs = self.submit(effects, caller, reads);
         if self.store.failure().is_none() {
             let durable = self.store.durable();
             self.released = durable;
-            self.outbox.release(durable, say);
-            self.outbox.hold(self.submitted, durable, outputs, say);
+            self.outbox.release(durable, emitted);
+            self.outbox.hold(self.submitted, durable, outputs, emitted);
         }
     }
 

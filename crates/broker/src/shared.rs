@@ -8,10 +8,10 @@ use store::{CommitId, EntityId, Query, Write};
 use crate::bodies::Bodies;
 use crate::broker::Effects;
 use crate::clients::Clients;
+use crate::deletion_scheduler::DeletionScheduler;
 use crate::forward::DescribeForwardError;
 use crate::id::{ReadId, SubqueueId};
 use crate::output::Output;
-use crate::pace::Pace;
 use crate::read::Purpose;
 use crate::settings::BrokerSettings;
 use crate::shard::ReadRequest;
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// the other.
     pub pump_left: usize,
     /// When messages are deleted in batches.
-    pub pace: Pace,
+    pub deletion_scheduler: DeletionScheduler,
     /// Units of work that this turn may still do for selectors. Apart, for the same reason.
     pub judging_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
@@ -74,7 +74,7 @@ impl Shared {
             pumps: BTreeSet::new(),
             last_pump: None,
             pump_left: settings.turn_work / 2,
-            pace: Pace::new(settings.turn_work),
+            deletion_scheduler: DeletionScheduler::new(settings.turn_work),
             judging_left: settings.turn_work,
             touched: Vec::new(),
             reads: BTreeMap::new(),
@@ -127,7 +127,7 @@ impl Context<'_> {
         self.effects.submitted.next()
     }
 
-    pub(crate) fn say(&mut self, output: Output) {
+    pub(crate) fn emit(&mut self, output: Output) {
         self.effects.outputs.push(output);
     }
 

@@ -212,11 +212,11 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             operation,
             heard,
         } => transaction::enlist(directory, request, transaction, operation, heard, cx),
-        Command::Doom {
+        Command::FailTransaction {
             connection,
             transaction,
             reason,
-        } => transaction::doom(connection, transaction, reason, cx),
+        } => transaction::mark_failed(connection, transaction, reason, cx),
         Command::Discharge {
             request,
             transaction,
@@ -232,7 +232,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
         Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
         Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
-        Command::Durable => cx.shared.pace.go_on(),
+        Command::Durable => cx.shared.deletion_scheduler.go_on(),
         Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
         Command::Tick => expire::tick(directory, cx),

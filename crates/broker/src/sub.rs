@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use store::{PartHead, SequenceNumber};
 
-use crate::ahead::Ahead;
 use crate::browse::Browsers;
 use crate::clients::ReceiverSlot;
 use crate::fetch::Fetch;
 use crate::forward::Pump;
 use crate::lock::Locks;
+use crate::read_ahead::ReadAhead;
 use crate::selections::Selections;
 use crate::settings::BrokerSettings;
 use crate::time::Mono;
@@ -33,7 +33,7 @@ pub(crate) struct Sub {
     pub attached: usize,
     /// The bodies that are being read.
     pub fetch: Fetch,
-    pub ahead: Ahead,
+    pub read_ahead: ReadAhead,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
     /// After a read that failed: not again before this moment.
@@ -43,7 +43,7 @@ pub(crate) struct Sub {
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
     /// Something has become available, or somebody wants something.
-    pub stirred: bool,
+    pub needs_pump: bool,
 }
 
 impl Sub {
@@ -58,12 +58,12 @@ impl Sub {
             draining: Vec::new(),
             attached: 0,
             fetch: Fetch::default(),
-            ahead: Ahead::default(),
+            read_ahead: ReadAhead::default(),
             cautious: false,
             retry_at: None,
             resume_at: None,
             pump: Pump::default(),
-            stirred: false,
+            needs_pump: false,
         }
     }
 

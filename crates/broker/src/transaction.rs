@@ -30,7 +30,7 @@ use crate::time::Mono;
 use discharge::Decision;
 
 pub(crate) use discharge::{discharge, loaded};
-pub(crate) use enlist::{doom, enlist};
+pub(crate) use enlist::{enlist, mark_failed};
 
 /// How many of a connection's transactions that took too long are told apart from unknown ones.
 const MAX_TIMED_OUT: usize = 64;
@@ -54,7 +54,7 @@ struct Transaction {
     operations: usize,
     bytes: usize,
     /// Why it cannot be committed: something was refused and nobody heard of it.
-    doomed: Option<String>,
+    failure: Option<String>,
     /// It is discharged, but what has to be read to decide is not there yet.
     decision: Option<Decision>,
 }
@@ -111,7 +111,7 @@ impl Transactions {
             sessions: BTreeMap::new(),
             operations: 0,
             bytes: 0,
-            doomed: None,
+            failure: None,
             decision: None,
         };
         self.all.insert(id, transaction);
@@ -188,7 +188,7 @@ pub(crate) fn declare(request: RequestId, coordinator: u32, cx: &mut Context<'_>
     let settings = &cx.shared.settings.transactions;
     let transactions = &mut cx.shared.transactions;
     let result = transactions.declare(id, request.connection, coordinator, settings);
-    cx.say(Output::Declared { request, result });
+    cx.emit(Output::Declared { request, result });
 }
 
 /// A coordinator is gone, or all of a connection. What is discharged already is decided all the
@@ -239,7 +239,7 @@ fn time_out_if_due(directory: &mut Directory, id: TransactionId, cx: &mut Contex
 fn time_out(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
     let connection = roll_back(directory, id, cx).connection;
     cx.shared.transactions.note_timed_out(id, connection);
-    cx.say(Output::TimedOut {
+    cx.emit(Output::TimedOut {
         connection,
         transaction: id,
     });

@@ -421,7 +421,7 @@ fn broker(
             .unwrap_or_default()
             .into(),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
-        outlet_bytes: outlet.map_or(default.outlet_bytes, |size| {
+        output_buffer_bytes: outlet.map_or(default.output_buffer_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)
         }),
         transactions: transactions(&config.limits),

@@ -359,7 +359,7 @@ impl Client {
             self.connection
                 .settle_sent(session, disposition.delivery_id, state, true);
         } else if let Some(transaction) = transaction {
-            self.command(Command::Doom {
+            self.command(Command::FailTransaction {
                 connection: self.id,
                 transaction,
                 reason: error.condition.as_str().to_owned(),

@@ -102,7 +102,7 @@ impl Client {
     /// Refuses a delivery that the broker has not seen.
     pub(crate) fn refuse_send(&mut self, pending: &PendingSend, error: Error) {
         if let Some(transaction) = pending.transaction {
-            self.command(Command::Doom {
+            self.command(Command::FailTransaction {
                 connection: self.id,
                 transaction,
                 reason: error.condition.as_str().to_owned(),

@@ -414,7 +414,7 @@ fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> Broker
         window: 2 + rng.below(7),
         session_window: 1 + rng.below(4),
         body_bytes: [0, 500, 100_000][rng.below(3)],
-        outlet_bytes: [2_000, 100_000][rng.below(2)],
+        output_buffer_bytes: [2_000, 100_000][rng.below(2)],
         turn_work: 1 + rng.below(20),
         transactions: TransactionSettings {
             life: ledger::TRANSACTION_LIFE,

@@ -108,7 +108,7 @@ impl Queue {
         let Some(reading) = reading.take_if(|reading| reading.read == read) else {
             return;
         };
-        sub.stirred = true;
+        sub.needs_pump = true;
         sub.selections.resume();
         match rows {
             Ok(rows) => self.take_page(subqueue, &reading, &rows, cx),

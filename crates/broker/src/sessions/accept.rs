@@ -15,7 +15,7 @@ use crate::fetch::Fetch;
 use crate::id::{ReceiverId, Subqueue, SubqueueId};
 use crate::output::{Output, SessionError};
 use crate::queue::Queue;
-use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey, Sessions, Waiter, WaiterId};
+use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole, Sessions, Waiter, WaiterId};
 use crate::shared::Context;
 use crate::time::Mono;
 use crate::window::Window;
@@ -34,7 +34,7 @@ pub(crate) fn accept(
     let subqueue = Subqueue::Main;
     let queue = match directory.admit(SubqueueId { entity, subqueue }) {
         Ok(queue) => queue,
-        Err(reason) => return cx.say(Output::Evicted { receiver, reason }),
+        Err(reason) => return cx.emit(Output::Evicted { receiver, reason }),
     };
     if queue.sessions.is_none() {
         return refuse(receiver, SessionError::NotAllowed, cx);
@@ -47,7 +47,7 @@ pub(crate) fn accept(
 }
 
 fn refuse(receiver: ReceiverId, error: SessionError, cx: &mut Context<'_>) {
-    cx.say(Output::SessionRefused { receiver, error });
+    cx.emit(Output::SessionRefused { receiver, error });
 }
 
 impl Queue {
@@ -81,8 +81,8 @@ impl Queue {
         let slot = cx.shared.clients.attach(receiver, place, mode);
         let until = Mono(cx.now.mono.0.saturating_add(timeout_ms));
         let waiter = self.require_sessions_mut().wait(slot, until);
-        cx.shared.clients.get_mut(slot).seat = Seat::Waiting(waiter);
-        self.sub_mut(Subqueue::Main).stirred = true;
+        cx.shared.clients.get_mut(slot).session_role = SessionRole::Waiting(waiter);
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     /// Gives sessions to those who wait, as long as there are both.
@@ -152,10 +152,10 @@ impl Queue {
             state_cost: None,
             state_meanwhile: None,
         });
-        client.seat = Seat::Holding(id);
+        client.session_role = SessionRole::Holding(id);
         self.sub_mut(Subqueue::Main).attached += 1;
-        self.sub_mut(Subqueue::Main).stirred = true;
-        cx.say(Output::SessionAccepted {
+        self.sub_mut(Subqueue::Main).needs_pump = true;
+        cx.emit(Output::SessionAccepted {
             receiver,
             session_id,
             lock_ms: duration,
@@ -201,8 +201,8 @@ impl Sessions {
     /// A waiter has given up, or got what it wanted.
     pub(super) fn remove_waiter(&mut self, id: WaiterId) -> Waiter {
         let waiter = self.waiters.remove(&id);
-        let waiter =
-            waiter.expect("a waiter is removed once: with its seat, or when it gets another");
+        let waiter = waiter
+            .expect("a waiter is removed once: with its session role, or when it gets another");
         self.timeouts.remove(&(waiter.until, id));
         waiter
     }
@@ -231,7 +231,7 @@ impl Sessions {
         );
         self.by_key.insert(hold.key.clone(), id);
         self.held.insert(id, hold);
-        self.stir(id);
+        self.mark_pending(id);
         id
     }
 
@@ -244,7 +244,7 @@ impl Sessions {
         self.deadlines.remove(&(hold.due, id));
         self.floors.remove(&(hold.floor, id));
         self.by_key.remove(&hold.key);
-        self.stirred.remove(&id);
+        self.pending.remove(&id);
         self.resting.remove(&id);
         hold
     }

@@ -84,7 +84,7 @@ impl Queue {
 
     /// The row came back. If there is none the message has left, so its session is looked at.
     pub(super) fn age_loaded(&mut self, key: SessionKey, number: SequenceNumber, found: Rows) {
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
         let sessions = self.require_sessions_mut();
         sessions.asked.is_under_way = false;
         // One that cannot be read is not asked for again; all that is missing then is an age.

@@ -291,7 +291,7 @@ impl Queue {
 }
 
 fn refuse(deletion: &Deletion, error: &StoreError, cx: &mut Context<'_>) {
-    cx.say(Output::Deleted {
+    cx.emit(Output::Deleted {
         request: deletion.request,
         result: deletion.result(Progress::Failed(error.to_string())),
     });

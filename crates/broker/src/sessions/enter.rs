@@ -51,7 +51,7 @@ impl Queue {
         if let Some(spilled) = sessions.arrived(&key, number, entry) {
             drop(cx.shared.bodies.take(spilled.body));
         }
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     fn enter_without_session(
@@ -81,13 +81,13 @@ impl Queue {
         self.journal.note(number);
         self.note_deadline(number, entry.row.expires_ms, cx);
         let sessions = self.require_sessions_mut();
-        sessions.stir(id);
+        sessions.mark_pending(id);
         sessions.marks.lower(number);
         let hold = sessions.existing_hold_mut(id);
         if let Some(spilled) = hold.returned(number, entry) {
             drop(cx.shared.bodies.take(spilled.body));
         }
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     /// What a row knows of its session; 0 where that is only a property.
@@ -139,7 +139,7 @@ impl Queue {
             if let Some(entry) = sessions.gone(hash, number) {
                 drop(cx.shared.bodies.take(entry.body));
             }
-            self.sub_mut(Subqueue::Main).stirred = true;
+            self.sub_mut(Subqueue::Main).needs_pump = true;
         }
     }
 

@@ -29,17 +29,17 @@ impl Queue {
     /// Does what can be done now: learns of sessions, lends them, hands out their messages.
     pub(crate) fn dispatch_sessions(&mut self, cx: &mut Context<'_>) {
         self.survey_sessions(cx);
-        self.expire_doomed(cx);
+        self.expire_whole_sessions(cx);
         self.serve_waiters(cx);
         self.learn_age(cx);
         while let Some(sessions) = &mut self.sessions
-            && let Some(id) = sessions.stirred.pop_first()
+            && let Some(id) = sessions.pending.pop_first()
         {
             let progress = self.hand_out_session(id, cx);
             self.answer_session_drain(id, cx);
             if progress == Progress::Interrupted {
-                self.require_sessions_mut().stir(id);
-                self.sub_mut(Subqueue::Main).stirred = true;
+                self.require_sessions_mut().mark_pending(id);
+                self.sub_mut(Subqueue::Main).needs_pump = true;
                 return;
             }
         }
@@ -59,14 +59,14 @@ impl Queue {
     fn hand_out_of(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<Progress> {
         let settings = &cx.shared.settings;
         let full = self.sub(Subqueue::Main).is_full_of_locks(settings);
-        let outlet_bytes = settings.outlet_bytes;
+        let output_buffer_bytes = settings.output_buffer_bytes;
         let hold = self.require_sessions().existing_hold(id);
         if full || !hold.has_room() || !hold.is_live(cx.now.mono) {
             return None;
         }
-        match cx.shared.clients.readiness(hold.slot, outlet_bytes) {
+        match cx.shared.clients.readiness(hold.slot, output_buffer_bytes) {
             Readiness::NoCredit => return None,
-            Readiness::OutletFull => {
+            Readiness::OutputFull => {
                 cx.shared.clients.block(hold.slot);
                 return None;
             }
@@ -139,7 +139,7 @@ impl Queue {
             rests_on,
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
-        cx.say(Output::Deliver { receiver, delivery });
+        cx.emit(Output::Deliver { receiver, delivery });
     }
 
     /// Lends a message for as long as its session is lent: the time left is returned.
@@ -186,8 +186,8 @@ impl Queue {
         let was_full = !hold.has_room();
         hold.locked.remove(&number);
         if was_full {
-            sessions.stir(id);
-            self.sub_mut(Subqueue::Main).stirred = true;
+            sessions.mark_pending(id);
+            self.sub_mut(Subqueue::Main).needs_pump = true;
         }
     }
 
@@ -202,7 +202,7 @@ impl Queue {
         if receiver.draining && (exhausted || receiver.credit() == 0) {
             receiver.finish_drain();
             let receiver = receiver.id;
-            cx.say(Output::Drained { receiver });
+            cx.emit(Output::Drained { receiver });
         }
     }
 }

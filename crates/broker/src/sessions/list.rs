@@ -75,7 +75,7 @@ pub(crate) fn list(
     if updated_after.is_none() && !sessions.survey.is_complete() {
         // Which sessions have messages is not known yet.
         sessions.listings.push(listing);
-        queue.sub_mut(Subqueue::Main).stirred = true;
+        queue.sub_mut(Subqueue::Main).needs_pump = true;
     } else {
         queue.list_on(listing, cx);
     }
@@ -84,7 +84,7 @@ pub(crate) fn list(
 
 impl Listing {
     pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
-        cx.say(Output::Sessions {
+        cx.emit(Output::Sessions {
             request: self.request,
             result: Err(error),
         });
@@ -155,7 +155,7 @@ impl Queue {
             sessions.remember_bookmark(((listing.updated_after, skip), after));
         }
         let ids = listing.ids;
-        cx.say(Output::Sessions {
+        cx.emit(Output::Sessions {
             request: listing.request,
             result: Ok(SessionPage { ids, skip }),
         });

@@ -180,7 +180,7 @@ impl Queue {
         for entry in spilled {
             drop(cx.shared.bodies.take(entry.body));
         }
-        self.stir_session(id);
+        self.mark_session_pending(id);
     }
 
     fn loading_failed(&mut self, id: HoldId, read: ReadId, cx: &Context<'_>) {
@@ -194,12 +194,12 @@ impl Queue {
         sessions.rest(cx.now.mono);
         sessions.resting.insert(id);
         sessions.existing_hold_mut(id).resting = true;
-        self.stir_session(id);
+        self.mark_session_pending(id);
     }
 
-    pub(crate) fn stir_session(&mut self, id: HoldId) {
-        self.require_sessions_mut().stir(id);
-        self.sub_mut(Subqueue::Main).stirred = true;
+    pub(crate) fn mark_session_pending(&mut self, id: HoldId) {
+        self.require_sessions_mut().mark_pending(id);
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     /// Asks for the bodies of the first messages that are wanted and not in memory.
@@ -271,17 +271,22 @@ impl Queue {
                         }
                     }
                 }
-                self.set_aside_of(id, &missing, cx);
+                self.lock_unreadable_of_session(id, &missing, cx);
             }
             Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => hold.cautious = true,
-            Err(StoreError::Corrupt { .. }) => self.set_aside_of(id, numbers, cx),
+            Err(StoreError::Corrupt { .. }) => self.lock_unreadable_of_session(id, numbers, cx),
             Err(_) => return self.rest_session(id, cx),
         }
-        self.stir_session(id);
+        self.mark_session_pending(id);
     }
 
     /// Locks messages that cannot be read, for nobody, until the session is held by another.
-    fn set_aside_of(&mut self, id: HoldId, numbers: &[SequenceNumber], cx: &mut Context<'_>) {
+    fn lock_unreadable_of_session(
+        &mut self,
+        id: HoldId,
+        numbers: &[SequenceNumber],
+        cx: &mut Context<'_>,
+    ) {
         for &number in numbers {
             let hold = self.require_sessions_mut().existing_hold_mut(id);
             // The message may have gone, or been lent, while it was being read.

@@ -76,7 +76,7 @@ pub(crate) fn peek(
 
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     let result = Err(error);
-    cx.say(Output::Browsed { request, result });
+    cx.emit(Output::Browsed { request, result });
 }
 
 impl Queue {
@@ -162,7 +162,7 @@ impl Queue {
             peek.next = peek.from;
             return self.ask_order(peek, cx);
         }
-        cx.say(Output::Browsed {
+        cx.emit(Output::Browsed {
             request: peek.request,
             result: peek.shown(self, cx.now.mono),
         });

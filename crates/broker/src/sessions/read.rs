@@ -5,9 +5,9 @@ use store::{Found, SequenceNumber, StoreError};
 use crate::id::ReadId;
 use crate::output::RequestError;
 use crate::queue::Queue;
-use crate::sessions::doom::{Doom, Piece};
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
+use crate::sessions::session_expiry::{Piece, SessionExpiry};
 use crate::sessions::{HoldId, SessionKey};
 use crate::shared::Context;
 
@@ -42,9 +42,9 @@ pub(crate) enum SessionRead {
     /// A hold's state.
     State(HoldId),
     /// Numbers of messages that are to expire with their session.
-    Doomed(Doom),
+    Expiring(SessionExpiry),
     /// These messages.
-    DoomedRows(Doom, Piece),
+    ExpiringRows(SessionExpiry, Piece),
     /// Sessions that a restart has left half expired.
     Recall,
     /// Sessions that have a state.
@@ -66,8 +66,8 @@ impl SessionRead {
             | Self::Rows { .. }
             | Self::Bodies { .. }
             | Self::State(_)
-            | Self::Doomed(_)
-            | Self::DoomedRows(..)
+            | Self::Expiring(_)
+            | Self::ExpiringRows(..)
             | Self::Recall => {}
         }
     }
@@ -102,11 +102,11 @@ impl Queue {
                 self.bodies_loaded(hold, read, &numbers, rows(found), cx);
             }
             SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
-            SessionRead::Doomed(doom) => self.doomed_found(doom, entries(found), cx),
-            SessionRead::DoomedRows(doom, piece) => {
-                self.doomed_loaded(read, doom, piece, rows(found), cx);
+            SessionRead::Expiring(expiry) => self.expiring_found(expiry, entries(found), cx),
+            SessionRead::ExpiringRows(expiry, piece) => {
+                self.expiring_loaded(read, expiry, piece, rows(found), cx);
             }
-            SessionRead::Recall => self.dooms_recalled(entries(found), cx),
+            SessionRead::Recall => self.expiries_recalled(entries(found), cx),
             SessionRead::List(listing) => self.list_loaded(*listing, entries(found), cx),
             SessionRead::Peek(peek) => self.session_peeked(*peek, found, cx),
         }

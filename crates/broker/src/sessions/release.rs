@@ -12,7 +12,7 @@ use crate::id::{ConnectionId, RequestId, Subqueue};
 use crate::lock::Origin;
 use crate::output::{Output, RequestError};
 use crate::queue::Queue;
-use crate::sessions::{Hold, HoldId, Record, Seat, SessionKey};
+use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole};
 use crate::shared::Context;
 use crate::time::{Mono, Wall};
 
@@ -28,7 +28,7 @@ pub(crate) fn renew(
         Some(queue) => queue.renew_session(request.connection, session, cx),
         None => Err(RequestError::NotFound),
     };
-    cx.say(Output::SessionRenewed { request, result });
+    cx.emit(Output::SessionRenewed { request, result });
     if let Some(queue) = directory.get_mut(entity) {
         queue.run(cx);
     }
@@ -88,12 +88,12 @@ impl Queue {
 
     /// A receiver that had to do with sessions has gone.
     pub(crate) fn leave_session(&mut self, receiver: &Receiver, cx: &mut Context<'_>) {
-        match receiver.seat {
-            Seat::None => {}
-            Seat::Waiting(waiter) => {
+        match receiver.session_role {
+            SessionRole::None => {}
+            SessionRole::Waiting(waiter) => {
                 self.require_sessions_mut().remove_waiter(waiter);
             }
-            Seat::Holding(id) => {
+            SessionRole::Holding(id) => {
                 // Its time may be up, although nobody has noticed.
                 let late = !self.session_is_live(id, cx);
                 self.end_hold(id, late, cx);
@@ -125,15 +125,15 @@ impl Queue {
         if retry.is_some() {
             sessions.wake();
         }
-        let stirred = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
-        self.sub_mut(Subqueue::Main).stirred |= stirred;
+        let needs_pump = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
+        self.sub_mut(Subqueue::Main).needs_pump |= needs_pump;
     }
 
     /// A session's time is up: its holder is told.
     pub(super) fn expire_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
         let slot = self.end_hold(id, true, cx);
         let receiver = cx.shared.clients.detach(slot).id;
-        cx.say(Output::SessionLost { receiver });
+        cx.emit(Output::SessionLost { receiver });
     }
 
     /// Ends a hold: its messages return, and the session can be held again.
@@ -158,7 +158,7 @@ impl Queue {
         }
         let sub = self.sub_mut(Subqueue::Main);
         sub.attached -= 1;
-        sub.stirred = true;
+        sub.needs_pump = true;
         let slot = hold.slot;
         hold.end(&RequestError::SessionLockLost, cx);
         slot
@@ -207,7 +207,7 @@ impl super::Sessions {
     fn wake(&mut self) {
         for id in std::mem::take(&mut self.resting) {
             self.existing_hold_mut(id).resting = false;
-            self.stirred.insert(id);
+            self.pending.insert(id);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) enum StateRequest {
 
 impl StateRequest {
     pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
-        cx.say(match self {
+        cx.emit(match self {
             Self::Get(request) => Output::SessionState {
                 request,
                 result: Err(error),
@@ -133,13 +133,13 @@ impl Queue {
         for wanted in wanted {
             match (&mut state, wanted) {
                 (Err(error), wanted) => wanted.refuse(error.clone(), cx),
-                (Ok(state), StateRequest::Get(request)) => cx.say(Output::SessionState {
+                (Ok(state), StateRequest::Get(request)) => cx.emit(Output::SessionState {
                     request,
                     result: Ok(state.clone()),
                 }),
                 (Ok(state), StateRequest::Set(request, new)) => {
                     let result = self.set_state(&key, state, new, cx);
-                    cx.say(Output::SessionStateSet { request, result });
+                    cx.emit(Output::SessionStateSet { request, result });
                 }
             }
         }

@@ -202,12 +202,12 @@ impl Queue {
         } else {
             self.list_at_last(cx);
         }
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     /// A session was looked at.
     pub(super) fn checked(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
         let sessions = self.require_sessions_mut();
         let check = sessions.check.take();
         let check = check.expect("one session is looked at at a time");

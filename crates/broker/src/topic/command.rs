@@ -24,7 +24,7 @@ pub(crate) fn add_rule(
 ) {
     let result = directory.add_rule(entity, rule, cx);
     note_access(directory, entity, cx);
-    cx.say(Output::RuleChanged { request, result });
+    cx.emit(Output::RuleChanged { request, result });
 }
 
 /// Removes a rule.
@@ -37,7 +37,7 @@ pub(crate) fn remove_rule(
 ) {
     let result = directory.remove_rule(entity, name, cx);
     note_access(directory, entity, cx);
-    cx.say(Output::RuleChanged { request, result });
+    cx.emit(Output::RuleChanged { request, result });
 }
 
 /// Shows a page of rules.
@@ -50,7 +50,7 @@ pub(crate) fn list_rules(
     cx: &mut Context<'_>,
 ) {
     let result = directory.rules_of(entity, skip, top);
-    cx.say(Output::Rules { request, result });
+    cx.emit(Output::Rules { request, result });
 }
 
 /// A change of a rule is a use of its subscription. (docs/spec/entities.md#15)

@@ -220,6 +220,6 @@ impl Queue {
             None => Subqueue::Main,
         };
         let session = properties.session_id.as_ref();
-        self.take_in(subqueue, session, number, row, body, cx);
+        self.insert_message(subqueue, session, number, row, body, cx);
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn discharge(
         roll_back(directory, id, cx);
         return answer(request, Ok(()), cx);
     }
-    if let Some(reason) = transaction.doomed.take() {
+    if let Some(reason) = transaction.failure.take() {
         return refuse(directory, request, id, reason, cx);
     }
     let until = transaction.until.take();
@@ -140,8 +140,8 @@ fn commit(
 ) {
     let mut transaction = cx.shared.transactions.take(id);
     assert!(
-        transaction.doomed.is_none() && transaction.until.is_none(),
-        "a doomed transaction is refused, and the clock of a discharged one has stopped"
+        transaction.failure.is_none() && transaction.until.is_none(),
+        "a failed transaction is refused, and the clock of a discharged one has stopped"
     );
     answer(request, Ok(()), cx);
     let mut touched = BTreeSet::new();
@@ -190,7 +190,7 @@ fn refuse(
 }
 
 fn answer(request: RequestId, result: Result<(), TransactionError>, cx: &mut Context<'_>) {
-    cx.say(Output::Discharged { request, result });
+    cx.emit(Output::Discharged { request, result });
 }
 
 fn bytes_of(messages: &[Incoming]) -> u64 {

@@ -62,20 +62,20 @@ pub(crate) fn enlist(
         }
     };
     if let Some(refusal) = refusal.filter(|_| !heard) {
-        doom(request.connection, id, refusal, cx);
+        mark_failed(request.connection, id, refusal, cx);
     }
-    cx.say(output);
+    cx.emit(output);
 }
 
 /// A transaction cannot be committed any more.
-pub(crate) fn doom(
+pub(crate) fn mark_failed(
     connection: ConnectionId,
     id: TransactionId,
     reason: String,
     cx: &mut Context<'_>,
 ) {
     if let Ok(transaction) = cx.shared.transactions.open(id, connection) {
-        transaction.doomed.get_or_insert(reason);
+        transaction.failure.get_or_insert(reason);
     }
 }
 

@@ -247,7 +247,7 @@ fn a_long_backlog_is_shown_whole_without_memory() {
 fn a_browser_waits_while_its_connection_writes() {
     check_with(
         BrokerSettings {
-            outlet_bytes: 257,
+            output_buffer_bytes: 257,
             ..BrokerSettings::default()
         },
         "

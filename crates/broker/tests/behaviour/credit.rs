@@ -1,4 +1,4 @@
-//! Credit: exact limits, serial numbers, drain, the outlet.
+//! Credit: exact limits, serial numbers, drain, the output buffer.
 
 use broker::BrokerSettings;
 use expect_test::expect;
@@ -173,9 +173,9 @@ fn credit_goes_round_the_end_of_the_serial_numbers() {
 }
 
 #[test]
-fn a_full_outlet_holds_back_its_connection_and_no_other() {
+fn a_full_output_buffer_holds_back_its_connection_and_no_other() {
     let settings = BrokerSettings {
-        outlet_bytes: 500,
+        output_buffer_bytes: 500,
         ..BrokerSettings::default()
     };
     check_with(
@@ -205,7 +205,7 @@ fn a_full_outlet_holds_back_its_connection_and_no_other() {
 #[test]
 fn a_blocked_receiver_that_goes_leaves_nothing_behind() {
     let settings = BrokerSettings {
-        outlet_bytes: 1_000,
+        output_buffer_bytes: 1_000,
         ..BrokerSettings::default()
     };
     check_with(

@@ -43,11 +43,11 @@ fn who_waits_to_have_written_goes_on_by_the_new_limit() {
     check(
         "
         0s queue
-        0s limits outlet=1
+        0s limits output-buffer=1
         0s attach r1
         0s limit r1 5
         0s send a b c d
-        1s limits outlet=100000
+        1s limits output-buffer=100000
         2s written r1 1
         ",
         expect![[r#"

@@ -734,13 +734,13 @@ fn settings() -> impl Strategy<Value = BrokerSettings> {
     let window = prop_oneof![1..5_usize, Just(1_000)];
     let body_bytes = prop_oneof![Just(0), Just(400), Just(1 << 20)];
     let turn_work = prop_oneof![Just(3_usize), Just(1_024)];
-    let outlet_bytes = Just(1 << 20);
-    (window, body_bytes, turn_work, outlet_bytes).prop_map(
-        |(window, body_bytes, turn_work, outlet_bytes)| BrokerSettings {
+    let output_buffer_bytes = Just(1 << 20);
+    (window, body_bytes, turn_work, output_buffer_bytes).prop_map(
+        |(window, body_bytes, turn_work, output_buffer_bytes)| BrokerSettings {
             window,
             body_bytes,
             turn_work,
-            outlet_bytes,
+            output_buffer_bytes,
             ..BrokerSettings::default()
         },
     )

@@ -102,7 +102,7 @@ struct Message {
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Seat {
+enum SessionRole {
     #[default]
     Away,
     Waiting {
@@ -118,7 +118,7 @@ enum Seat {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Taker {
-    seat: Seat,
+    session_role: SessionRole,
     limit: u32,
     delivered: u32,
 }
@@ -314,7 +314,7 @@ impl Model {
         );
         if !refused {
             self.takers[index(who)] = Taker {
-                seat: Seat::Waiting { until: u64::MAX },
+                session_role: SessionRole::Waiting { until: u64::MAX },
                 ..Taker::default()
             };
         }
@@ -324,7 +324,7 @@ impl Model {
     fn accept_next(&mut self, who: u64, timeout_ms: u64) {
         self.apply(&Op::Detach(who));
         let until = self.now() + timeout_ms;
-        self.takers[index(who)].seat = Seat::Waiting { until };
+        self.takers[index(who)].session_role = SessionRole::Waiting { until };
         self.waiting.push_back(who);
         self.turn(Command::AcceptSession {
             receiver: receiver(who),
@@ -336,7 +336,7 @@ impl Model {
 
     fn holder(&self, session: usize) -> Option<usize> {
         self.takers.iter().position(
-            |taker| matches!(taker.seat, Seat::Holding { session: held, .. } if held == session),
+            |taker| matches!(taker.session_role, SessionRole::Holding { session: held, .. } if held == session),
         )
     }
 
@@ -344,7 +344,7 @@ impl Model {
     fn leave(&mut self, who: u64) {
         self.waiting.retain(|other| *other != who);
         let taker = std::mem::take(&mut self.takers[index(who)]);
-        if let Seat::Holding { session, .. } = taker.seat {
+        if let SessionRole::Holding { session, .. } = taker.session_role {
             self.release(session, false);
         }
     }
@@ -409,8 +409,8 @@ impl Model {
         // session.
         let who = which as u64 % RECEIVERS;
         let named = which % SESSIONS;
-        let lost = match self.takers[index(who)].seat {
-            Seat::Holding { session, until } if session == named && self.now() < until => {
+        let lost = match self.takers[index(who)].session_role {
+            SessionRole::Holding { session, until } if session == named && self.now() < until => {
                 SettleError::LockLost
             }
             _ => SettleError::SessionLockLost,
@@ -454,8 +454,8 @@ impl Model {
 
     fn renew(&mut self, who: u64, session: usize) {
         let now = self.now();
-        let held = match &mut self.takers[index(who)].seat {
-            Seat::Holding {
+        let held = match &mut self.takers[index(who)].session_role {
+            SessionRole::Holding {
                 session: held,
                 until,
             } if *held == session && now < *until => {
@@ -584,10 +584,10 @@ impl Model {
 
     fn time_passes(&mut self) {
         for who in 0..self.takers.len() {
-            if let Seat::Holding { session, until } = self.takers[who].seat
+            if let SessionRole::Holding { session, until } = self.takers[who].session_role
                 && until + self.grace(session) <= self.now()
             {
-                self.takers[who].seat = Seat::Losing;
+                self.takers[who].session_role = SessionRole::Losing;
                 self.release(session, true);
             }
         }
@@ -626,7 +626,8 @@ impl Model {
                 Output::SessionRefused { receiver, error } => {
                     let who = receiver.connection.0;
                     if error == SessionError::Timeout {
-                        let Seat::Waiting { until } = self.takers[index(who)].seat else {
+                        let SessionRole::Waiting { until } = self.takers[index(who)].session_role
+                        else {
                             panic!("r{who} waits");
                         };
                         assert!(until <= self.now());
@@ -635,7 +636,7 @@ impl Model {
                 }
                 Output::SessionLost { receiver } => {
                     let taker = &mut self.takers[index(receiver.connection.0)];
-                    assert_eq!(taker.seat, Seat::Losing);
+                    assert_eq!(taker.session_role, SessionRole::Losing);
                     *taker = Taker::default();
                 }
                 Output::Deferred {
@@ -664,7 +665,7 @@ impl Model {
                     result: Ok(state),
                 } => {
                     let taker = &self.takers[index(request.connection.0)];
-                    let Seat::Holding { session, until } = taker.seat else {
+                    let SessionRole::Holding { session, until } = taker.session_role else {
                         panic!("only a holder learns of a state");
                     };
                     assert!(self.now() < until);
@@ -685,7 +686,7 @@ impl Model {
 
     fn accepted(&mut self, who: u64, session: usize) {
         assert_eq!(self.holder(session), None, "s{session} has one holder");
-        let Seat::Waiting { until } = self.takers[index(who)].seat else {
+        let SessionRole::Waiting { until } = self.takers[index(who)].session_role else {
             panic!("r{who} did not come for a session");
         };
         if until != u64::MAX {
@@ -695,7 +696,7 @@ impl Model {
             }
         }
         let until = self.now() + LOCK_MS;
-        self.takers[index(who)].seat = Seat::Holding { session, until };
+        self.takers[index(who)].session_role = SessionRole::Holding { session, until };
     }
 
     /// The session that nobody holds whose first message is the oldest.
@@ -719,7 +720,7 @@ impl Model {
         let taker = &mut self.takers[index(who)];
         taker.delivered += 1;
         assert!(taker.delivered <= taker.limit, "no more than it asked for");
-        let Seat::Holding { session, until } = taker.seat else {
+        let SessionRole::Holding { session, until } = taker.session_role else {
             panic!("r{who} holds no session");
         };
         assert!(self.world.mono < until, "its time is not up");
@@ -744,7 +745,7 @@ impl Model {
 
     fn drained(&mut self, who: usize) {
         let taker = self.takers[who];
-        if let Seat::Holding { session, until } = taker.seat
+        if let SessionRole::Holding { session, until } = taker.session_role
             && self.now() < until
         {
             let least = self.least(session);

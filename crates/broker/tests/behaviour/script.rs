@@ -344,7 +344,7 @@ impl Stage {
 
     fn doom(&mut self, args: &[&str]) {
         let (connection, transaction) = self.transaction(args[0]);
-        self.turn(vec![Command::Doom {
+        self.turn(vec![Command::FailTransaction {
             connection,
             transaction,
             reason: args[1..].join(" "),

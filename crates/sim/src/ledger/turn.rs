@@ -236,7 +236,7 @@ impl Ledger {
             Command::AddRule { .. } | Command::RemoveRule { .. } => self.told_rule(command),
             // What receivers want is the clients' business; the rest asks for nothing. A
             // transaction that is doomed may fail as it likes.
-            Command::Doom { .. }
+            Command::FailTransaction { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }

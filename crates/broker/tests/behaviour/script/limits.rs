@@ -11,7 +11,7 @@ impl Stage {
         for arg in args {
             let (name, value) = arg.split_once('=').unwrap();
             match name {
-                "outlet" => limits.outlet_bytes = value.parse().unwrap(),
+                "output-buffer" => limits.output_buffer_bytes = value.parse().unwrap(),
                 "operations" => limits.transactions.operations = value.parse().unwrap(),
                 "open" => limits.transactions.open = value.parse().unwrap(),
                 "life" => limits.transactions.life = millis(value),

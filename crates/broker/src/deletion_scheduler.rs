@@ -1,4 +1,4 @@
-//! Pace: how fast messages are deleted in batches, so that others notice less of it.
+//! Deletion scheduler: how fast messages are deleted in batches, so that others notice less of it.
 //!
 //! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
 //! only when the one before is durable, and no more than one is in a group. A piece is small when
@@ -17,7 +17,7 @@ const LATELY: u32 = 4;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct DeletionScheduler {
     /// Messages of a small piece, and of one queue before it is another's turn.
     share: usize,
     /// Messages of a large piece.
@@ -31,7 +31,7 @@ pub(crate) struct Pace {
     others_for: u32,
 }
 
-impl Pace {
+impl DeletionScheduler {
     /// For turns of so much work, of which the largest piece leaves a share to what is due besides.
     pub(crate) fn new(turn_work: usize) -> Self {
         let share = (turn_work / SHARE).max(1);

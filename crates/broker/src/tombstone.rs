@@ -1,9 +1,9 @@
-//! Grave: what is left of a subscription that was deleted, until the bodies it shared are released.
+//! Tombstone: what is left of a deleted subscription until the bodies it shared are released.
 //!
-//! A subscription's rows point to bodies that others need, so it cannot go in one write: it is
-//! gone for everybody at once, and its rows go in bounded pieces, whatever else happens. Its
-//! definition says what it is, so a restart goes on where the last one stopped. When its topic
-//! goes, all bodies do, and with them every grave of the topic.
+//! A subscription's rows point to bodies that other subscriptions need, so it cannot go in one write:
+//! clients no longer find it, and its rows are removed in bounded pieces. Its definition marks it as
+//! a tombstone, so a restart continues the removal. When its topic is deleted, all bodies are, and
+//! with them every tombstone of the topic.
 
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 
@@ -18,7 +18,7 @@ const PIECE: usize = 1_024;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) struct Grave {
+pub(crate) struct Tombstone {
     pub id: EntityId,
     pub topic: EntityId,
     head: Head,
@@ -30,7 +30,7 @@ pub(crate) struct Grave {
     alarm: Alarm,
 }
 
-impl Grave {
+impl Tombstone {
     /// Of what a head says; nothing is done before the next tick.
     pub(crate) fn new(id: EntityId, topic: EntityId, head: Head) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Grave {
         }
     }
 
-    /// How it is written: a definition that makes it a grave again after a restart.
+    /// How it is written: a definition that makes it a tombstone again after a restart.
     pub(crate) fn mark(&self, row: EntityRow, cx: &mut Context<'_>) {
         cx.write(Write::PutEntity(row));
         self.write_head(cx);
@@ -81,14 +81,14 @@ impl Grave {
     }
 
     /// Reads the next rows. Returns whether there are none left.
-    pub(crate) fn dig(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         if self.is_reading {
             return false;
         }
         let Some(query) = self.next_query() else {
             return true;
         };
-        cx.ask(query, Purpose::Grave(self.id));
+        cx.ask(query, Purpose::Tombstone(self.id));
         self.is_reading = true;
         self.set_alarm(0, cx);
         false
@@ -137,7 +137,7 @@ impl Grave {
             return false;
         };
         for stored in &rows {
-            self.bury(part, stored, cx);
+            self.remove_row(part, stored, cx);
         }
         if self.stragglers && !self.head.part(part).stragglers.is_empty() {
             self.stragglers = false;
@@ -147,10 +147,10 @@ impl Grave {
             self.next_part();
         }
         self.write_head(cx);
-        self.dig(cx)
+        self.advance(cx)
     }
 
-    fn bury(&mut self, part: Part, stored: &StoredMessage, cx: &mut Context<'_>) {
+    fn remove_row(&mut self, part: Part, stored: &StoredMessage, cx: &mut Context<'_>) {
         let pointer = stored.row.body;
         cx.write(Write::RemoveMessage {
             entity: self.id,

@@ -1,4 +1,4 @@
-//! Station: what a queue does with messages that pass through: it says which goes on next, judges
+//! Hop: what a queue does with messages that pass through: it says which goes on next, judges
 //! what would arrive, lets go and takes in.
 
 use store::SequenceNumber;
@@ -37,7 +37,7 @@ impl Queue {
     pub(crate) fn wake_pumps(&mut self) {
         for subqueue in Subqueue::ALL {
             let waits = self.forwards(subqueue) && self.head.part(subqueue.part()).count > 0;
-            self.sub_mut(subqueue).stirred |= waits;
+            self.sub_mut(subqueue).needs_pump |= waits;
         }
     }
 
@@ -53,7 +53,7 @@ impl Queue {
     }
 
     pub(super) fn pump_later(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        self.sub_mut(subqueue).stirred = true;
+        self.sub_mut(subqueue).needs_pump = true;
         self.set_alarm(cx);
     }
 
@@ -83,7 +83,7 @@ impl Queue {
         let entry = self.sub(subqueue).window.get(number);
         let entry = entry.expect("the message that could not go on is still here");
         drop(cx.shared.bodies.take(entry.body));
-        self.set_aside(subqueue, &[number], cx);
+        self.lock_unreadable(subqueue, &[number], cx);
     }
 
     /// The next message, with its body, if one can go now.
@@ -106,7 +106,7 @@ impl Queue {
         let expired = Self::is_expired(subqueue, &entry.row, cx.now.wall);
         if expired && self.can_expire_at_once(&entry, cx) {
             self.expire_available(number, &entry, cx);
-            self.sub_mut(subqueue).stirred = true;
+            self.sub_mut(subqueue).needs_pump = true;
             return None;
         }
         let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
@@ -247,12 +247,12 @@ impl Queue {
             distribution: None,
             ..transfer.body
         };
-        self.settle_in(subqueue, session, number, row, body, cx);
+        self.insert_with_body(subqueue, session, number, row, body, cx);
         number
     }
 
     /// A message that cannot go on is dead-lettered here.
-    pub(super) fn set_aside_transfer(
+    pub(super) fn dead_letter_transfer(
         &mut self,
         transfer: &Transfer,
         error: &ForwardError,

@@ -70,14 +70,14 @@ fn count(world: &World, part: Part) -> u64 {
     world.disk.with_current(head).unwrap_or(0)
 }
 
-fn stored_dooms(world: &World) -> usize {
-    let dooms = |image: &store::Image| {
+fn stored_expiries(world: &World) -> usize {
+    let expiries = |image: &store::Image| {
         let entries = image.entries.keys();
         entries
             .filter(|(_, index, _)| *index == Index::Doom)
             .count()
     };
-    world.disk.with_current(dooms)
+    world.disk.with_current(expiries)
 }
 
 /// A life in which a long session begins to expire at 5 s and gets 3 messages more at 6 s.
@@ -93,7 +93,7 @@ fn long_life(late: bool) -> (World, std::ops::RangeInclusive<u64>) {
     // Only the reads of the sweep are answered, so the others wait.
     world.step_to(TTL);
     world.turn_with(Vec::new());
-    while stored_dooms(&world) == 0 {
+    while stored_expiries(&world) == 0 {
         let answer = world.answer(0).expect("the sweep reads");
         world.turn(answer);
     }
@@ -114,13 +114,13 @@ fn a_session_that_began_to_expire_is_gone_whatever_crash_comes_between() {
         world.disk.sync_to(CommitId(commit));
         world.restart();
         world.disk.set_automatic(true);
-        unfinished += stored_dooms(&world);
+        unfinished += stored_expiries(&world);
         settle(&mut world, 4 * TTL);
         let dead = count(&world, Part::DeadLetter);
         let began = commit > *commits.start();
         let expected = if began { LONG as u64 } else { 0 };
         assert_eq!(dead, expected, "commit {commit} of {commits:?}");
-        assert_eq!(stored_dooms(&world), 0, "commit {commit} of {commits:?}");
+        assert_eq!(stored_expiries(&world), 0, "commit {commit} of {commits:?}");
         let late = if commit > commits.start() + 1 { 3 } else { 0 };
         let active = count(&world, Part::Active);
         assert_eq!(active, 1 + LONG as u64 - dead + late, "commit {commit}");
@@ -133,7 +133,7 @@ fn crashes_in_a_row_keep_nothing_of_a_session_that_began_to_expire() {
     let (mut world, commits) = long_life(false);
     world.disk.sync_to(CommitId(commits.start() + 1));
     let mut crashes = 0;
-    while stored_dooms(&world) > 0 || crashes == 0 {
+    while stored_expiries(&world) > 0 || crashes == 0 {
         world.restart();
         world.disk.set_automatic(true);
         let before = world.disk.submitted();
@@ -164,7 +164,7 @@ fn what_expires_in_one_turn_writes_nothing_but_that() {
     world.turn_with(Vec::new());
     while let Some(answer) = world.answer(0) {
         world.turn(answer);
-        assert_eq!(stored_dooms(&world), 0);
+        assert_eq!(stored_expiries(&world), 0);
     }
     settle(&mut world, 2 * TTL);
     assert_eq!(count(&world, Part::DeadLetter), 20);

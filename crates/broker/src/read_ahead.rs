@@ -1,4 +1,4 @@
-//! Ahead: how far bodies of a subqueue are read before their turn.
+//! Read-ahead: how far bodies of a subqueue are read before their turn.
 //!
 //! Whoever takes a backlog away would wait for each read otherwise. So when no more than two reads'
 //! messages lie ahead the next ones are asked for: twice as many each time, as long as they are
@@ -18,7 +18,7 @@ const NOT_EMPTY: &str = "a read asks for at least one body";
 
 /// What has been read of a subqueue's bodies.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     /// The last message whose body was asked for.
     until: u64,
     /// The next ones are asked for when this message is handed out, or one behind it.
@@ -27,7 +27,7 @@ pub(crate) struct Ahead {
     count: usize,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// How many messages to ask for, if it is time when `number` is handed out.
     pub fn due(&self, number: SequenceNumber) -> Option<usize> {
         let is_due = self.due_at.is_some_and(|due_at| number.0 >= due_at);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn more_is_read_ahead_whenever_no_more_than_two_reads_are_left() {
-        let mut ahead = Ahead::default();
+        let mut ahead = ReadAhead::default();
         assert_eq!(ahead.due(SequenceNumber(5)), None);
         ahead.waited_for(&numbers(1, 10));
         assert_eq!(ahead.due(SequenceNumber(1)), Some(10));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn less_is_read_ahead_when_it_does_not_stay_in_memory() {
-        let mut ahead = Ahead::default();
+        let mut ahead = ReadAhead::default();
         ahead.waited_for(&numbers(1, 4));
         ahead.waited_for(&numbers(3, 4));
         assert_eq!(ahead.due(SequenceNumber(4)), Some(2));

@@ -1,4 +1,4 @@
-//! Doom: in the mode `cloud` all messages of a session expire with the first of them.
+//! Session expiry: in the mode `cloud` all messages of a session expire with the first of them.
 //!
 //! When a message of a session expires, those that were sent before that moment and are not
 //! locked go the same way, a bounded piece with each read. Locked ones are left to the end of
@@ -27,7 +27,7 @@ const RECALLED: usize = 1_024;
 
 /// A session whose messages expire.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doom {
+pub(crate) struct SessionExpiry {
     hash: u64,
     cursor: SequenceNumber,
     until: SequenceNumber,
@@ -46,7 +46,7 @@ pub(crate) struct Piece {
 
 /// The sessions that are to expire as a whole, by hash: their messages below a number.
 #[derive(Debug, Default)]
-pub(super) struct Dooms {
+pub(super) struct SessionExpiries {
     waiting: BTreeMap<u64, SequenceNumber>,
     running: Option<(u64, SequenceNumber)>,
     /// Those that came up in this turn.
@@ -66,7 +66,7 @@ enum Recall {
     Complete,
 }
 
-impl Dooms {
+impl SessionExpiries {
     /// Those of a queue that may have left some behind.
     pub(super) fn unknown() -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Dooms {
 
 impl Queue {
     /// A message has expired: in the mode `cloud` its session does.
-    pub(crate) fn doom_session(&mut self, message: &Message, cx: &Context<'_>) {
+    pub(crate) fn expire_whole_session(&mut self, message: &Message, cx: &Context<'_>) {
         let cloud = self.settings.expiry.unwrap_or(cx.shared.settings.expiry) == Expiry::Cloud;
         let active = message.part == Subqueue::Main.part();
         let until = self.head.next_number;
@@ -105,29 +105,29 @@ impl Queue {
         let Some(sessions) = self.sessions.as_mut().filter(|_| cloud && active) else {
             return;
         };
-        let dooms = &mut sessions.dooms;
-        let running = dooms.running.filter(|running| running.0 == hash);
+        let expiries = &mut sessions.expiries;
+        let running = expiries.running.filter(|running| running.0 == hash);
         if running.is_none_or(|(_, until)| message.number >= until) {
-            dooms.add(hash, until);
-            dooms.fresh.insert(hash);
-            self.sub_mut(Subqueue::Main).stirred = true;
+            expiries.add(hash, until);
+            expiries.fresh.insert(hash);
+            self.sub_mut(Subqueue::Main).needs_pump = true;
         }
     }
 
     /// The turn ends: what it has left of sessions that expire is stored with it.
-    pub(crate) fn write_dooms(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn write_session_expiries(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
         // Every entity's head is written, whether or not it has sessions.
         let Some(sessions) = &mut self.sessions else {
             return;
         };
-        for hash in std::mem::take(&mut sessions.dooms.fresh) {
+        for hash in std::mem::take(&mut sessions.expiries.fresh) {
             // A session may come up and be dealt with in the same turn.
-            let Some(until) = sessions.dooms.reach(hash) else {
+            let Some(until) = sessions.expiries.reach(hash) else {
                 continue;
             };
             if sessions.may_have_messages(hash) {
-                sessions.dooms.stored.insert(hash);
+                sessions.expiries.stored.insert(hash);
                 cx.write(Write::PutEntry {
                     entity,
                     index: Index::Doom,
@@ -139,56 +139,56 @@ impl Queue {
     }
 
     /// Takes up the next session that is to expire, and what a restart has left.
-    pub(super) fn expire_doomed(&mut self, cx: &mut Context<'_>) {
-        self.recall_dooms(cx);
+    pub(super) fn expire_whole_sessions(&mut self, cx: &mut Context<'_>) {
+        self.recall_expiries(cx);
         let cursor = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
         while let Some(sessions) = &mut self.sessions
             && sessions.retry_at.is_none()
-            && sessions.dooms.running.is_none()
-            && let Some((hash, until)) = sessions.dooms.waiting.pop_first()
+            && sessions.expiries.running.is_none()
+            && let Some((hash, until)) = sessions.expiries.waiting.pop_first()
         {
-            let stored = sessions.dooms.stored.contains(&hash);
+            let stored = sessions.expiries.stored.contains(&hash);
             if stored || sessions.may_have_messages(hash) {
-                sessions.dooms.running = Some((hash, until));
+                sessions.expiries.running = Some((hash, until));
                 let cautious = false;
-                let doom = Doom {
+                let expiry = SessionExpiry {
                     hash,
                     cursor,
                     until,
                     cautious,
                 };
-                self.ask_doomed(doom, cx);
+                self.ask_expiring(expiry, cx);
             }
         }
     }
 
-    fn ask_doomed(&self, doom: Doom, cx: &mut Context<'_>) {
+    fn ask_expiring(&self, expiry: SessionExpiry, cx: &mut Context<'_>) {
         let query = Query::Entries {
             entity: self.id,
             index: Index::Session,
-            from: key::active(doom.hash, doom.cursor),
-            until: key::active(doom.hash, doom.until),
-            limit: doom.limit(),
+            from: key::active(expiry.hash, expiry.cursor),
+            until: key::active(expiry.hash, expiry.until),
+            limit: expiry.limit(),
             max_bytes: usize::MAX,
         };
-        let read = SessionRead::Doomed(doom);
+        let read = SessionRead::Expiring(expiry);
         cx.ask(query, Purpose::Session(self.id, Box::new(read)));
     }
 
     /// Numbers of messages that are to expire came back.
-    pub(super) fn doomed_found(
+    pub(super) fn expiring_found(
         &mut self,
-        doom: Doom,
+        expiry: SessionExpiry,
         found: Result<Vec<Entry>, StoreError>,
         cx: &mut Context<'_>,
     ) {
         let Ok(entries) = found else {
-            return self.rest_doom(doom, cx);
+            return self.rest_expiry(expiry, cx);
         };
         let Some(last) = entries.last().map(|entry| entry.key.number) else {
-            return self.finish_doom(cx);
+            return self.finish_expiry(cx);
         };
-        let whole = entries.len() < doom.limit();
+        let whole = entries.len() < expiry.limit();
         let numbers = entries.iter().map(|entry| entry.key.number).collect();
         let query = Query::Points {
             entity: self.id,
@@ -197,17 +197,17 @@ impl Queue {
             bodies: true,
             max_bytes: PIECE_BYTES,
         };
-        let read = SessionRead::DoomedRows(doom, Piece { last, whole });
+        let read = SessionRead::ExpiringRows(expiry, Piece { last, whole });
         let read = cx.ask(query, Purpose::Session(self.id, Box::new(read)));
         self.journal.begin(read);
     }
 
     /// The messages came back: those that nobody has touched since expire. The others are read
     /// again, for their locks may have ended.
-    pub(super) fn doomed_loaded(
+    pub(super) fn expiring_loaded(
         &mut self,
         read: ReadId,
-        doom: Doom,
+        expiry: SessionExpiry,
         piece: Piece,
         rows: Rows,
         cx: &mut Context<'_>,
@@ -216,10 +216,10 @@ impl Queue {
         let rows = match rows {
             Ok(rows) => rows,
             // It is damaged: its own deadline, or whoever receives it, will show.
-            Err(_) if doom.cautious => Vec::new(),
+            Err(_) if expiry.cautious => Vec::new(),
             Err(_) => {
                 let cautious = true;
-                return self.ask_doomed(Doom { cautious, ..doom }, cx);
+                return self.ask_expiring(SessionExpiry { cautious, ..expiry }, cx);
             }
         };
         let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
@@ -246,48 +246,48 @@ impl Queue {
                 self.expire(&message, true, cx);
             }
         }
-        let more = reached.next() < doom.until && !(piece.whole && reached == piece.last);
+        let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);
         match again.or(more.then(|| reached.next())) {
-            Some(cursor) => self.ask_doomed(Doom { cursor, ..doom }, cx),
-            None => self.finish_doom(cx),
+            Some(cursor) => self.ask_expiring(SessionExpiry { cursor, ..expiry }, cx),
+            None => self.finish_expiry(cx),
         }
     }
 
     /// Nothing could be read: the session waits for its next turn.
-    fn rest_doom(&mut self, doom: Doom, cx: &Context<'_>) {
+    fn rest_expiry(&mut self, expiry: SessionExpiry, cx: &Context<'_>) {
         let sessions = self.require_sessions_mut();
-        sessions.dooms.running = None;
-        sessions.dooms.add(doom.hash, doom.until);
+        sessions.expiries.running = None;
+        sessions.expiries.add(expiry.hash, expiry.until);
         sessions.rest(cx.now.mono);
     }
 
     /// A session has expired, unless it is to once more.
-    fn finish_doom(&mut self, cx: &mut Context<'_>) {
+    fn finish_expiry(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
-        let dooms = &mut self.require_sessions_mut().dooms;
-        let running = dooms.running.take();
+        let expiries = &mut self.require_sessions_mut().expiries;
+        let running = expiries.running.take();
         let (hash, _) = running.expect("one session expires at a time, and ends once");
-        if !dooms.waiting.contains_key(&hash) && dooms.stored.remove(&hash) {
+        if !expiries.waiting.contains_key(&hash) && expiries.stored.remove(&hash) {
             cx.write(Write::RemoveEntry {
                 entity,
                 index: Index::Doom,
                 key: key_of(hash),
             });
         }
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
     /// Asks for what was left when the process before this one ended.
-    fn recall_dooms(&mut self, cx: &mut Context<'_>) {
+    fn recall_expiries(&mut self, cx: &mut Context<'_>) {
         let entity = self.id;
         let sessions = self.require_sessions_mut();
         if sessions.retry_at.is_some() {
             return;
         }
-        let Recall::Due(from) = sessions.dooms.recall else {
+        let Recall::Due(from) = sessions.expiries.recall else {
             return;
         };
-        sessions.dooms.recall = Recall::Reading(from);
+        sessions.expiries.recall = Recall::Reading(from);
         let query = Query::Entries {
             entity,
             index: Index::Doom,
@@ -301,20 +301,20 @@ impl Queue {
     }
 
     /// Some of what was left came back.
-    pub(super) fn dooms_recalled(
+    pub(super) fn expiries_recalled(
         &mut self,
         found: Result<Vec<Entry>, StoreError>,
         cx: &Context<'_>,
     ) {
         let sessions = self.sessions.as_mut().expect("it has asked for them");
-        let Recall::Reading(from) = sessions.dooms.recall else {
+        let Recall::Reading(from) = sessions.expiries.recall else {
             unreachable!("one piece is read at a time");
         };
         let Ok(entries) = found else {
-            sessions.dooms.recall = Recall::Due(from);
+            sessions.expiries.recall = Recall::Due(from);
             return sessions.rest(cx.now.mono);
         };
-        sessions.dooms.recall = match entries.last().and_then(|entry| entry.key.group_u64()) {
+        sessions.expiries.recall = match entries.last().and_then(|entry| entry.key.group_u64()) {
             Some(last) if entries.len() == RECALLED && last < u64::MAX => Recall::Due(last + 1),
             _ => Recall::Complete,
         };
@@ -323,11 +323,13 @@ impl Queue {
                 && let Ok(until) = entry.value.as_ref().try_into()
             {
                 let until = SequenceNumber(u64::from_be_bytes(until));
-                sessions.dooms.add(hash, until.min(self.head.next_number));
-                sessions.dooms.stored.insert(hash);
+                sessions
+                    .expiries
+                    .add(hash, until.min(self.head.next_number));
+                sessions.expiries.stored.insert(hash);
             }
         }
-        self.sub_mut(Subqueue::Main).stirred = true;
+        self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 }
 
@@ -341,7 +343,7 @@ impl Sessions {
     }
 }
 
-impl Doom {
+impl SessionExpiry {
     fn limit(&self) -> usize {
         if self.cautious { 1 } else { PIECE }
     }
