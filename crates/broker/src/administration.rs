@@ -1,4 +1,4 @@
-//! Administration: entities and rules made, changed, shown and deleted by those who may manage.
+//! Administration: entities and rules that an administrator creates, changes, reads and deletes.
 //!
 //! An order is carried out whole or not at all, and its answer rests on the commit it made, so
 //! the next order sees it. Answers are as exact as the moment of the order. A single order tells

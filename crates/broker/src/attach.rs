@@ -140,7 +140,7 @@ pub(crate) fn credit(
     queue.run(cx);
 }
 
-/// A connection has written deliveries of so many bytes.
+/// A connection has written deliveries of `bytes` bytes.
 pub(crate) fn written(
     directory: &mut Directory,
     connection: ConnectionId,

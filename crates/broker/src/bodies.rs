@@ -5,10 +5,10 @@
 //! queue is read in the order in which it was written: so its first messages stay, which are wanted
 //! first, and those that were read back stay until they are handed out. If the oldest went, a
 //! receiver that is further behind than the budget reaches would find none of its messages here;
-//! and a queue that nobody reads gives up its place to the others bit by bit, last of all what was
-//! read back of it. A body that takes more than half of the budget goes before all others: many of
-//! them would have to go for it. What is about to go on to another entity by itself is passed over
-//! a few times, since it would be read back at once.
+//! and a queue without receivers loses its bodies to other queues bit by bit, last of all those
+//! that were read back. A body that takes more than half of the budget goes before all others: many
+//! of them would have to go for it. What is about to go on to another entity by itself is passed
+//! over a few times, since it would be read back at once.
 //!
 //! Copies of a topic's message for its subscriptions share one payload, which counts once.
 //!

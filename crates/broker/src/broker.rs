@@ -68,9 +68,9 @@ impl Broker {
             effects: &mut effects,
         };
         directory.wake_tombstones(cx);
-        // Whoever wants them asks for them.
+        // The server asks for them when it needs them.
         directory.publish_rules();
-        // Sets the alarms; there is nobody yet who could want anything else.
+        // Sets the alarms. No client is connected yet, so nothing else can be due.
         directory.iter_mut().for_each(|queue| {
             queue.start_idle(now);
             queue.wake_pumps();
@@ -157,7 +157,7 @@ impl Broker {
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
-    /// Whether somebody has lately wanted something else than a deletion.
+    /// Whether a client has lately asked for something other than a deletion.
     pub(crate) fn has_others_beside_deletion(&self) -> bool {
         self.shared.deletion_scheduler.has_others()
     }
@@ -177,7 +177,7 @@ impl Broker {
         self.directory.iter().map(move |queue| info(queue, now))
     }
 
-    /// Every entity, for whoever follows changes from here on.
+    /// Every entity, for a caller that follows changes from here on.
     pub fn entities(&self) -> impl Iterator<Item = EntityChange> + '_ {
         self.directory.iter().map(change_of)
     }

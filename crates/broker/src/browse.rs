@@ -2,9 +2,9 @@
 //!
 //! A browser is shown what stands in its subqueue from the first message to the last, locked ones
 //! too, then whatever arrives; deferred and scheduled messages stand elsewhere. Nothing is locked
-//! or counted for it, and nobody waits for it. It is read from the store as its credit goes, so a
-//! browser keeps a number in memory and nothing else. Dead letters keep their numbers: one that
-//! arrives behind the number that the browser has come to is shown then.
+//! or counted for it, and no receiver waits for it. It is read from the store as its credit goes,
+//! so a browser keeps a number in memory and nothing else. Dead letters keep their numbers: one
+//! that arrives behind the number that the browser has come to is shown then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -253,7 +253,7 @@ impl Clients {
         self.connections[connection].blocked.push(slot);
     }
 
-    /// Counts one delivery of so many bytes.
+    /// Counts one delivery of `bytes` bytes.
     pub(crate) fn count_delivery(&mut self, slot: ReceiverSlot, bytes: usize) {
         let receiver = self.get_mut(slot);
         assert!(

@@ -34,7 +34,7 @@ pub struct Incoming {
     pub session_id: Option<Bytes>,
     /// When to become available, if that is later than now.
     pub scheduled: Option<Wall>,
-    /// What the rules of the topic that it is sent to make of it, if somebody has looked.
+    /// What the rules of the topic that it is sent to make of it, if the caller has evaluated them.
     pub distribution: Option<Box<Distribution>>,
 }
 
@@ -231,8 +231,8 @@ pub enum Command {
         count: usize,
         max_bytes: usize,
     },
-    /// `limit` as a serial number: the receiver may have been given so many deliveries in all,
-    /// counted from 0 at attach. With `drain`, what is available is delivered, then
+    /// `limit` as a serial number: the most deliveries that the receiver may have been given in
+    /// all, counted from 0 at attach. With `drain`, what is available is delivered, then
     /// `Output::Drained`.
     Credit {
         receiver: ReceiverId,
@@ -340,7 +340,7 @@ pub enum Command {
         connection: ConnectionId,
         coordinator: u32,
     },
-    /// The connection has written so many bytes of deliveries (as counted by
+    /// The connection has written `bytes` bytes of deliveries (as counted by
     /// [`Delivery::size`](crate::Delivery)).
     Written {
         connection: ConnectionId,

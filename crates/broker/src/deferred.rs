@@ -119,7 +119,7 @@ impl Queue {
     ) {
         let touched = self.journal.finish(read);
         if !cx.shared.clients.is_connected(retrieval.request.connection) {
-            // Nobody is there any more to take them.
+            // The receiver that asked for them is gone.
             return;
         }
         let result = self

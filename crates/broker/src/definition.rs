@@ -32,7 +32,7 @@ struct Stored {
     created: u64,
     #[serde(default)]
     updated: u64,
-    /// Left out when nobody has said anything.
+    /// Left out when no such property was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<KeptProperties>,
 }

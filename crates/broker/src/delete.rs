@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
     pub session: Option<Bytes>,
     /// Only what was enqueued before.
     pub before: Wall,
-    /// At most so many.
+    /// The most messages to delete.
     pub count: usize,
 }
 
@@ -180,7 +180,7 @@ impl Queue {
         }
     }
 
-    /// The queue is gone: whoever waits is told.
+    /// The queue is gone: every deletion that waits is answered with an error.
     pub(crate) fn refuse_deletions(&mut self, cx: &mut Context<'_>) {
         for deletion in std::mem::take(&mut self.deletions) {
             cx.emit(Output::Deleted {
@@ -221,7 +221,7 @@ impl Queue {
             self.delete_available(deletion, number, &entry, cx);
         }
         if deletion.deleted > 0 {
-            // Whoever purges a queue will soon ask again.
+            // A client that purges a queue will soon ask again.
             self.refill(subqueue, cx);
         }
         Progress::Finished
@@ -266,8 +266,8 @@ impl Queue {
         let subqueue = deletion.subqueue;
         self.sub_mut(subqueue).needs_pump = true;
         if Self::is_expired(subqueue, &entry.row, cx.now.wall) && self.may_expire(cx) {
-            // It is not there any more, though nobody has noticed. One that cannot be
-            // dead-lettered at once is left to the sweep, which is due.
+            // It has expired, although no receiver has noticed. One that cannot be dead-lettered at
+            // once is left to the sweep, which is due.
             if self.can_expire_at_once(entry, cx) {
                 self.expire_available(number, entry, cx);
             }

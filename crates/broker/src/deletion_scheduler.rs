@@ -1,9 +1,11 @@
-//! Deletion scheduler: how fast messages are deleted in batches, so that others notice less of it.
+//! Deletion scheduler: how fast messages are deleted in batches, so that other clients notice less
+//! of it.
 //!
-//! Whoever waits for a commit waits for all that is in its group. So a piece of a deletion is begun
-//! only when the one before is durable, and no more than one is in a group. A piece is small when
-//! somebody has wanted something else lately, and otherwise most of what a turn may do, since
-//! nobody waits. Queues with deletions stand in line; each has its share and goes to the end.
+//! A client that waits for a commit waits for all that is in its group. So a piece of a deletion is
+//! begun only when the one before is durable, and no more than one is in a group. A piece is small
+//! when a client has lately asked for something else, and otherwise most of what a turn may do,
+//! since no client waits. Queues with deletions stand in line; each has its share and goes to the
+//! end.
 
 use std::collections::VecDeque;
 
@@ -12,7 +14,7 @@ use store::EntityId;
 /// A small piece, and a queue's share of a large one, are this part of a turn's work; a large one
 /// leaves as much to others.
 const SHARE: usize = 4;
-/// Somebody has wanted something lately until so many pieces have passed in which nobody did.
+/// Pieces without another request, after which a request no longer counts as recent.
 const LATELY: u32 = 4;
 
 /// See the head of this file.
@@ -27,7 +29,7 @@ pub(crate) struct DeletionScheduler {
     taken: usize,
     /// Whether the last piece is not durable yet.
     is_pending: bool,
-    /// For so many more pieces it is taken that others may want something.
+    /// Pieces for which other requests are still expected.
     others_for: u32,
 }
 
@@ -87,7 +89,7 @@ impl DeletionScheduler {
         was_piece
     }
 
-    /// Whether somebody has wanted something else lately.
+    /// Whether a client has lately asked for something else.
     pub(crate) fn has_others(&self) -> bool {
         self.others_for > 0
     }

@@ -30,7 +30,8 @@ pub(crate) struct Taker {
     mode: ReceiveMode,
 }
 
-/// Whose turn it is in a ring. Who cannot take anything now leaves it.
+/// The receiver whose turn it is in a ring. A receiver that cannot take a message now leaves the
+/// ring.
 pub(crate) fn next_taker(
     takers: &mut VecDeque<ReceiverSlot>,
     cx: &mut Context<'_>,
@@ -275,7 +276,7 @@ impl Message {
         }
     }
 
-    /// As a receiver or browser sees it while nobody holds it.
+    /// As a receiver or browser sees it while it is not locked.
     pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
         let MessageRow {
             enqueued_ms,

@@ -33,7 +33,7 @@ pub(crate) use inquiry::Inquiry;
 use load::Load;
 use recent::Recent;
 
-/// Ids that are known exactly when nobody waits.
+/// Recent ids that are known exactly when no send waits.
 const RECENT: usize = 4_096;
 
 /// What the store knows of the ids that were looked up.
@@ -236,7 +236,7 @@ impl Queue {
         }
     }
 
-    /// After a send is dealt with as a whole: lets go of ids that nobody waits for.
+    /// After a send is dealt with as a whole: drops ids that no send waits for.
     pub(crate) fn trim_recent(&mut self, cx: &Context<'_>) {
         let duplicates = &mut self.duplicates;
         let waiting = duplicates.waiting.front().map(|waiting| waiting.seen);

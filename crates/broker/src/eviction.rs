@@ -1,7 +1,7 @@
 //! Eviction: receivers that an entity does not let in, or does not keep when its settings change.
 //!
-//! Whoever is evicted is told why, and given nothing more. What it holds stays lent to it, as when
-//! it goes by itself. (docs/spec/entities.md#3, #14.1)
+//! An evicted receiver is told the reason and is given no more messages. Its locks stay, as when it
+//! detaches by itself. (docs/spec/entities.md#3, #14.1)
 
 use store::EntityId;
 
@@ -13,7 +13,7 @@ use crate::queue::Queue;
 use crate::shared::Context;
 
 impl Queue {
-    /// Why nobody may receive from a subqueue, if so.
+    /// Why no receiver is allowed on a subqueue, if so.
     pub(crate) fn objection(&self, subqueue: Subqueue) -> Option<Eviction> {
         if !self.settings.status.allows_receive() {
             return Some(Eviction::Disabled);

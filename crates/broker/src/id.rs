@@ -1,4 +1,4 @@
-//! Ids of those who talk to the broker and of what they hold.
+//! Ids of connections, links and requests, and of what they hold.
 
 #![allow(missing_docs, reason = "the fields are named for what they are")]
 

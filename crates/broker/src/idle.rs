@@ -22,7 +22,7 @@ const WRITE_MS: u64 = 60_000;
 /// After a restart clients have so long to come back, however long the broker was away.
 const RETURN_MS: u64 = 60_000;
 
-/// Since when nobody has used an entity.
+/// Since when an entity has been unused.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     /// Its last use, or the start of the process.
@@ -49,7 +49,7 @@ impl Queue {
         };
     }
 
-    /// Somebody uses the entity.
+    /// A client uses the entity.
     pub(crate) fn note_access(&mut self, cx: &mut Context<'_>) {
         let Now { wall, mono } = cx.now;
         self.idle.since = mono;
@@ -65,7 +65,7 @@ impl Queue {
         self.idle.written = Wall(self.head.accessed_ms);
     }
 
-    /// When nobody will have used it for too long.
+    /// When it will have been unused for too long.
     fn idle_until(&self) -> Option<Mono> {
         let allowed = self.settings.auto_delete_on_idle;
         let left = allowed.saturating_sub(self.idle.before_ms);
@@ -96,7 +96,7 @@ impl Queue {
         self.head.part(Part::Scheduled).count > 0 || clients.receivers_at(self.id).any(waits)
     }
 
-    /// Whether nobody has used it for too long.
+    /// Whether it has been unused for too long.
     pub(crate) fn is_idle_for_too_long(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(until) = self.idle_until() else {
             return false;
@@ -119,7 +119,7 @@ impl Directory {
     }
 }
 
-/// Whoever uses a subscription uses its topic. (docs/spec/entities.md#15)
+/// The use of a subscription counts as use of its topic. (docs/spec/entities.md#15)
 pub(crate) fn note_uses_below(directory: &mut Directory, topic: EntityId) {
     let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
         unreachable!("it was found to be a topic in this step");

@@ -1,7 +1,7 @@
 //! Journal: which messages of an entity were touched while a read was on its way.
 //!
-//! A row in an answer may be from before such a change; whoever asked leaves the touched ones out.
-//! Nothing is noted while no read is under way.
+//! A row in an answer may be from before such a change; the code that asked leaves the touched ones
+//! out. Nothing is noted while no read is under way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,9 +1,9 @@
 //! Kept properties: what an entity is told and never acts upon. (docs/spec/entities.md#2, "store
 //! only")
 //!
-//! Those who administer an entity get back what they gave. Texts of durations and targets are
-//! kept beside their values in the settings; whoever shows them looks whether they still say the
-//! same, since a configuration file changes the values alone.
+//! An administrator gets back what was given. Texts of durations and targets are kept beside their
+//! values in the settings; before they are shown, they are compared with the values, since a
+//! configuration file changes the values alone.
 
 #![allow(
     missing_docs,

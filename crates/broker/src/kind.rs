@@ -1,6 +1,6 @@
 //! Kind: what tells queues, topics and subscriptions apart. Everything else they have in common.
 //!
-//! A topic keeps nothing that anybody could receive: what arrives goes on to its subscriptions.
+//! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
 //! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Locks: who holds which messages of a subqueue, until when.
+//! Locks: which receiver holds which messages of a subqueue, and until when.
 //!
 //! Found by number; the token's other half tells a lock from its predecessors. A lock holds until
 //! its moment is reached, whether or not its expiry has been dealt with yet.
@@ -27,7 +27,7 @@ pub(crate) enum Origin {
     Available,
     /// It was deferred.
     Deferred,
-    /// It was available, but its body could not be read: nobody holds it, it is only set aside.
+    /// It was available, but its body could not be read: no receiver holds it.
     Unreadable,
 }
 
@@ -54,7 +54,7 @@ impl Lock {
     }
 }
 
-/// Who a message is lent to.
+/// The holder of a lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Holder {
     pub connection: ConnectionId,

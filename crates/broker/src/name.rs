@@ -1,6 +1,6 @@
 //! Name: what queues, topics, subscriptions and rules may be called. (docs/spec/entities.md#1.1)
 //!
-//! Whoever makes an entity or a rule for a client asks here first, whichever way the client came.
+//! Each path that creates an entity or a rule for a client checks its name here first.
 //! Invariant: a name that passes has no character and no segment that an address could not carry.
 
 /// The rule of a subscription that is created without one: the only name that may begin with `$`.

@@ -3,19 +3,19 @@
 //! Messages enter, are locked and are settled nearly in the order of their numbers, so most of them
 //! stand in a *run*: a slot for each number from its first to its last, found without a search.
 //! What lies too far from the run is in a tree, for it would stretch it, and shorten it again when
-//! it goes. A run has at most four slots for each one that is taken, and 16 besides, so whatever
-//! numbers somebody keeps, memory is in proportion to how many there are.
+//! it goes. A run has at most four slots for each one that is taken, and 16 besides, so memory is
+//! in proportion to the count of numbers, whatever the numbers are.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Bound, RangeBounds};
 
 use store::SequenceNumber;
 
-/// So many slots a run may have for each that is taken, and so many besides, which is also how far
-/// a number may be from it to join it.
+/// The most slots of a run for each that is taken, and the slots it may have besides. The latter is
+/// also how far a number may be from a run to join it.
 const SLOTS_EACH: usize = 4;
 const SPARE: usize = 16;
-/// So many slots are kept of a run that is empty.
+/// Slots that an empty run keeps.
 const KEPT: usize = 8;
 
 /// A map by sequence number, in their order. [`SequenceNumber::MAX`] is above all of them.

@@ -1,9 +1,9 @@
-//! Outbox: what was decided to be said, waiting for the commit it rests on.
+//! Outbox: outputs that wait for the commit they depend on.
 //!
 //! An output waits for the newest commit that there was when it was made, and outputs leave in the
 //! order in which they were made. A delivery need not wait so long: it knows the commit that it
 //! rests on, and once that is durable it passes what waits for later ones. It passes no other
-//! delivery of its entity, since messages are handed out in order whoever gets them, and nothing
+//! delivery of its entity, since messages are handed out in order across receivers, and nothing
 //! else that is said to its connection but answers to sends and settlements, which are about other
 //! messages.
 

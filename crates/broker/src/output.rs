@@ -28,9 +28,9 @@ pub enum MessageState {
 /// How long a message stays locked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LockTime {
-    /// So many milliseconds from now.
+    /// Milliseconds from now.
     Own(u64),
-    /// As long as its session is held, which is so many milliseconds from now at present.
+    /// As long as its session is held: at present this many milliseconds from now.
     WithSession(u64),
 }
 
@@ -54,7 +54,7 @@ pub struct Browsed {
     pub was_forwarded: bool,
     /// Whether it waited for a time set by its sender before it became available.
     pub was_scheduled: bool,
-    /// `None` when nobody holds it, also when it was received and deleted.
+    /// `None` when it is not locked, also when it was received and deleted.
     pub lock: Option<LockTime>,
     pub enqueued: Wall,
     /// Effective, milliseconds; `None` is for ever.
@@ -122,7 +122,7 @@ pub struct EntityChange {
     pub kind: EntityKind,
     /// `None` when it is gone.
     pub settings: Option<QueueSettings>,
-    /// Of a queue or topic: who may use it besides those that the namespace lets in.
+    /// Of a queue or topic: the rules that grant access besides those of the namespace.
     pub authorization_rules: Vec<AuthorizationRule>,
 }
 
@@ -248,7 +248,7 @@ pub enum Output {
         request: RequestId,
         result: Result<Vec<RuleDescription>, RuleError>,
     },
-    /// For the server, whoever caused it: what its directory of entities is kept by.
+    /// For the server, whichever client caused it: it keeps its directory of entities by this.
     EntityChanged(Box<EntityChange>),
     /// The same, of what a topic's rules are from now on.
     RulesChanged(Box<RuleSnapshot>),
@@ -344,7 +344,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whom it is for.
+    /// The connection it is for.
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
         match self {

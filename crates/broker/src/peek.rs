@@ -174,7 +174,7 @@ impl Queue {
     }
 
     /// Everything below this number is in the window or locked. Locks may know messages behind the
-    /// window's end, which has gone back since, when there is nothing on disk that nobody knows.
+    /// window's end, which has gone back since, when every message on disk is known.
     fn known_until(&self, subqueue: Subqueue) -> SequenceNumber {
         match self.beyond(subqueue) {
             0 => SequenceNumber::MAX,
@@ -365,7 +365,7 @@ pub(crate) fn state_of(part: Part) -> MessageState {
 }
 
 impl Queue {
-    /// A stored message as a peek shows it: with its lock, if somebody holds it.
+    /// A stored message as a peek shows it: with its lock, if it is locked.
     pub(crate) fn peeked(
         &self,
         subqueue: Subqueue,
@@ -377,7 +377,7 @@ impl Queue {
         Some(shown)
     }
 
-    /// How long a message stays locked, if somebody holds it.
+    /// How long a message stays locked, if it is.
     fn lock_time(&self, subqueue: Subqueue, number: SequenceNumber, now: Mono) -> Option<LockTime> {
         let lock = self.sub(subqueue).locks.get(number)?;
         lock.holder?;

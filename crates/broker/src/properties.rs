@@ -1,6 +1,6 @@
 //! Properties: what the core itself reads of a stored message: its id and its session.
 //!
-//! Whoever brought the message checked it; should it not be readable now, it has neither.
+//! A message is checked on arrival. If it is not readable now, it has neither.
 
 use amqp::message::Sections;
 use amqp::validate;

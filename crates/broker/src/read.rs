@@ -1,4 +1,4 @@
-//! Reads: what was asked of the store, and who goes on when the answer comes.
+//! Reads: what was asked of the store, and which operation continues with the answer.
 
 use bytes::Bytes;
 use store::{CommitId, EntityId, Found, KnownMessage, SequenceNumber, StoreError, StoredMessage};
@@ -27,8 +27,8 @@ pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
 pub(crate) enum Purpose {
     /// The window's next messages, as they are with that commit.
     Refill(SubqueueId, CommitId),
-    /// Bodies of the window's first messages, or so many bytes of those behind them, ahead of their
-    /// turn.
+    /// Bodies of the window's first messages; with a number, that many bytes of those behind them,
+    /// read ahead of their turn.
     Fetch(SubqueueId, Vec<SequenceNumber>, Option<usize>),
     /// Part of a block that is looked through for expired messages.
     Sweep(EntityId),
@@ -83,14 +83,14 @@ impl Purpose {
 }
 
 impl Purpose {
-    /// Its entity is gone: whoever waits for an answer is told.
+    /// Its entity is gone: a request that waits for the answer is refused.
     fn refuse(self, cx: &mut Context<'_>) {
         match self {
             Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
             Self::Deferred(retrieval) => retrieval.refuse(RequestError::NotFound, cx),
             Self::Cancel(cancellation) => cancellation.refuse(RequestError::NotFound, cx),
             Self::Session(_, read) => read.refuse(cx),
-            // Nobody waits for these, or was told when the entity went.
+            // No request waits for these, or it was answered when the entity went.
             Self::Refill(..)
             | Self::Fetch(..)
             | Self::Select(_)
@@ -108,7 +108,7 @@ impl Purpose {
     }
 }
 
-/// Hands the answer to who asked for it.
+/// Hands the answer to the operation that asked for it.
 pub(crate) fn loaded(
     directory: &mut Directory,
     read: ReadId,
@@ -198,7 +198,7 @@ pub(crate) fn body_of(stored: &StoredMessage) -> Option<Body> {
     make_body(stored.body.clone()?, stored)
 }
 
-/// The same, taken out, for those who read nothing but bodies: the payload keeps its one owner.
+/// The same, taken out, for callers that read nothing but bodies: the payload keeps its one owner.
 pub(crate) fn take_body(stored: &mut StoredMessage) -> Option<Body> {
     make_body(stored.body.take()?, stored)
 }

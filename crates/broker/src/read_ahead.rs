@@ -1,16 +1,16 @@
 //! Read-ahead: how far bodies of a subqueue are read before their turn.
 //!
-//! Whoever takes a backlog away would wait for each read otherwise. So when no more than two reads'
-//! messages lie ahead the next ones are asked for: twice as many each time, as long as they are
-//! still in memory when their turn comes, and half as many when they are not, because others need
+//! Without it, a receiver of a backlog would wait for each read. When the messages of at most two
+//! reads lie ahead, the next ones are asked for: twice as many each time, as long as they are still
+//! in memory when their turn comes, and half as many when they are not, because other entities need
 //! the memory more. A read takes longer than handing out what it brings, so two are on their way as
 //! a rule.
 
 use store::SequenceNumber;
 
-/// When there was nothing to read ahead, so many messages pass before the next look, at least.
+/// Least number of messages before the next look, after there was nothing to read ahead.
 const REST: usize = 64;
-/// So many reads' messages lie ahead.
+/// Reads whose messages lie ahead.
 const DISTANCE: u64 = 2;
 
 /// Why there are numbers.
@@ -39,7 +39,7 @@ impl ReadAhead {
         SequenceNumber(self.until.saturating_add(1))
     }
 
-    /// Bodies were asked for because somebody waits for the first of them.
+    /// Bodies were asked for because a receiver waits for the first of them.
     pub fn waited_for(&mut self, numbers: &[SequenceNumber]) {
         let first = numbers.first().expect(NOT_EMPTY);
         self.count = if first.0 > self.until {

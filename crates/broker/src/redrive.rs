@@ -1,11 +1,11 @@
 //! Redrive: a dead letter goes back to the queue or subscription that it came from.
 //!
-//! Whoever redrives holds the dead letter's lock and gives back its payload, which the broker does
-//! not keep with a lock. In one write set the dead letter goes and the message arrives, as new:
-//! under a number of its own, with its time to live begun anew, undelivered, and without the reason
-//! why it was dead-lettered. Other properties that were changed stay changed. It is not looked for
-//! among duplicates, since it is one, and nothing is asked of the entity's status and size: an
-//! administrator says so, and the message counted already.
+//! The client that redrives holds the dead letter's lock and sends its payload back, which the
+//! broker does not keep with a lock. In one write set the dead letter goes and the message arrives,
+//! as new: under a number of its own, with its time to live begun anew, undelivered, and without
+//! the reason why it was dead-lettered. Other properties that were changed stay changed. It is not
+//! looked for among duplicates, since it is one, and nothing is asked of the entity's status and
+//! size: an administrator says so, and the message counted already.
 
 use bytes::Bytes;
 

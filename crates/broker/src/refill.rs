@@ -1,8 +1,8 @@
 //! Refill: brings the window's next messages, and bodies for its first ones, into memory.
 //!
-//! Both are read only while somebody wants messages. A read that failed is tried again after a
-//! second; a message whose body is damaged is set aside for a lock's time, so that those behind
-//! it can be had.
+//! Both are read only while a receiver waits for messages. A read that failed is tried again after
+//! a second; a message whose body is damaged is locked for a lock's time, so that those behind it
+//! are delivered.
 
 use std::collections::BTreeSet;
 
@@ -25,9 +25,10 @@ const FETCH_SHARE: usize = 4;
 const FETCH_BYTES: usize = 1 << 20;
 /// The same ahead of their turn, when there may be a few such reads.
 const AHEAD_SHARE: usize = 8;
-/// So many times as many messages are looked at, since some of them may be in memory.
+/// Factor by which more messages are looked at, since some of them may be in memory.
 const LOOK: usize = 2;
-/// So many of these at a time, whatever the queue: those that somebody waits for need readers too.
+/// The most reads ahead at a time, over all queues: reads that a receiver waits for need readers
+/// too.
 const MOST_AHEAD: usize = 4;
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;
@@ -46,7 +47,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// As many of `entries` as there are within so many bytes, but one at least.
+    /// As many of `entries` as fit the limit in bytes, but one at least.
     fn of<'a>(
         entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
         most_bytes: usize,
@@ -275,7 +276,7 @@ impl Queue {
         self.lock_unreadable(subqueue, &missing, cx);
     }
 
-    /// Locks messages that cannot be read, for nobody.
+    /// Locks messages that cannot be read, without a holder.
     pub(crate) fn lock_unreadable(
         &mut self,
         subqueue: Subqueue,

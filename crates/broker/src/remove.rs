@@ -1,8 +1,8 @@
 //! Remove: an entity goes, with all that is in it and all that was to come of it.
 //!
-//! Its receivers are told, and whoever waits for an answer gets one: at once, or when the read
-//! comes back that the answer waits for. Whatever still names it by its id finds nothing, since
-//! ids are never used again; so nothing of it can touch another entity that takes its path.
+//! Its receivers are told, and each request that waits for an answer gets one: at once, or when the
+//! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
+//! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
 use store::{EntityId, SequenceNumber, Write};
 
@@ -46,7 +46,7 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
 }
 
 impl Queue {
-    /// The end of an entity that nobody finds any more. What it has in the store goes `at_once`
+    /// The end of an entity that no path leads to any more. What it has in the store goes `at_once`
     /// or is looked after by others.
     fn end(mut self: Box<Self>, at_once: bool, cx: &mut Context<'_>) {
         if at_once {

@@ -35,7 +35,7 @@ pub(crate) struct Schedule {
     pub timetable: Timetable,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
-    /// When the last piece ended with more that was due: whoever has waited longer goes first.
+    /// When the last piece ended with more that was due: messages that have waited longer go first.
     resume_at: Option<Wall>,
 }
 
@@ -234,7 +234,7 @@ impl Queue {
         }
     }
 
-    /// The wall clock went back: nobody has waited since a later time.
+    /// The wall clock went back: no message has waited since a later time.
     pub(crate) fn schedule_went_back(&mut self) {
         self.schedule.resume_at = None;
     }

@@ -4,7 +4,7 @@
 //! the subqueue once: everything below its cursor has been judged, and what becomes available
 //! there again is kept by number, to be judged again. What is in memory is judged where it is; for
 //! the rest a page is read, which all selections of the subqueue share. A message is judged only
-//! when somebody can take it if it is selected, so nothing is kept back from others.
+//! when a receiver can take it if it is selected, so nothing is kept back from other receivers.
 //! Invariant: an available message that a selector may select is at or above its selection's
 //! cursor, or among those that are to be judged again.
 
@@ -61,7 +61,8 @@ pub(crate) struct Selections {
     last_id: u64,
     page: Page,
     reading: Option<Reading>,
-    /// After a read that met a damaged body: so many are read one at a time, to find it.
+    /// After a read that met a damaged body: the number of messages that are read one at a time, to
+    /// find it.
     cautious: usize,
     /// Whether the last message went to a receiver with a selector.
     pub had_turn: bool,

@@ -284,8 +284,8 @@ impl Queue {
         }
     }
 
-    /// Numbers for messages that may come later or never; returns the first. They are nobody
-    /// else's.
+    /// Numbers for messages that may come later or never; returns the first. No other message gets
+    /// them.
     pub(crate) fn promise_numbers(&mut self, count: usize, cx: &mut Context<'_>) -> SequenceNumber {
         let first = self.head.next_number;
         self.head.next_number = plus(first, count);

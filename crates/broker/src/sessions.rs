@@ -1,11 +1,11 @@
-//! Sessions: those of one queue that have messages or a holder, and who is accepted next.
+//! Sessions: those of one queue that have messages or a holder, and which one is accepted next.
 //!
-//! A session with messages that nobody holds is *idle* and stands in order of its first message;
-//! a receiver that asks for the next one gets the first of that order, and receivers are served
-//! in the order in which they asked. An idle session is a small record (about 160 bytes for an
-//! id of 16 bytes; 100,000 of them take 16 MB), its messages are on disk only. A held
-//! session has a window (`sessions/hold.rs`). What the records say is learnt as messages arrive,
-//! and after a restart by a survey of the sessions' groups, never by a scan of messages.
+//! A session with messages and without a holder is *idle* and stands in order of its first message;
+//! a receiver that asks for the next one gets the first of that order, and receivers are served in
+//! the order in which they asked. An idle session is a small record (about 160 bytes for an id of
+//! 16 bytes; 100,000 of them take 16 MB), its messages are on disk only. A held session has a
+//! window (`sessions/hold.rs`). What the records say is learnt as messages arrive, and after a
+//! restart by a survey of the sessions' groups, never by a scan of messages.
 //! Invariant: a session is idle or held, never both; a record's `first` is never above its first
 //! available message.
 
@@ -39,7 +39,7 @@ pub(crate) use hold::{Hold, HoldId};
 pub(crate) use key::SessionKey;
 use survey::{Check, Survey};
 
-/// A session with messages that nobody holds.
+/// A session with messages and without a holder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     /// No available message has a smaller number.
@@ -136,7 +136,7 @@ impl Sessions {
         }
     }
 
-    /// Whether somebody waits for a session.
+    /// Whether a receiver waits for a session.
     pub(crate) fn has_waiters(&self) -> bool {
         !self.waiters.is_empty()
     }
@@ -186,12 +186,12 @@ impl Sessions {
         self.hold_mut(id).expect(EXISTS)
     }
 
-    /// Who holds a session, noticed or not that its time is up.
+    /// The hold of a session, also one whose expiry is not dealt with yet.
     pub(crate) fn holder(&self, key: &SessionKey) -> Option<HoldId> {
         self.by_key.get(key).copied()
     }
 
-    /// Who holds sessions of a hash: one, as a rule.
+    /// The holds of sessions of a hash: one, as a rule.
     pub(crate) fn holders(&self, hash: u64) -> impl Iterator<Item = HoldId> + '_ {
         let keys = self.by_key.range(SessionKey::from_hash(hash)..);
         let same = keys.take_while(move |(key, _)| key.hash == hash);

@@ -89,7 +89,7 @@ pub struct QueueSettings {
     pub forward_to: Option<String>,
     pub forward_dead_lettered_messages_to: Option<String>,
     pub status: Status,
-    /// Deleted with all that is in it when nobody has used it for so long. Never, where messages
+    /// Deleted with all that is in it when it has been unused for this long. Never, where messages
     /// are forwarded from. (docs/spec/entities.md#15)
     pub auto_delete_on_idle: u64,
 }
@@ -145,10 +145,10 @@ pub struct BrokerSettings {
     pub forward_failures: ForwardFailures,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
-    /// The same of one held session to begin with. Who takes more of it gets more, while all
-    /// sessions of a queue have no more than `window` beyond this.
+    /// The same of one held session to begin with. A holder that takes more of it gets more, while
+    /// all sessions of a queue have no more than `window` beyond this.
     pub session_window: usize,
-    /// Bytes of bodies kept in memory for those who come soon.
+    /// Bytes of bodies kept in memory for receivers that come soon.
     pub body_bytes: usize,
     /// Bytes given to a connection that it has not written yet; beyond it nothing more is locked
     /// for it.

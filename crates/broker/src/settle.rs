@@ -176,7 +176,7 @@ impl Queue {
         cx: &Context<'_>,
     ) -> Lock {
         let sub = self.sub_mut(subqueue);
-        // Whoever waited for room among the locks may go on.
+        // Receivers that waited for room among the locks may go on.
         let was_full = sub.is_full_of_locks(&cx.shared.settings);
         sub.needs_pump |= was_full;
         let lock = sub.locks.take(number);

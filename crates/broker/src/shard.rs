@@ -164,7 +164,7 @@ impl Shard {
         self.deletion.is_some()
     }
 
-    /// Whether a deletion is about to go on, and somebody has wanted something else lately.
+    /// Whether a deletion is about to go on, and a client has lately asked for something else.
     #[must_use]
     pub fn is_deleting_beside_others(&self) -> bool {
         self.has_deleted() && self.broker.has_others_beside_deletion()

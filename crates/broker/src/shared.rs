@@ -137,8 +137,8 @@ impl Context<'_> {
         self.ask_after(self.commit(), query, purpose)
     }
 
-    /// The same where what is there `after` that commit is enough, so that nobody waits for later
-    /// ones.
+    /// The same where what is there `after` that commit is enough, so that the read does not wait
+    /// for later ones.
     pub(crate) fn ask_after(&mut self, after: CommitId, query: Query, purpose: Purpose) -> ReadId {
         self.shared.last_read += 1;
         let read = ReadId(self.shared.last_read);

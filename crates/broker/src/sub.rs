@@ -15,8 +15,8 @@ use crate::settings::BrokerSettings;
 use crate::time::Mono;
 use crate::window::Window;
 
-/// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and what somebody
-/// waits for.
+/// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and those that a
+/// receiver waits for.
 const MOST_FETCHES: usize = 4;
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct Sub {
     pub resume_at: Option<Mono>,
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
-    /// Something has become available, or somebody wants something.
+    /// A message has become available, or a receiver waits for one.
     pub needs_pump: bool,
 }
 

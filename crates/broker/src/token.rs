@@ -1,8 +1,8 @@
 //! Tokens: makes lock tokens and reads the number out of them.
 //!
 //! The lower half is the sequence number under a secret mask, so that a look-up by token needs no
-//! index; the upper half is random and fresh for every delivery. Whoever looks up compares the
-//! whole token.
+//! index; the upper half is random and fresh for every delivery. A look-up compares the whole
+//! token.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -40,7 +40,7 @@ impl Tokens {
         LockToken(upper | u128::from(number.0 ^ self.mask))
     }
 
-    /// A fresh name for a transaction, which nobody can guess.
+    /// A fresh id for a transaction, which no client can guess.
     pub(crate) fn next_transaction(&mut self) -> TransactionId {
         let upper = u128::from(self.random.next_u64()) << 64;
         TransactionId(upper | u128::from(self.random.next_u64()))

@@ -1,9 +1,9 @@
 //! Tombstone: what is left of a deleted subscription until the bodies it shared are released.
 //!
-//! A subscription's rows point to bodies that other subscriptions need, so it cannot go in one write:
-//! clients no longer find it, and its rows are removed in bounded pieces. Its definition marks it as
-//! a tombstone, so a restart continues the removal. When its topic is deleted, all bodies are, and
-//! with them every tombstone of the topic.
+//! The rows of a subscription point to bodies that other subscriptions need, so it cannot go in one
+//! write: clients no longer find it, and its rows are removed in bounded pieces. Its definition
+//! marks it as a tombstone, so a restart continues the removal. When its topic is deleted, all
+//! bodies are, and with them every tombstone of the topic.
 
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 
@@ -73,7 +73,7 @@ impl Tombstone {
         self.alarm = alarm;
     }
 
-    /// Nobody has to wake it any more.
+    /// It needs no alarm any more.
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
         self.alarm = Alarm::default();

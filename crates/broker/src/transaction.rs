@@ -2,11 +2,11 @@
 //! [AMQP 4.2-4.4; docs/spec/amqp.md#8]
 //!
 //! What is enlisted is checked and answered at once, then held in memory: sends are not there yet,
-//! locks are marked and can be ended by nobody else. A commit checks everything once more and
-//! does it in one step, so in one write set; if anything has become impossible nothing is done.
-//! Whatever else ends a transaction (its controller's word, its coordinator's or connection's end,
-//! its time, a restart) drops the sends and leaves the locks held, never abandoned.
-//! A transaction belongs to the connection that declared it.
+//! locks are marked, and nothing else can end them. A commit checks everything once more and does
+//! it in one step, so in one write set; if anything has become impossible nothing is done. Whatever
+//! else ends a transaction (its controller's word, its coordinator's or connection's end, its time,
+//! a restart) drops the sends and leaves the locks held, never abandoned. A transaction belongs to
+//! the connection that declared it.
 
 mod discharge;
 mod enlist;
@@ -53,7 +53,7 @@ struct Transaction {
     /// Messages that it sends and settles, and states that it sets.
     operations: usize,
     bytes: usize,
-    /// Why it cannot be committed: something was refused and nobody heard of it.
+    /// Why it cannot be committed: an operation was refused, and the client was not told.
     failure: Option<String>,
     /// It is discharged, but what has to be read to decide is not there yet.
     decision: Option<Decision>,

@@ -55,7 +55,7 @@ impl Entry {
 pub(crate) enum Ask {
     /// The messages that a restart knows by number only.
     Stragglers(Vec<SequenceNumber>),
-    /// The next ones from here on, so many of them.
+    /// The next ones from here on, and how many.
     From(SequenceNumber, usize),
 }
 
@@ -102,7 +102,7 @@ impl Window {
         self.limit
     }
 
-    /// It has room for so many more.
+    /// It has room for `more` more.
     pub(crate) fn widen(&mut self, more: usize) {
         self.limit += more;
     }
@@ -285,7 +285,7 @@ impl Window {
         self.spill()
     }
 
-    /// As [`loaded`](Self::loaded), where whoever read knows that all below `covered` was read.
+    /// As [`loaded`](Self::loaded), where the caller knows that all below `covered` was read.
     pub(crate) fn loaded_below(
         &mut self,
         read: ReadId,

@@ -5,9 +5,8 @@
 //! refused any more, so it is done in the same step, which is one write set; a batch with anything
 //! that cannot be changes nothing. What goes makes room for what comes, wherever it stands.
 //!
-//! A batch may say which version of the namespace it was made for. If somebody has changed an
-//! entity or a rule since, it is refused, so that what it says is never mixed with what others have
-//! said.
+//! A batch may say which version of the namespace it was made for. If an entity or a rule has
+//! changed since, the batch is refused, so it is never mixed with another administrator's changes.
 
 mod draft;
 mod room;

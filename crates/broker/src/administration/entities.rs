@@ -149,7 +149,8 @@ fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// Whether there can be one more than so many queues and topics. (docs/spec/entities.md#4)
+/// Whether a namespace with `count` queues and topics has room for one more.
+/// (docs/spec/entities.md#4)
 pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
     if count >= MAX_ENTITIES {
         let (limit, what) = (MAX_ENTITIES, "queues and topics");

@@ -1,4 +1,4 @@
-//! Inquiries: what there is, for those who administer it.
+//! Inquiries: an administrator reads entities and rules.
 
 use std::sync::Arc;
 

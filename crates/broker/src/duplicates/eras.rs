@@ -17,7 +17,7 @@ use crate::queue::Queue;
 use crate::shared::Context;
 use crate::time::Wall;
 
-/// So many eras follow one another within a window.
+/// Eras within a window.
 const WITHIN_A_WINDOW: u64 = 4;
 
 /// Bytes of an id's hash, and of the beginning of its era in front of it.

@@ -13,7 +13,7 @@ use crate::time::Wall;
 /// Ids of the first segment; each next one holds twice as many, up to the largest.
 const SMALLEST: usize = 1 << 10;
 const LARGEST: usize = 1 << 20;
-/// Beyond so many ids the filter is given up.
+/// The most ids of a filter. Beyond them it is dropped.
 const MOST: usize = 1 << 24;
 const BITS_PER_ID: usize = 16;
 const WORDS_PER_BLOCK: usize = 8;
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn ten_million_ids_take_two_bytes_each_and_few_others_are_taken_for_them() {
         let mut filter = Filter::default();
-        // Any numbers that look random will do, and hashing so many takes long.
+        // Any numbers that look random will do, and hashing this many takes long.
         let id = |n: u64| {
             let mixed = u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
             IdHash((mixed ^ mixed >> 61).to_be_bytes())

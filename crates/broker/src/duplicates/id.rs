@@ -7,7 +7,8 @@ use store::SequenceNumber;
 use crate::command::Incoming;
 use crate::time::Wall;
 
-/// What a message id is known by: half of its SHA-256, so that nobody can make two that collide.
+/// What a message id is known by: half of its SHA-256, so that a client cannot make two that
+/// collide.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct IdHash(pub(super) [u8; 16]);
 

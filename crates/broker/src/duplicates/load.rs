@@ -16,7 +16,7 @@ const PIECE: usize = 4_096;
 /// How far the filter knows what the store has.
 #[derive(Debug, Default)]
 pub(super) enum Load {
-    /// Nobody has needed it yet.
+    /// Not needed yet.
     #[default]
     NotStarted,
     Waiting(ReadId),

@@ -9,7 +9,7 @@ use super::{Acceptance, IdHash};
 
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// Nobody goes through them, so their order does not matter.
+    /// Never iterated, so the order does not matter.
     ids: HashMap<IdHash, Acceptance>,
     order: VecDeque<(IdHash, Acceptance)>,
     /// How many have gone from the front of `order`.

@@ -19,7 +19,8 @@ use crate::shared::Context;
 use crate::time::{Mono, Wall};
 
 impl Queue {
-    /// Where messages of a subqueue go by themselves. They stay where nobody could receive them.
+    /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
+    /// there.
     pub(crate) fn destination(&self, subqueue: Subqueue) -> Option<String> {
         let settings = &self.settings;
         if !settings.status.allows_receive() {

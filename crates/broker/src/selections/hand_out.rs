@@ -13,7 +13,8 @@ use store::SequenceNumber;
 pub(crate) const REST_MS: u64 = 1;
 
 impl Queue {
-    /// Hands out the next message that somebody's selector selects. Returns whether there was one.
+    /// Hands out the next message that a receiver's selector selects. Returns whether there was
+    /// one.
     pub(crate) fn hand_out_selected(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
         let sub = self.sub(subqueue);
         if sub.is_full_of_locks(&cx.shared.settings) {

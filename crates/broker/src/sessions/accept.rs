@@ -1,8 +1,8 @@
 //! Accept: a receiver comes for a session, by its id or for whichever is next.
 //!
-//! By id it gets the session at once, whether or not it has messages, unless another holds it.
-//! For the next one it waits until there is one, it gives up, or its time is up. Who waits is
-//! served in order of coming. (docs/spec/amqp.md#3.4)
+//! By id it gets the session at once, whether or not it has messages, unless another receiver holds
+//! it. For the next one it waits until there is one, it gives up, or its time is up. Waiters are
+//! served in order of arrival. (docs/spec/amqp.md#3.4)
 
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
@@ -85,7 +85,7 @@ impl Queue {
         self.sub_mut(Subqueue::Main).needs_pump = true;
     }
 
-    /// Gives sessions to those who wait, as long as there are both.
+    /// Gives sessions to waiters, as long as there are both.
     pub(super) fn serve_waiters(&mut self, cx: &mut Context<'_>) {
         while let Some(sessions) = &mut self.sessions
             && sessions.survey.is_complete()
@@ -100,7 +100,7 @@ impl Queue {
         }
     }
 
-    /// Lends a session that nobody holds.
+    /// Gives a session without a holder to a receiver.
     fn hold_session(&mut self, key: SessionKey, slot: ReceiverSlot, cx: &mut Context<'_>) {
         let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
         let next_number = self.head.next_number;
@@ -178,7 +178,7 @@ impl Queue {
         hold.ends() <= cx.now.mono
     }
 
-    /// Whoever waited too long is told so.
+    /// Refuses waiters that waited too long.
     pub(super) fn refuse_late_waiters(&mut self, cx: &mut Context<'_>) {
         while let Some(sessions) = &mut self.sessions
             && let Some(waiter) = sessions.late_waiter(cx.now.mono)
@@ -235,7 +235,7 @@ impl Sessions {
         id
     }
 
-    /// The session is held by nobody any more.
+    /// The session has no holder any more.
     pub(super) fn remove_hold(&mut self, id: HoldId) -> Hold {
         let hold = self.held.remove(&id).expect("a hold ends once");
         assert!(hold.locked.is_empty(), "its locks end before it");

@@ -44,7 +44,7 @@ impl Sessions {
     /// The oldest idle session, if the time of its first message is to be read.
     fn unknown_oldest(&self) -> Option<(SessionKey, SequenceNumber)> {
         let is_due = self.survey.is_complete() && self.retry_at.is_none();
-        // Whoever waits for a session gets the oldest one, and learns its messages.
+        // A waiter for a session gets the oldest one, which reads its messages.
         if !is_due || self.asked.is_under_way || self.has_waiters() {
             return None;
         }

@@ -1,13 +1,12 @@
 //! Delete: messages of a queue with sessions go without being received.
 //!
-//! Who holds a session holds all of its messages, also those that were not handed out
+//! The holder of a session holds all of its messages, also those that were not handed out
 //! (docs/spec/entities.md#18): a deletion passes over them, unless it names the session and comes
-//! over its
-//! holder's connection; then it passes over the messages that are handed out. Rows are read by
-//! range, or in the order of one session, a bounded piece at a time, and taken for what they are:
-//! those that were touched since are left alone.
-//! A few marks tell where earlier deletions have come to, so that none walks over what those
-//! deleted. Invariant: below a mark nothing can be deleted; whatever becomes so lowers it.
+//! over its holder's connection; then it passes over the messages that are handed out. Rows are
+//! read by range, or in the order of one session, a bounded piece at a time, and taken for what
+//! they are: those that were touched since are left alone. A few marks tell where earlier deletions
+//! have come to, so that none walks over what those deleted. Invariant: below a mark nothing can be
+//! deleted; whatever becomes so lowers it.
 
 use store::{Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
@@ -110,7 +109,7 @@ impl Queue {
         sessions.marks.set(session, deletion.cursor);
     }
 
-    /// Whether the session is held by somebody else.
+    /// Whether another connection holds the session.
     fn is_held_from(&self, deletion: &Deletion, cx: &Context<'_>) -> bool {
         let holder = |key| self.require_sessions().holder(key);
         let holder = deletion.session.as_ref().and_then(holder);
@@ -258,7 +257,7 @@ impl Queue {
         }
     }
 
-    /// Whether nobody holds the message, or only who deletes it.
+    /// Whether the message is not held, or only by the connection that deletes it.
     fn is_free(&self, deletion: &Deletion, stored: &StoredMessage, cx: &Context<'_>) -> bool {
         let locked = self.sub(Subqueue::Main).locks.contains(stored.number);
         let held = match &deletion.session {

@@ -1,8 +1,8 @@
 //! Hand out: gives a held session's messages to its holder, in order.
 //!
 //! As in a queue without sessions, a message is handed out only when its body is in memory, never
-//! past its deadline, and a drain is answered after the last delivery. The holder is the only
-//! one who can be given a session's messages.
+//! past its deadline, and a drain is answered after the last delivery. Only the holder is given a
+//! session's messages.
 
 use store::CommitId;
 

@@ -1,9 +1,9 @@
 //! Hold: one accepted session, as its holder has it.
 //!
-//! It has a window of its own: only who holds a session takes from it, so only held sessions
-//! have messages in memory. Messages are lent for as long as the session is. Memory per hold:
-//! about 300 bytes, 120 for each message of its window, and its locks. The window is small to begin
-//! with, since there may be many holds; it grows as its holder takes messages.
+//! It has a window of its own: only the holder of a session takes from it, so only held sessions
+//! have messages in memory. Messages are lent for as long as the session is. Memory per hold: about
+//! 300 bytes, 120 for each message of its window, and its locks. The window is small to begin with,
+//! since there may be many holds; it grows as its holder takes messages.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,14 +23,14 @@ use crate::window::{Entry, Window};
 
 /// Most messages of one session that are known in memory, however many its holder takes.
 const WIDEST: usize = 8_192;
-/// No more is read while the messages of a window have so many bytes: this part of what bodies may
-/// take in memory, and not less than a mebibyte.
+/// No more is read while the messages of a window have this part of the bytes that bodies may take
+/// in memory, and not less than a mebibyte.
 const KNOWN_SHARE: usize = 4;
 const KNOWN_BYTES: usize = 1 << 20;
-/// A holder with so many unsettled messages is given no more, since they all end at once.
+/// A holder with this many unsettled messages is given no more, since they all end at once.
 pub(crate) const MAX_UNSETTLED: usize = 16_384;
 
-/// A receiver without unsettled messages keeps its link, and the session its holder, for so many
+/// A receiver without unsettled messages keeps its link, and the session its holder, for this many
 /// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its
 /// wait first. (docs/spec/amqp.md#3.4)
 pub(crate) const IDLE_GRACE_MS: u64 = 500;

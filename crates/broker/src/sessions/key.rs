@@ -1,9 +1,9 @@
 //! Key: a session's name in memory, and where the store keeps what belongs to it.
 //!
 //! Rows know a session by a hash of its id only, which is what its entries are grouped by: so a
-//! message can leave its session's order although nobody has its id at hand. An entry's value
-//! tells the id, so sessions that share a hash are told apart. The hash is part of what is
-//! stored and must never change.
+//! message can leave its session's order although its id is not at hand. An entry's value tells the
+//! id, so sessions that share a hash are told apart. The hash is part of what is stored and must
+//! never change.
 
 use bytes::Bytes;
 use store::{EntryKey, Part, SequenceNumber};

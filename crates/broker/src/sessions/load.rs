@@ -280,7 +280,8 @@ impl Queue {
         self.mark_session_pending(id);
     }
 
-    /// Locks messages that cannot be read, for nobody, until the session is held by another.
+    /// Locks messages that cannot be read, without a holder, until another receiver holds the
+    /// session.
     fn lock_unreadable_of_session(
         &mut self,
         id: HoldId,

@@ -1,4 +1,4 @@
-//! Reads about sessions, and who goes on when the answer comes.
+//! Reads about sessions, and which operation continues with the answer.
 
 use store::{Found, SequenceNumber, StoreError};
 
@@ -53,12 +53,12 @@ pub(crate) enum SessionRead {
 }
 
 impl SessionRead {
-    /// Its queue is gone: whoever waits for an answer is told.
+    /// Its queue is gone: a request that waits for the answer is refused.
     pub(crate) fn refuse(self, cx: &mut Context<'_>) {
         match self {
             Self::List(listing) => listing.refuse(RequestError::NotFound, cx),
             Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
-            // Nobody waits for these, or was told when the queue went.
+            // No request waits for these, or it was answered when the queue went.
             Self::Survey
             | Self::Check
             | Self::Age(..)
@@ -74,7 +74,7 @@ impl SessionRead {
 }
 
 impl Queue {
-    /// Hands the answer to who asked for it.
+    /// Hands the answer to the operation that asked for it.
     pub(crate) fn session_loaded(
         &mut self,
         read: ReadId,

@@ -94,15 +94,15 @@ impl Queue {
                 self.require_sessions_mut().remove_waiter(waiter);
             }
             SessionRole::Holding(id) => {
-                // Its time may be up, although nobody has noticed.
+                // Its time may be up, although the expiry is not dealt with yet.
                 let late = !self.session_is_live(id, cx);
                 self.end_hold(id, late, cx);
             }
         }
     }
 
-    /// Sessions whose time is up are taken from their holders, waiters who gave up hope are told,
-    /// and reads that failed are tried again.
+    /// Sessions whose time is up are taken from their holders, waiters that gave up are told, and
+    /// reads that failed are tried again.
     pub(crate) fn tick_sessions(&mut self, cx: &mut Context<'_>) {
         while cx.shared.work_left > 0
             && let Some(sessions) = &mut self.sessions
@@ -203,7 +203,7 @@ impl super::Sessions {
         }
     }
 
-    /// Whoever rested after a read that failed goes on.
+    /// Operations that rested after a failed read continue.
     fn wake(&mut self) {
         for id in std::mem::take(&mut self.resting) {
             self.existing_hold_mut(id).resting = false;

@@ -202,8 +202,8 @@ impl Queue {
         self.journal.begin(read);
     }
 
-    /// The messages came back: those that nobody has touched since expire. The others are read
-    /// again, for their locks may have ended.
+    /// The messages came back: those that were not touched since expire. The others are read again,
+    /// for their locks may have ended.
     pub(super) fn expiring_loaded(
         &mut self,
         read: ReadId,
@@ -215,7 +215,7 @@ impl Queue {
         let touched = self.journal.finish(read);
         let rows = match rows {
             Ok(rows) => rows,
-            // It is damaged: its own deadline, or whoever receives it, will show.
+            // It is damaged: its own deadline, or its next delivery, will show.
             Err(_) if expiry.cautious => Vec::new(),
             Err(_) => {
                 let cautious = true;

@@ -1,7 +1,7 @@
 //! Survey: learning which sessions have messages, and whether a session still has.
 //!
 //! After a restart the first entry of every session's group is read, a bounded piece at a time;
-//! until that is complete nobody is told that there is no session. What it finds may have left
+//! until that is complete no receiver is told that there is no session. What it finds may have left
 //! since, and a first message may expire: a session is checked (one entry of its group is read)
 //! before it is handed out, unless its first message is known to be there.
 

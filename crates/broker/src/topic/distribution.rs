@@ -1,10 +1,10 @@
-//! Distribution: what a topic's rules make of a message: who gets a copy of it, and how it is
-//! changed.
+//! Distribution: what a topic's rules make of a message: which subscriptions get a copy, and how it
+//! is changed.
 //!
-//! Rules do not change while they are evaluated, so whoever has a snapshot of them can say what
-//! becomes of a message before the broker has it. That holds for the generation of the snapshot
-//! only, and only for rules that do not ask for what is settled with the message's arrival; the
-//! broker adds what the others make of it. (docs/spec/entities.md#17.2, #17.9)
+//! Rules do not change while they are evaluated, so a snapshot of them tells what becomes of a
+//! message before the broker has it. That holds for the generation of the snapshot only, and only
+//! for rules that do not ask for what is settled with the message's arrival; the broker adds what
+//! the others make of it. (docs/spec/entities.md#17.2, #17.9)
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ const OVERHEAD: usize = 64;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Distribution {
     pub(super) generation: Generation,
-    /// Who gets the message as it was sent, ascending.
+    /// The subscriptions that get the message as it was sent, ascending.
     plain: Vec<EntityId>,
     /// Other copies, and failures, in the order in which their subscriptions get them.
     special: Vec<Special>,

@@ -20,7 +20,7 @@ impl RuleRoom {
     /// Takes one more rule in.
     ///
     /// # Errors
-    /// When a topic cannot have as many of its kind, or rules of so many bytes.
+    /// When a topic cannot have as many of its kind, or rules with as many bytes.
     pub fn add(&mut self, rule: &RuleDescription) -> Result<(), RuleError> {
         let mut more = *self;
         more.put(rule);

@@ -134,7 +134,7 @@ impl Directory {
     }
 
     /// Adds a rule, or puts it in the place of the one of its name, which keeps when it was
-    /// created. Somebody has seen that there is room for it.
+    /// created. The caller has checked that there is room for it.
     pub(crate) fn put_rule(
         &mut self,
         subscription: EntityId,

@@ -1,4 +1,4 @@
-//! Snapshot: a topic's rules between two changes of them, for whoever wants to evaluate them.
+//! Snapshot: a topic's rules between two changes of them, for callers that evaluate them.
 //!
 //! Each change makes another generation. What was made of a message by the rules of one generation
 //! says nothing about any other.
@@ -15,7 +15,7 @@ use super::distribution::Distribution;
 /// A topic's rules as they are now.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentRules {
-    /// Never changed while somebody evaluates them.
+    /// Never changed while they are evaluated.
     rules: Arc<TopicRules<EntityId>>,
     generation: Generation,
     /// The generation that others have been told of.

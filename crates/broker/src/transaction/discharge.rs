@@ -171,7 +171,7 @@ fn commit(
             }
         }
     }
-    // Only now, so that nobody takes anything of a transaction that is half done.
+    // Only now, so that no receiver takes a message of a transaction that is half done.
     for entity in touched {
         let queue = directory.get_mut(entity);
         queue.expect("a commit removes no entity").run(cx);

@@ -2,8 +2,8 @@
 //!
 //! A send counts against its entity's quota together with what the transaction already holds for
 //! it; what the transaction takes out of the entity is not set off against that. A refused
-//! operation changes nothing, and the transaction goes on without it, unless nobody hears of the
-//! refusal. (docs/spec/entities.md#4, #20)
+//! operation changes nothing, and the transaction goes on without it, unless the client is not told
+//! of the refusal. (docs/spec/entities.md#4, #20)
 
 use std::collections::BTreeSet;
 

@@ -32,7 +32,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the marks back. Locks that have run out are somebody else's.
+    /// Takes the marks back. A lock that has run out may belong to another receiver by now.
     pub(super) fn release_locks(&mut self, tokens: &[LockToken], cx: &Context<'_>) {
         for &token in tokens {
             if let Some((subqueue, number)) = self.find_lock(token, cx) {

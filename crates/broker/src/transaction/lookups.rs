@@ -124,7 +124,7 @@ impl Lookups {
             let Some(queue) = directory.get_mut(asked.entity) else {
                 continue;
             };
-            // Also when it is refused already: nobody may be left that reads the journal.
+            // Also when it is refused already, since this may be the last read of the journal.
             let touched = queue.journal.finish(asked.read);
             let rows = asked
                 .rows

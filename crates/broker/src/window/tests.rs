@@ -27,7 +27,7 @@ enum Op {
     Read,
     Answer,
     Fail,
-    /// All locks are void; so many stragglers are known.
+    /// All locks are void; this many stragglers are known.
     Restart(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Orders of those who administer: made, changed, shown, listed and deleted, each whole or not at
-//! all.
+//! Orders of an administrator: entities and rules are created, changed, shown, listed and deleted,
+//! each order whole or not at all.
 
 use broker::{
     Answer, AuthorizationRule, BrokerSettings, Command, Correlation, EntityDescription,
@@ -261,7 +261,7 @@ fn what_messages_are_forwarded_to_has_to_be_there_when_that_is_said() {
     ));
     let path = "t".to_owned();
     assert_eq!(ask(&mut world, Order::Remove { path }), Ok(Answer::Done));
-    // The target is gone, yet nobody says it anew.
+    // The target is gone, yet the update does not name it anew.
     let update = Order::Update {
         entity: made.queue.id,
         description: Box::new(forwarding_to("sb://h/T/")),

@@ -34,7 +34,7 @@ enum Op {
     },
     Answer(usize),
     Wait(u64),
-    /// So many more commits become durable.
+    /// This many more commits become durable.
     Sync(u64),
     Crash,
 }

@@ -1,4 +1,5 @@
-//! Crashes at random among sessions: what was said is true afterwards, whoever held what.
+//! Crashes at random among sessions: what was said is true afterwards, whichever receiver held
+//! which session.
 //!
 //! The disk becomes durable in steps. After a crash every message has its place in its session
 //! (the audit of the world), no accepted message is missing unless its end was asked for, and a

@@ -1,4 +1,4 @@
-//! Deleting: the oldest messages go at once; what somebody holds, or has put aside, stays.
+//! Deleting: the oldest messages go at once; what is locked, deferred or scheduled stays.
 
 use broker::BrokerSettings;
 use expect_test::expect;

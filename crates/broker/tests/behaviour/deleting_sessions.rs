@@ -1,4 +1,4 @@
-//! Deleting messages of sessions: of all that nobody holds, or of one by its id.
+//! Deleting messages of sessions: of all that have no holder, or of one by its id.
 
 use broker::BrokerSettings;
 use expect_test::expect;

@@ -81,7 +81,7 @@ fn count(world: &World, entity: u64, part: Part) -> u64 {
     world.disk.with_current(head)
 }
 
-/// How many copies each of so many subscriptions has.
+/// How many copies each of the subscriptions has.
 fn copies(world: &World, subscriptions: u64) -> Vec<u64> {
     let entities = FIRST..FIRST + subscriptions;
     entities.map(|id| count(world, id, Part::Active)).collect()

@@ -1,7 +1,7 @@
 //! Sessions that expire as a whole, with a crash behind every commit of it.
 //!
 //! What was sent before a session began to expire goes, and what was sent after that stays,
-//! whether or not anybody receives after the crash.
+//! whether or not a client receives after the crash.
 
 use broker::{
     BrokerSettings, Command, Expiry, Incoming, QueueSettings, ReceiveMode, SessionFilter,

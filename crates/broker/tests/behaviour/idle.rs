@@ -1,4 +1,4 @@
-//! Auto-delete on idle: what counts as use, and when a queue that nobody uses goes.
+//! Auto-delete on idle: what counts as use, and when an unused queue is deleted.
 
 use expect_test::expect;
 

@@ -47,7 +47,7 @@ enum Op {
     AnswerAll,
     Wait(u64),
     Peek(u64),
-    /// Deletes so many, of what was enqueued so long ago.
+    /// Deletes up to `count` messages that were enqueued at least `ago` before.
     Delete {
         count: usize,
         dead: bool,
@@ -681,7 +681,7 @@ impl Model {
             assert_eq!(role(index).1, ReceiveMode::ReceiveAndDelete);
             self.takers.resize(15, Taker::default());
             self.apply(&Op::Attach(index));
-            // Locks run out and messages return to whoever takes them.
+            // Locks run out and messages return to the receivers.
             for _ in 0..3 {
                 self.apply(&Op::Credit {
                     receiver: index,
@@ -703,7 +703,7 @@ impl Model {
     }
 }
 
-/// The messages that somebody was given.
+/// The messages that were delivered.
 pub fn handed_out(said: &[Output]) -> BTreeSet<u64> {
     let mut numbers = BTreeSet::new();
     for output in said {

@@ -1,8 +1,8 @@
 //! Queues that come, change and go at random, under everything that may be under way with them.
 //!
-//! What must hold: every request is answered once, with late reads in any order; nobody is given
-//! anything of a queue that is gone or lets nobody receive; every receiver hears once that it has
-//! to go; counters are those of a recount; and a queue that is gone has left nothing behind.
+//! What must hold: every request is answered once, with late reads in any order; no receiver is
+//! given a message of a queue that is gone or refuses receivers; every receiver hears once that it
+//! has to go; counters are those of a recount; and a queue that is gone has left nothing behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -441,7 +441,7 @@ impl Run {
                 top: 10,
             },
             _ => {
-                // Who holds the session by its id.
+                // The receiver that holds the session by its id.
                 self.model.asked.remove(&request);
                 let request = self.model.request(1);
                 Command::SetSessionState {

@@ -1,8 +1,9 @@
-//! Random command logs about sessions against a model that simply knows who holds what.
+//! Random command logs about sessions against a model that simply knows which receiver holds which
+//! session.
 //!
 //! Everything is durable at once here; reads are late and come back in any order, windows are
-//! tiny. Nobody is given a message of a session that another holds, each session comes in order,
-//! and what is left at the end can be had.
+//! tiny. No receiver is given a message of a session that another one holds, each session comes in
+//! order, and what is left at the end can be had.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,7 +51,8 @@ enum Op {
     GetState(u64, usize),
     List,
     Peek(usize),
-    /// Deletes so many messages, of one session or of all; the last one who asks holds nothing.
+    /// Deletes up to `count` messages, of one session or of all. The last client that may ask holds
+    /// nothing.
     Delete {
         who: u64,
         session: Option<usize>,
@@ -136,12 +138,12 @@ struct Model {
     requests: u64,
     /// Whether anything ever expired without a word, so that order cannot be told exactly.
     with_ttl: bool,
-    /// Deletions that were not answered yet: who asked, and of which session.
+    /// Deletions that were not answered yet: the client that asked, and the session.
     deleting: BTreeMap<u64, (u64, Option<usize>)>,
     /// Messages that went by deletions, and how many of them were told.
     deleted: usize,
     told: usize,
-    /// Who held each session after the last turn.
+    /// The receiver that held each session after the last turn.
     held: Vec<Option<usize>>,
 }
 
@@ -699,7 +701,7 @@ impl Model {
         self.takers[index(who)].session_role = SessionRole::Holding { session, until };
     }
 
-    /// The session that nobody holds whose first message is the oldest.
+    /// Among the sessions without a holder, the one whose first message is the oldest.
     fn oldest(&self) -> Option<usize> {
         let mut live = self.messages.values().filter(|m| self.is_available(m));
         let free = live.find(|m| self.holder(m.session).is_none());
@@ -783,7 +785,7 @@ impl Model {
         self.take_everything();
     }
 
-    /// When nobody holds a session, deletions leave nothing, whatever was passed over before.
+    /// When no session has a holder, deletions leave nothing, whatever was passed over before.
     fn purge(&mut self) {
         for who in 0..RECEIVERS {
             self.apply(&Op::Disconnect(who));
@@ -836,7 +838,7 @@ impl Model {
         let active = self.messages.values().filter(|m| m.part == Part::Active);
         let mut expected: BTreeSet<_> = active.map(|m| m.session).collect();
         expected.extend(self.states.keys());
-        // What nobody has looked at since a restart may be listed although it has gone.
+        // A session that was not looked at since a restart may be listed although it has gone.
         assert!(listed.is_superset(&expected), "{listed:?} {expected:?}");
         self.hear(said);
     }

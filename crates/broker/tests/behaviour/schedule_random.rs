@@ -26,7 +26,7 @@ enum Op {
     Break(usize),
     Wait(u64),
     Jump(i64),
-    /// So many more commits become durable.
+    /// This many more commits become durable.
     Sync(u64),
     Crash,
     /// Everything is done that can be done now.

@@ -423,7 +423,7 @@ impl Model {
         }
     }
 
-    /// Once all reads have come back, nobody waits for what is there.
+    /// Once all reads have come back, no receiver waits for a message that is there.
     fn rest(&mut self) {
         for _ in 0..20 {
             self.wait(1);
@@ -459,7 +459,7 @@ impl Model {
                 assert_eq!(count, message.count, "the delivery count of {number}");
             }
         });
-        // With credit for all, everybody has everything.
+        // With credit for all messages, the receivers have all that they select.
         for index in [1, 3, 5, 6, 8, 4] {
             self.apply(&Op::Attach(index));
             self.apply(&Op::Credit {

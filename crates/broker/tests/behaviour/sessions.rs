@@ -1,4 +1,4 @@
-//! Sessions: who holds which, for how long, and what becomes of their messages.
+//! Sessions: which receiver holds which, for how long, and what becomes of their messages.
 
 use broker::BrokerSettings;
 use expect_test::expect;

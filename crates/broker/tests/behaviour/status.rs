@@ -1,4 +1,5 @@
-//! Entity status: what a disabled queue refuses, whom it sends away, and what goes on all the same.
+//! Entity status: what a disabled queue refuses, which receivers it evicts, and what goes on all
+//! the same.
 
 use expect_test::expect;
 

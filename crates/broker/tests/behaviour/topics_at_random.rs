@@ -30,7 +30,7 @@ const PLACES: [&str; 4] = [ALL, SOME, CHANGED, QUEUE];
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// So many, with what one of the generations of rules so far says of them, if any.
+    /// A count of messages, with what one of the generations of rules so far says of them, if any.
     Publish(usize, Option<usize>),
     Credit(usize, u32),
     Settle(usize, bool),
@@ -74,7 +74,7 @@ struct Topics {
     /// Messages whose sends were answered.
     accepted: BTreeSet<u64>,
     asked: BTreeMap<u64, Vec<u64>>,
-    /// Copies that may be gone: somebody was told to complete one, or their subscription went.
+    /// Copies that may be gone: a client was told to complete one, or their subscription went.
     maybe_gone: BTreeSet<(u64, &'static str)>,
     given: Vec<(&'static str, LockToken, u64)>,
     limits: BTreeMap<u64, u32>,
@@ -370,7 +370,7 @@ fn copies(image: &Image) -> BTreeMap<(u64, &'static str), usize> {
     for ((entity, part, _), row) in &image.messages {
         assert_eq!(*part, Part::Active);
         let definition = &image.entities[entity];
-        // What is left of a deleted subscription is nobody's.
+        // What is left of a deleted subscription belongs to no entity of the model.
         if String::from_utf8_lossy(&definition.definition).contains("\"grave\"") {
             continue;
         }

@@ -154,7 +154,7 @@ pub fn receiver(index: u64) -> ReceiverId {
     }
 }
 
-/// A request of a connection that nobody else uses.
+/// A request of a connection that no script uses.
 pub fn request(token: u64) -> RequestId {
     RequestId {
         connection: ConnectionId(99),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::{START, Stage, millis, named, subqueue};
 
 impl Stage {
-    /// Deletes so many; by a connection that asks for nothing else, if none is named.
+    /// Deletes up to a count; by a connection that asks for nothing else, if none is named.
     pub(super) fn delete(&mut self, args: &[&str]) {
         let what = format!("delete {}", args.join(" "));
         let request = self.request_of(named(args, "by=").unwrap_or("r0"), &what);
