@@ -16,14 +16,14 @@
 //! [`Bodies::trim`], so what a step brings in is there for all of that step.
 
 mod body;
-mod lots;
+mod sampler;
 mod shares;
 
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
 pub(crate) use body::{Body, Memory};
-use lots::Lots;
+use sampler::Sampler;
 use shares::Shares;
 
 /// A body that costs more than this part of the budget is a large one.
@@ -82,7 +82,7 @@ pub(crate) struct Bodies {
     /// The newest arrival at each entity that has any.
     newest: FxHashMap<EntityId, u32>,
     shares: Shares,
-    lots: Lots,
+    sampler: Sampler,
     bytes: usize,
     limit: usize,
     /// Came in during this step and still share a read buffer.
@@ -100,7 +100,7 @@ impl Bodies {
             vacant: Vec::new(),
             newest: FxHashMap::default(),
             shares: Shares::default(),
-            lots: Lots::default(),
+            sampler: Sampler::default(),
             bytes: 0,
             limit,
             fresh: Vec::new(),
@@ -168,7 +168,7 @@ impl Bodies {
     pub(crate) fn trim(&mut self) {
         self.large.retain(|large| is_in(&self.slots, *large));
         while self.bytes > self.limit && !self.large.is_empty() {
-            let drawn = self.lots.draw(self.large.len());
+            let drawn = self.sampler.draw(self.large.len());
             let drawn = self.large.swap_remove(drawn);
             drop(self.take(drawn));
         }
@@ -206,7 +206,7 @@ impl Bodies {
     }
 
     fn draw_any(&mut self) -> u32 {
-        self.occupied[self.lots.draw(self.occupied.len())]
+        self.occupied[self.sampler.draw(self.occupied.len())]
     }
 
     fn add_slot(&mut self) -> u32 {

@@ -88,7 +88,7 @@ impl Broker {
         let went_back = now.wall < self.now.wall;
         self.now = now;
         if command.is_asked_for() {
-            self.shared.deletion_scheduler.note_others();
+            self.shared.deletion_scheduler.note_other_request();
         }
         let directory = &mut self.directory;
         let shared = &mut self.shared;
@@ -158,8 +158,8 @@ impl Broker {
     }
 
     /// Whether a client has lately asked for something other than a deletion.
-    pub(crate) fn has_others_beside_deletion(&self) -> bool {
-        self.shared.deletion_scheduler.has_others()
+    pub(crate) fn has_other_requests(&self) -> bool {
+        self.shared.deletion_scheduler.has_other_requests()
     }
 
     /// When the last step was.

@@ -314,13 +314,13 @@ pub enum Command {
         coordinator: u32,
     },
     /// An operation becomes part of a transaction of the same connection. It is checked and
-    /// answered at once, and done at the commit. Unless its refusal is `heard` the whole
-    /// transaction fails with it.
+    /// answered at once, and done at the commit. If it is refused and the client is not told
+    /// (`refusal_is_reported` is false), the whole transaction fails.
     Enlist {
         request: RequestId,
         transaction: TransactionId,
         operation: Operation,
-        heard: bool,
+        refusal_is_reported: bool,
     },
     /// An operation of a transaction was refused before it could be enlisted, and its client may
     /// not know: the transaction cannot be committed any more.
@@ -361,7 +361,7 @@ pub enum Command {
         found: Result<Found, StoreError>,
     },
     /// Whether the disk is nearly full: sends are refused, settlements go on.
-    Room {
+    StoreSpace {
         nearly_full: bool,
     },
     /// All that came of the last turn with [`Effects::deletes`](crate::Effects) is durable.
@@ -382,7 +382,7 @@ impl Command {
             Self::DeleteMessages { .. }
                 | Self::Durable
                 | Self::Loaded { .. }
-                | Self::Room { .. }
+                | Self::StoreSpace { .. }
                 | Self::SetLimits(_)
                 | Self::Tick
         )

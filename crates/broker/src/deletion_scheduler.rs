@@ -15,7 +15,7 @@ use store::EntityId;
 /// leaves as much to others.
 const SHARE: usize = 4;
 /// Pieces without another request, after which a request no longer counts as recent.
-const LATELY: u32 = 4;
+const RECENT_PIECES: u32 = 4;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct DeletionScheduler {
     /// Whether the last piece is not durable yet.
     is_pending: bool,
     /// Pieces for which other requests are still expected.
-    others_for: u32,
+    busy_pieces_left: u32,
 }
 
 impl DeletionScheduler {
@@ -43,7 +43,7 @@ impl DeletionScheduler {
             line: VecDeque::new(),
             taken: 0,
             is_pending: false,
-            others_for: 0,
+            busy_pieces_left: 0,
         }
     }
 
@@ -53,8 +53,8 @@ impl DeletionScheduler {
     }
 
     /// A command is there that is no part of a deletion.
-    pub(crate) fn note_others(&mut self) {
-        self.others_for = LATELY;
+    pub(crate) fn note_other_request(&mut self) {
+        self.busy_pieces_left = RECENT_PIECES;
     }
 
     /// Puts a queue, which is not in the line, at its end.
@@ -84,14 +84,14 @@ impl DeletionScheduler {
         let was_piece = std::mem::take(&mut self.taken) > 0;
         if was_piece {
             self.is_pending = true;
-            self.others_for = self.others_for.saturating_sub(1);
+            self.busy_pieces_left = self.busy_pieces_left.saturating_sub(1);
         }
         was_piece
     }
 
     /// Whether a client has lately asked for something else.
-    pub(crate) fn has_others(&self) -> bool {
-        self.others_for > 0
+    pub(crate) fn has_other_requests(&self) -> bool {
+        self.busy_pieces_left > 0
     }
 
     /// The last piece is durable.
@@ -100,7 +100,7 @@ impl DeletionScheduler {
     }
 
     fn may_take(&self) -> bool {
-        let most = if self.has_others() {
+        let most = if self.has_other_requests() {
             self.share
         } else {
             self.most

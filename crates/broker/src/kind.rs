@@ -8,7 +8,7 @@ use std::fmt;
 use store::EntityId;
 
 use crate::subscription::Subscription;
-use crate::topic::{RuleRoom, Topic};
+use crate::topic::{RuleUsage, Topic};
 
 /// What an entity is, as others see it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,10 +56,10 @@ impl Kind {
     }
 
     /// What the rules of a topic take up.
-    pub(crate) fn rule_room(&self) -> RuleRoom {
+    pub(crate) fn rule_room(&self) -> RuleUsage {
         match self {
             Self::Topic(topic) => topic.room(),
-            Self::Queue | Self::Subscription(_) => RuleRoom::default(),
+            Self::Queue | Self::Subscription(_) => RuleUsage::default(),
         }
     }
 

@@ -97,5 +97,5 @@ pub use settings::{
 };
 pub use shard::{ReadRequest, Shard};
 pub use time::{Mono, Now, Wall};
-pub use topic::{Distribution, RuleRoom, RuleSnapshot};
+pub use topic::{Distribution, RuleSnapshot, RuleUsage};
 pub use traffic::Traffic;

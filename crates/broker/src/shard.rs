@@ -167,7 +167,7 @@ impl Shard {
     /// Whether a deletion is about to go on, and a client has lately asked for something else.
     #[must_use]
     pub fn is_deleting_beside_others(&self) -> bool {
-        self.has_deleted() && self.broker.has_others_beside_deletion()
+        self.has_deleted() && self.broker.has_other_requests()
     }
 
     /// Whether deletions go on no more until this is called again: they may rest, as if their last
@@ -219,7 +219,7 @@ impl Shard {
         if nearly_full != self.nearly_full {
             self.nearly_full = nearly_full;
             self.broker
-                .step(now, Command::Room { nearly_full }, effects);
+                .step(now, Command::StoreSpace { nearly_full }, effects);
         }
     }
 

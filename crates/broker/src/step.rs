@@ -210,8 +210,15 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             request,
             transaction,
             operation,
-            heard,
-        } => transaction::enlist(directory, request, transaction, operation, heard, cx),
+            refusal_is_reported,
+        } => transaction::enlist(
+            directory,
+            request,
+            transaction,
+            operation,
+            refusal_is_reported,
+            cx,
+        ),
         Command::FailTransaction {
             connection,
             transaction,
@@ -233,7 +240,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
         Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
         Command::Durable => cx.shared.deletion_scheduler.go_on(),
-        Command::Room { nearly_full } => cx.shared.nearly_full = nearly_full,
+        Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
         Command::Tick => expire::tick(directory, cx),
     }

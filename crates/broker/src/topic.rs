@@ -8,7 +8,7 @@
 pub(crate) mod command;
 mod distribution;
 pub(crate) mod fan_out;
-mod room;
+mod rule_usage;
 mod rules;
 mod snapshot;
 
@@ -20,7 +20,7 @@ use store::EntityId;
 use crate::time::Wall;
 
 pub use distribution::Distribution;
-pub use room::RuleRoom;
+pub use rule_usage::RuleUsage;
 pub(crate) use snapshot::CurrentRules;
 pub use snapshot::RuleSnapshot;
 

@@ -194,7 +194,7 @@ fn send(
             request,
             transaction,
             operation: Operation::Send { entity, messages },
-            heard: false,
+            refusal_is_reported: false,
         },
     }
 }

@@ -96,7 +96,7 @@ pub(crate) fn enlist_command(transaction: TransactionId, command: Command) -> Co
         request,
         transaction,
         operation,
-        heard: true,
+        refusal_is_reported: true,
     }
 }
 
@@ -229,7 +229,7 @@ impl Client {
             request,
             transaction,
             operation,
-            heard: !disposition.settled,
+            refusal_is_reported: !disposition.settled,
         });
     }
 

@@ -9,7 +9,7 @@
 //! changed since, the batch is refused, so it is never mixed with another administrator's changes.
 
 mod draft;
-mod room;
+mod limits;
 
 use store::{EntityId, NamespaceId};
 
@@ -108,7 +108,7 @@ pub(super) fn carry_out(
 ) -> Result<Answer, EntityError> {
     let mut draft = Draft::new(directory, namespace);
     draft.check_version(batch.version)?;
-    room::check(&batch)?;
+    limits::check(&batch)?;
     for path in &batch.removed {
         draft.remove(path)?;
     }

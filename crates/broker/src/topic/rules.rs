@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
-use super::{RuleFacts, RuleRoom, Topic};
+use super::{RuleFacts, RuleUsage, Topic};
 use crate::directory::Directory;
 use crate::kind::Kind;
 use crate::rules::{self, CheckedRule, RuleDescription, RuleError};
@@ -24,8 +24,8 @@ impl Topic {
     }
 
     /// What all of them take up.
-    pub(crate) fn room(&self) -> RuleRoom {
-        RuleRoom {
+    pub(crate) fn room(&self) -> RuleUsage {
+        RuleUsage {
             sql: self.sql_filters(),
             correlations: self.correlation_filters,
             bytes: self.rule_bytes,

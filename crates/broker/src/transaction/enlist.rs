@@ -29,7 +29,7 @@ pub(crate) fn enlist(
     request: RequestId,
     id: TransactionId,
     operation: Operation,
-    heard: bool,
+    refusal_is_reported: bool,
     cx: &mut Context<'_>,
 ) {
     time_out_if_due(directory, id, cx);
@@ -61,7 +61,7 @@ pub(crate) fn enlist(
             (Output::Settled { request, result }, refusal)
         }
     };
-    if let Some(refusal) = refusal.filter(|_| !heard) {
+    if let Some(refusal) = refusal.filter(|_| !refusal_is_reported) {
         mark_failed(request.connection, id, refusal, cx);
     }
     cx.emit(output);

@@ -228,7 +228,7 @@ fn a_transaction_carries_what_was_said_of_its_messages() {
             entity: TOPIC,
             messages: vec![message(1, Some(&rules)), message(2, Some(&rules))],
         },
-        heard: false,
+        refusal_is_reported: false,
     });
     assert_eq!(copies(&world, 1), [0]);
     world.turn(Command::Discharge {

@@ -498,7 +498,7 @@ impl Run {
             request,
             transaction,
             operation,
-            heard: true,
+            refusal_is_reported: true,
         });
     }
 

@@ -217,7 +217,7 @@ impl Stage {
             "delete" => self.delete(args),
             "declare" => self.declare(args),
             "in" => self.enlist(args),
-            "doom" => self.doom(args),
+            "fail-transaction" => self.fail_transaction(args),
             "commit" | "roll-back" => self.discharge(verb, args),
             "end" => self.turn(vec![Command::EndTransactions {
                 connection: receiver(args[0]).connection,
@@ -338,11 +338,11 @@ impl Stage {
             request,
             transaction,
             operation,
-            heard: !args.contains(&"unheard"),
+            refusal_is_reported: !args.contains(&"unheard"),
         }]);
     }
 
-    fn doom(&mut self, args: &[&str]) {
+    fn fail_transaction(&mut self, args: &[&str]) {
         let (connection, transaction) = self.transaction(args[0]);
         self.turn(vec![Command::FailTransaction {
             connection,

@@ -713,7 +713,7 @@ fn what_was_refused_before_it_came_here_fails_the_transaction_too() {
         "
         0s declare t1 r1/7
         1s in t1 send a
-        1s doom t1 it was no message
+        1s fail-transaction t1 it was no message
         2s commit t1
         2s counters
         3s declare t2 r1/7

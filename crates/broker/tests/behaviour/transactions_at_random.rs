@@ -318,7 +318,7 @@ impl Model {
                 entity: OTHER,
                 messages: ids.iter().map(|id| message(Some(*id))).collect(),
             },
-            heard: true,
+            refusal_is_reported: true,
         });
     }
 
@@ -339,7 +339,7 @@ impl Model {
                 tokens: vec![self.given[given].token],
                 outcome: outcome(verb),
             },
-            heard: true,
+            refusal_is_reported: true,
         });
     }
 
@@ -359,7 +359,7 @@ impl Model {
                 entity: LATER,
                 messages: vec![scheduled; count],
             },
-            heard: true,
+            refusal_is_reported: true,
         });
     }
 
@@ -381,7 +381,7 @@ impl Model {
                 entity: LATER,
                 numbers: vec![SequenceNumber(number)],
             },
-            heard: true,
+            refusal_is_reported: true,
         });
     }
 

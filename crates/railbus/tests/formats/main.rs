@@ -215,7 +215,7 @@ fn leave_open(shop: &mut Shop) {
             entity: shop.id("orders"),
             messages: vec![incoming("never", b"small")],
         },
-        heard: true,
+        refusal_is_reported: true,
     });
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
-use broker::{QueueSettings, RuleDescription, RuleError, RuleRoom};
+use broker::{QueueSettings, RuleDescription, RuleError, RuleUsage};
 
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
@@ -98,7 +98,7 @@ pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(
 
 fn check_topic(topic_index: usize, topic: &TopicDefinition) -> Result<(), Fault> {
     let mut names = Names::default();
-    let mut room = RuleRoom::default();
+    let mut room = RuleUsage::default();
     for (index, subscription) in topic.subscriptions.iter().enumerate() {
         let location = FaultLocation::Subscription(topic_index, index);
         names.add("subscription", &subscription.name, location)?;
@@ -114,7 +114,7 @@ fn check_rules(
     topic: usize,
     subscription_index: usize,
     subscription: &SubscriptionDefinition,
-    room: &mut RuleRoom,
+    room: &mut RuleUsage,
 ) -> Result<(), Fault> {
     if subscription.rules.is_none() {
         let location = FaultLocation::Subscription(topic, subscription_index);

@@ -243,7 +243,7 @@ impl Ledger {
             | Command::Written { .. }
             | Command::Loaded { .. }
             | Command::Durable
-            | Command::Room { .. }
+            | Command::StoreSpace { .. }
             | Command::SetLimits(_)
             | Command::Tick => {}
         }

@@ -451,7 +451,7 @@ impl Script {
             request,
             transaction,
             operation,
-            heard: true,
+            refusal_is_reported: true,
         }])
     }
 

@@ -15,7 +15,7 @@ use crate::kind::EntityKind;
 use crate::output::RequestError;
 use crate::rules::{CheckedRule, RuleDescription, RuleError};
 use crate::settings::{QueueSettings, SubscriptionSettings};
-use crate::topic::RuleRoom;
+use crate::topic::RuleUsage;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -37,7 +37,7 @@ pub(super) struct Draft<'a> {
 struct Fill {
     path: String,
     subscriptions: usize,
-    rules: RuleRoom,
+    rules: RuleUsage,
     /// The first rule with which there were too many.
     beyond: Option<String>,
 }
@@ -323,7 +323,7 @@ impl<'a> Draft<'a> {
             Fill {
                 path: path.to_owned(),
                 subscriptions: kind.map_or(0, |kind| kind.subscriptions()),
-                rules: kind.map_or_else(RuleRoom::default, |kind| kind.rule_room()),
+                rules: kind.map_or_else(RuleUsage::default, |kind| kind.rule_room()),
                 beyond: None,
             }
         })

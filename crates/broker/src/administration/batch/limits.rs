@@ -1,4 +1,4 @@
-//! Room: how much one batch can hold.
+//! Limits of a batch: the most entities, rules and bytes of rules in one.
 
 use super::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::administration::EntityError;

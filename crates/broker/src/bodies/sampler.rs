@@ -1,10 +1,10 @@
-//! Lots: which of many is to go, drawn in the same way each time.
+//! Sampler: pseudo-random choice among several, the same sequence in each run.
 
-/// Draws lots, the same ones each time: nothing rests on them but how fast it goes.
+/// Chooses evenly. Only speed depends on the choice, so a fixed sequence is enough.
 #[derive(Debug, Default)]
-pub(super) struct Lots(u64);
+pub(super) struct Sampler(u64);
 
-impl Lots {
+impl Sampler {
     /// One of the first `count`, which is not 0. (Weyl sequence with a finaliser)
     pub fn draw(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Room: how many rules a topic can have.
+//! Rule usage: what the rules of a topic take up, and how many it can have.
 
 use crate::rules::{FilterDescription, RuleDescription, RuleError};
 
@@ -10,14 +10,14 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// What the rules of a topic take up. (docs/spec/entities.md#4)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RuleRoom {
+pub struct RuleUsage {
     pub(super) sql: usize,
     pub(super) correlations: usize,
     pub(super) bytes: usize,
 }
 
-impl RuleRoom {
-    /// Takes one more rule in.
+impl RuleUsage {
+    /// Adds one more rule.
     ///
     /// # Errors
     /// When a topic cannot have as many of its kind, or rules with as many bytes.
