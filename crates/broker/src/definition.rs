@@ -6,17 +6,17 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, StoreError};
 
-use crate::kept::KeptProperties;
 use crate::kind::Kind;
 use crate::queue::{Queue, Times};
 use crate::settings::QueueSettings;
+use crate::store_only::StoreOnlyProperties;
 use crate::subscription::Subscription;
 use crate::time::Wall;
 use crate::topic::Topic;
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
-    Entity(Kind, Box<QueueSettings>, Times, Arc<KeptProperties>),
+    Entity(Kind, Box<QueueSettings>, Times, Arc<StoreOnlyProperties>),
     /// A deleted subscription of this topic.
     Tombstone {
         topic: EntityId,
@@ -34,7 +34,7 @@ struct Stored {
     updated: u64,
     /// Left out when no such property was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept: Option<KeptProperties>,
+    kept: Option<StoreOnlyProperties>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -115,7 +115,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         kind,
         created: queue.times.created.0,
         updated: queue.times.updated.0,
-        kept: (*queue.kept != KeptProperties::default()).then(|| (*queue.kept).clone()),
+        kept: (*queue.kept != StoreOnlyProperties::default()).then(|| (*queue.kept).clone()),
     };
     let definition = serde_json::to_vec(&stored).expect("settings are plain data");
     EntityRow {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
 use crate::definition::{self, Definition};
-use crate::kept::KeptProperties;
 use crate::kind::{EntityKind, Kind};
 use crate::output::{EntityChange, Output, RequestError};
 use crate::queue::{Queue, Times};
 use crate::settings::{BrokerSettings, QueueSettings};
 use crate::shared::Context;
+use crate::store_only::StoreOnlyProperties;
 use crate::tombstone::Tombstone;
 use crate::topic::RuleSnapshot;
 use crate::{eviction, forward, token};
@@ -174,7 +174,7 @@ impl Directory {
         path: String,
         kind: Kind,
         settings: QueueSettings,
-        kept: Arc<KeptProperties>,
+        kept: Arc<StoreOnlyProperties>,
         cx: &mut Context<'_>,
     ) -> EntityId {
         self.last += 1;

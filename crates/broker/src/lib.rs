@@ -34,7 +34,6 @@ mod forward;
 mod head;
 mod idle;
 mod journal;
-mod kept;
 mod kind;
 mod lock;
 mod name;
@@ -59,6 +58,7 @@ mod sessions;
 mod settle;
 mod shared;
 mod step;
+mod store_only;
 mod sub;
 mod subscription;
 mod sweep;
@@ -82,7 +82,6 @@ pub use forward::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,
 };
-pub use kept::{AuthorizationRule, KeptProperties, KeptTexts};
 pub use kind::EntityKind;
 pub use name::{DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name};
 pub use output::{
@@ -96,6 +95,7 @@ pub use settings::{
     Status, SubscriptionSettings, TransactionSettings,
 };
 pub use shard::{ReadRequest, Shard};
+pub use store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use time::{Mono, Now, Wall};
 pub use topic::{Distribution, RuleSnapshot, RuleUsage};
 pub use traffic::Traffic;

@@ -10,10 +10,10 @@ use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
 use crate::administration::{Answer, EntityError};
 use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
-use crate::kept::AuthorizationRule;
 use crate::kind::EntityKind;
 use crate::rules::{RuleDescription, RuleError};
 use crate::settings::QueueSettings;
+use crate::store_only::AuthorizationRule;
 use crate::time::Wall;
 use crate::topic::RuleSnapshot;
 

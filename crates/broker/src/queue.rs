@@ -18,7 +18,6 @@ use crate::expiry::ExpiryIndex;
 use crate::id::{Subqueue, SubqueueId};
 use crate::idle::Idle;
 use crate::journal::Journal;
-use crate::kept::KeptProperties;
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::row;
@@ -26,6 +25,7 @@ use crate::schedule::Schedule;
 use crate::sessions::Sessions;
 use crate::settings::{Expiry, QueueSettings};
 use crate::shared::{Alarm, Context};
+use crate::store_only::StoreOnlyProperties;
 use crate::sub::Sub;
 use crate::sweep::Sweep;
 use crate::time::{Mono, Wall};
@@ -41,7 +41,7 @@ pub(crate) struct Queue {
     pub kind: Kind,
     pub settings: QueueSettings,
     /// Large and rarely looked at.
-    pub kept: Arc<KeptProperties>,
+    pub kept: Arc<StoreOnlyProperties>,
     pub times: Times,
     pub idle: Idle,
     pub head: Head,
@@ -374,7 +374,7 @@ impl Queue {
 
     /// The same, less what is deleted.
     pub(crate) fn run_on(&mut self, cx: &mut Context<'_>) {
-        // Ascending, for the main queue may add to the dead-letter queue and not the other way round.
+        // Ascending: the main queue may add to the dead-letter queue, never the reverse.
         for subqueue in Subqueue::ALL {
             if std::mem::take(&mut self.sub_mut(subqueue).needs_pump) {
                 self.dispatch(subqueue, cx);

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use broker::{EntityInfo, KeptTexts, QueueSettings, Status};
+use broker::{EntityInfo, OriginalTexts, QueueSettings, Status};
 
 use crate::error::Error;
 use crate::settings::Settings;
@@ -222,11 +222,11 @@ impl Fields<'_> {
 }
 
 /// The texts of what queues and subscriptions have both.
-pub(super) fn kept_targets(settings: &QueueSettings) -> KeptTexts {
-    KeptTexts {
+pub(super) fn kept_targets(settings: &QueueSettings) -> OriginalTexts {
+    OriginalTexts {
         forward_to: settings.forward_to.clone(),
         forward_dead_lettered_messages_to: settings.forward_dead_lettered_messages_to.clone(),
-        ..KeptTexts::default()
+        ..OriginalTexts::default()
     }
 }
 

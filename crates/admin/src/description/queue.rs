@@ -1,6 +1,8 @@
 //! A queue's description. (docs/spec/admin.md#5.1)
 
-use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
+use broker::{
+    EntityDescription, EntityInfo, OriginalTexts, QueueSettings, Status, StoreOnlyProperties,
+};
 
 use super::View;
 use super::fields::{Fields, kept_targets};
@@ -40,21 +42,21 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
         auto_delete_on_idle,
         ..fields.unsaid()
     };
-    let kept = KeptProperties {
+    let kept = StoreOnlyProperties {
         user_metadata: fields.user_metadata()?,
         enable_batched_operations: fields.flag("EnableBatchedOperations", true)?,
         is_anonymous_accessible: fields.flag("IsAnonymousAccessible", false)?,
         support_ordering: fields.flag("SupportOrdering", !enable_partitioning)?,
         enable_partitioning,
         enable_express: fields.flag("EnableExpress", false)?,
-        texts: KeptTexts {
+        texts: OriginalTexts {
             lock_duration: lock_text,
             default_message_time_to_live: ttl_text,
             duplicate_detection_history_time_window: history_text,
             auto_delete_on_idle: idle_text,
             ..kept_targets(&settings)
         },
-        ..KeptProperties::default()
+        ..StoreOnlyProperties::default()
     };
     check_express(&settings, &kept)?;
     Ok(EntityDescription {
@@ -65,7 +67,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
 }
 
 /// (docs/spec/entities.md#19)
-pub(super) fn check_express(settings: &QueueSettings, kept: &KeptProperties) -> Result<(), Error> {
+pub(super) fn check_express(
+    settings: &QueueSettings,
+    kept: &StoreOnlyProperties,
+) -> Result<(), Error> {
     if kept.enable_express && settings.requires_duplicate_detection {
         let why = "an express entity can not detect duplicates";
         return Err(Error::value("EnableExpress", why));

@@ -1,7 +1,9 @@
 //! A subscription's description. Its default rule is read elsewhere, and never shown.
 //! (docs/spec/admin.md#5.3)
 
-use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
+use broker::{
+    EntityDescription, EntityInfo, OriginalTexts, QueueSettings, Status, StoreOnlyProperties,
+};
 
 use super::View;
 use super::fields::{Fields, kept_targets};
@@ -29,16 +31,16 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
         auto_delete_on_idle,
         ..fields.unsaid()
     };
-    let kept = KeptProperties {
+    let kept = StoreOnlyProperties {
         user_metadata: fields.user_metadata()?,
         enable_batched_operations: fields.flag("EnableBatchedOperations", true)?,
-        texts: KeptTexts {
+        texts: OriginalTexts {
             lock_duration: lock_text,
             default_message_time_to_live: ttl_text,
             auto_delete_on_idle: idle_text,
             ..kept_targets(&settings)
         },
-        ..KeptProperties::default()
+        ..StoreOnlyProperties::default()
     };
     Ok(EntityDescription {
         settings,

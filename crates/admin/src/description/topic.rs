@@ -1,6 +1,8 @@
 //! A topic's description. (docs/spec/admin.md#5.2)
 
-use broker::{EntityDescription, EntityInfo, KeptProperties, KeptTexts, QueueSettings, Status};
+use broker::{
+    EntityDescription, EntityInfo, OriginalTexts, QueueSettings, Status, StoreOnlyProperties,
+};
 
 use super::View;
 use super::fields::Fields;
@@ -33,7 +35,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
         auto_delete_on_idle,
         ..fields.unsaid()
     };
-    let kept = KeptProperties {
+    let kept = StoreOnlyProperties {
         user_metadata: fields.user_metadata()?,
         enable_batched_operations: fields.flag("EnableBatchedOperations", true)?,
         filtering_messages_before_publishing: fields
@@ -43,13 +45,13 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<EntityDescription, Error> {
         enable_partitioning,
         enable_subscription_partitioning: fields.flag("EnableSubscriptionPartitioning", false)?,
         enable_express: fields.flag("EnableExpress", false)?,
-        texts: KeptTexts {
+        texts: OriginalTexts {
             default_message_time_to_live: ttl_text,
             duplicate_detection_history_time_window: history_text,
             auto_delete_on_idle: idle_text,
-            ..KeptTexts::default()
+            ..OriginalTexts::default()
         },
-        ..KeptProperties::default()
+        ..StoreOnlyProperties::default()
     };
     check_express(&settings, &kept)?;
     Ok(EntityDescription {

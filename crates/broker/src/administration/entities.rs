@@ -7,12 +7,12 @@ use store::{EntityId, NamespaceId};
 use super::{Answer, EntityDescription, EntityError, EntityPath, SUBSCRIPTIONS, inquiry};
 use crate::directory::{Directory, check_forwarding, settled};
 use crate::forward;
-use crate::kept::KeptProperties;
 use crate::kind::{EntityKind, Kind};
 use crate::remove;
 use crate::rules::RuleDescription;
 use crate::settings::QueueSettings;
 use crate::shared::Context;
+use crate::store_only::StoreOnlyProperties;
 use crate::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
@@ -45,7 +45,7 @@ pub(super) fn create(
     };
     let kept = description
         .kept
-        .in_place_of(&KeptProperties::default(), cx.now.wall);
+        .in_place_of(&StoreOnlyProperties::default(), cx.now.wall);
     let id = directory.create_with(namespace, path, kind, settings, Arc::new(kept), cx);
     for rule in rules {
         directory.put_rule(id, rule, cx);

@@ -11,9 +11,9 @@ use store::EntityId;
 
 use super::batch::{Batch, Ensured};
 use crate::broker::QueueInfo;
-use crate::kept::KeptProperties;
 use crate::rules::RuleDescription;
 use crate::settings::QueueSettings;
+use crate::store_only::StoreOnlyProperties;
 use crate::time::Wall;
 
 /// What an administrator asks for. Paths are found in any case.
@@ -103,7 +103,7 @@ pub struct EntityDescription {
     pub settings: QueueSettings,
     /// Of a subscription.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    pub kept: KeptProperties,
+    pub kept: StoreOnlyProperties,
 }
 
 impl Default for EntityDescription {
@@ -111,7 +111,7 @@ impl Default for EntityDescription {
         Self {
             settings: QueueSettings::default(),
             dead_lettering_on_filter_evaluation_exceptions: true,
-            kept: KeptProperties::default(),
+            kept: StoreOnlyProperties::default(),
         }
     }
 }
@@ -141,7 +141,7 @@ pub struct EntityInfo {
     pub queue: QueueInfo,
     /// Of a subscription.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    pub kept: Arc<KeptProperties>,
+    pub kept: Arc<StoreOnlyProperties>,
     pub below: Below,
 }
 

@@ -3,8 +3,8 @@
 
 use broker::{
     Answer, AuthorizationRule, BrokerSettings, Command, Correlation, EntityDescription,
-    EntityError, EntityInfo, EntityPath, FilterDescription, KeptProperties, KeptTexts, Listing,
-    Order, Output, QueueSettings, RuleDescription, RuleError, Value,
+    EntityError, EntityInfo, EntityPath, FilterDescription, Listing, Order, OriginalTexts, Output,
+    QueueSettings, RuleDescription, RuleError, StoreOnlyProperties, Value,
 };
 use store::{EntryKey, Index, NamespaceId, SequenceNumber, Store, Write, WriteSet};
 
@@ -118,7 +118,7 @@ fn everything() -> EntityDescription {
             ..QueueSettings::default()
         },
         dead_lettering_on_filter_evaluation_exceptions: false,
-        kept: KeptProperties {
+        kept: StoreOnlyProperties {
             user_metadata: Some("mine".to_owned()),
             enable_batched_operations: false,
             is_anonymous_accessible: true,
@@ -128,9 +128,9 @@ fn everything() -> EntityDescription {
             enable_subscription_partitioning: true,
             filtering_messages_before_publishing: true,
             authorization_rules: vec![key],
-            texts: KeptTexts {
+            texts: OriginalTexts {
                 lock_duration: Some("PT0.5M".to_owned()),
-                ..KeptTexts::default()
+                ..OriginalTexts::default()
             },
         },
     }

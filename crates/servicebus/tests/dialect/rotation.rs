@@ -1,7 +1,7 @@
 //! Rotation: rules and keys that change while connections rest on them, and rules of entities.
 
 use amqp::performative::SenderSettleMode;
-use broker::{AuthorizationRule, EntityDescription, KeptProperties, Order, QueueSettings};
+use broker::{AuthorizationRule, EntityDescription, Order, QueueSettings, StoreOnlyProperties};
 use servicebus::{AccessRules, Secret};
 
 use crate::world::{KEY, LISTEN_KEY, Login, Pair, Request, World, receiver, rules, sender, token};
@@ -54,9 +54,9 @@ fn set_rules_of_orders(world: &mut World, rules: Vec<AuthorizationRule>) {
             max_delivery_count: 3,
             ..QueueSettings::default()
         },
-        kept: KeptProperties {
+        kept: StoreOnlyProperties {
             authorization_rules: rules,
-            ..KeptProperties::default()
+            ..StoreOnlyProperties::default()
         },
         ..EntityDescription::default()
     };

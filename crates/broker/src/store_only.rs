@@ -1,5 +1,5 @@
-//! Kept properties: what an entity is told and never acts upon. (docs/spec/entities.md#2, "store
-//! only")
+//! Store-only properties: an entity keeps them and never acts upon them.
+//! (docs/spec/entities.md#2, "store only")
 //!
 //! An administrator gets back what was given. Texts of durations and targets are kept beside their
 //! values in the settings; before they are shown, they are compared with the values, since a
@@ -19,7 +19,7 @@ use crate::time::Wall;
 /// An entity's properties besides its settings.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct KeptProperties {
+pub struct StoreOnlyProperties {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<String>,
     pub enable_batched_operations: bool,
@@ -33,10 +33,10 @@ pub struct KeptProperties {
     pub filtering_messages_before_publishing: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub authorization_rules: Vec<AuthorizationRule>,
-    pub texts: KeptTexts,
+    pub texts: OriginalTexts,
 }
 
-impl Default for KeptProperties {
+impl Default for StoreOnlyProperties {
     fn default() -> Self {
         Self {
             user_metadata: None,
@@ -48,7 +48,7 @@ impl Default for KeptProperties {
             enable_subscription_partitioning: false,
             filtering_messages_before_publishing: false,
             authorization_rules: Vec::new(),
-            texts: KeptTexts::default(),
+            texts: OriginalTexts::default(),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Default for KeptProperties {
 /// Values as they were written, where that can differ from how they would be written here.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct KeptTexts {
+pub struct OriginalTexts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_duration: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ impl fmt::Debug for AuthorizationRule {
     }
 }
 
-impl KeptProperties {
+impl StoreOnlyProperties {
     /// These properties as they take the place of `old` ones: an authorization rule of a name that
     /// was there keeps when it was created and, if it is the same, when it was changed.
     pub(crate) fn in_place_of(mut self, old: &Self, now: Wall) -> Self {
