@@ -402,7 +402,7 @@ fn broker(
     body_bytes: u64,
 ) -> Result<BrokerSettings, CommandError> {
     let default = BrokerSettings::default();
-    let outlet = config.limits.outgoing_bytes_per_connection;
+    let output_buffer = config.limits.outgoing_bytes_per_connection;
     Ok(BrokerSettings {
         seed: entropy::seed()?,
         expiry: arguments
@@ -421,7 +421,7 @@ fn broker(
             .unwrap_or_default()
             .into(),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
-        output_buffer_bytes: outlet.map_or(default.output_buffer_bytes, |size| {
+        output_buffer_bytes: output_buffer.map_or(default.output_buffer_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)
         }),
         transactions: transactions(&config.limits),

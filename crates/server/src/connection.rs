@@ -4,8 +4,9 @@
 //! all commands to the shard as one batch and writes the output; it writes earlier if there is
 //! much of it. Large messages, and the commands behind them, wait for the store first (see
 //! [`staging`](crate::staging)). Writing never waits, so a peer that does not read still has its
-//! settlements and time-outs handled. The broker's output buffer and the limits that pause reading bound
-//! the output that piles up for it. The end of the input counts once the bytes before it are read.
+//! settlements and time-outs handled. The broker's output buffer and the limits that pause reading
+//! bound the output that piles up for it. The end of the input counts once the bytes before it are
+//! read.
 
 use std::io;
 use std::net::SocketAddr;
