@@ -99,7 +99,7 @@ impl Access {
             is_right |= fits(rule);
         }
         if !is_known {
-            fits(&AccessRule::placeholder());
+            fits(&AccessRule::of_unknown_name());
         }
         is_right.then(|| Credential {
             rule: name.to_owned(),
@@ -131,7 +131,7 @@ impl Access {
             try_rule(rule);
         }
         if !is_known {
-            try_rule(&AccessRule::placeholder());
+            try_rule(&AccessRule::of_unknown_name());
             return None;
         }
         found.map(|key| Credential {

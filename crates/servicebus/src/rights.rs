@@ -193,7 +193,7 @@ pub struct AccessRule {
 
 impl AccessRule {
     /// Stands in for a name that no rule has; nothing is ever accepted from it.
-    pub(crate) fn placeholder() -> Self {
+    pub(crate) fn of_unknown_name() -> Self {
         Self {
             name: String::new(),
             primary: Secret::new("nobody".to_owned()),

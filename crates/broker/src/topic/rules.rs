@@ -142,8 +142,10 @@ impl Directory {
         cx: &mut Context<'_>,
     ) {
         let CheckedRule { rule, description } = checked;
-        let topic = self.topic_of(subscription);
-        let topic = topic.expect("a subscription is there as long as its topic");
+        // A damaged store may have kept a subscription without its topic, and no rule of it counts.
+        let Ok(topic) = self.topic_of(subscription) else {
+            return;
+        };
         let there = topic.rules.get(subscription, &rule.name);
         let old = there.map(|there| topic.describe(subscription, there));
         let (name, created) = match old {

@@ -5,7 +5,7 @@ use broker::{
     EntityPath, FilterDescription, MAX_BATCH, Order, Output, QueueSettings, RuleDescription,
     RuleError,
 };
-use store::{CommitId, Image, NamespaceId};
+use store::{CommitId, Image, NamespaceId, Store, Write, WriteSet};
 
 use crate::world::{World, administer, request};
 
@@ -35,7 +35,7 @@ fn image(world: &World) -> (CommitId, Image) {
 
 /// The batch is refused for what is at `path`, and nothing has changed: not on disk, and not in
 /// memory either, since the batch that says the same without the fault can be carried out, and
-/// `Ensure` commands and orders find what they did before.
+/// single orders find what they did before.
 fn check_refused(world: &mut World, batch: Batch, path: &str, reason: &str) {
     let before = image(world);
     let shown = shown(world);
@@ -519,4 +519,26 @@ fn a_subscription_that_is_created_has_all_of_its_rules_or_is_not_there() {
     )
     .unwrap();
     assert_eq!(rules(&mut world, "t/Subscriptions/n"), ["a", "b"]);
+}
+
+#[test]
+fn rules_of_a_subscription_whose_topic_a_damaged_store_has_lost_change_nothing() {
+    let mut world = world(Vec::new());
+    let topics = world.shard.broker.queues();
+    let lost = topics
+        .filter(|queue| queue.path == "t")
+        .map(|queue| queue.id);
+    let lost = lost.last().unwrap();
+    let mut damage = WriteSet::default();
+    damage.push(Write::RemoveEntity(lost));
+    let mut store = world.disk.crash();
+    store.submit(damage);
+    drop(store);
+    world.restart();
+    apply(&mut world, ensuring(vec![topic("t")])).unwrap();
+    let rules = Some(vec![correlation("new", 1)]);
+    let batch = ensuring(vec![subscription("t", "s", rules)]);
+    assert_eq!(apply(&mut world, batch), Ok(Answer::Done));
+    let paths = world.shard.broker.queues().map(|queue| queue.path);
+    assert_eq!(paths.filter(|path| path == "t/Subscriptions/s").count(), 1);
 }
