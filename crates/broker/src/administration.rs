@@ -6,23 +6,21 @@
 
 mod batch;
 mod entities;
-mod error;
 mod inquiry;
-mod order;
 mod rules;
 
 use store::NamespaceId;
 
-use crate::directory::Directory;
-use crate::id::RequestId;
-use crate::output::Output;
-use crate::shared::Context;
+use crate::api::id::RequestId;
+use crate::api::output::Output;
+use crate::context::Context;
+use crate::entities::directory::Directory;
 
-pub use batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
-pub use error::EntityError;
-pub use order::{
+pub use crate::api::entity_error::EntityError;
+pub use crate::api::order::{
     Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
 };
+pub use batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";

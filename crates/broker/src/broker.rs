@@ -3,22 +3,24 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
+pub(crate) mod step;
+
 use store::{CommitId, EntityId, NamespaceId, Part, Recovery, StoreError, WriteSet};
 
-use crate::command::Command;
-use crate::directory::{Directory, change_of};
-use crate::forward::DescribeForwardError;
-use crate::id::Subqueue;
-use crate::kind::{EntityKind, Kind};
-use crate::output::{EntityChange, Output};
+use crate::api::command::Command;
+use crate::api::forward_error::DescribeForwardError;
+use crate::api::id::Subqueue;
+use crate::api::output::{EntityChange, Output};
+use crate::api::rule::RuleSnapshot;
+use crate::api::settings::{BrokerSettings, QueueSettings};
+use crate::api::time::{Now, Wall};
+use crate::api::traffic::Traffic;
+use crate::context::{Context, Shared};
+use crate::entities::directory::{Directory, change_of};
+use crate::forward;
 use crate::queue::Queue;
-use crate::settings::{BrokerSettings, QueueSettings};
+use crate::queue::kind::{EntityKind, Kind};
 use crate::shard::ReadRequest;
-use crate::shared::{Context, Shared};
-use crate::time::{Now, Wall};
-use crate::topic::RuleSnapshot;
-use crate::traffic::Traffic;
-use crate::{forward, step};
 
 /// What one or several steps caused.
 #[derive(Debug, Default)]
@@ -201,7 +203,7 @@ impl Broker {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct Deadline {
-    pub mono: Option<crate::time::Mono>,
+    pub mono: Option<crate::api::time::Mono>,
     pub wall: Option<Wall>,
 }
 

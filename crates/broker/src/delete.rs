@@ -11,14 +11,14 @@
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, Subqueue, SubqueueId};
-use crate::output::{Output, RequestError};
+use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
+use crate::api::output::{Output, RequestError};
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::entities::directory::Directory;
 use crate::queue::{Message, Queue};
 use crate::sessions::SessionKey;
-use crate::shared::Context;
-use crate::time::Wall;
-use crate::window::Entry;
+use crate::subqueue::window::Entry;
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]

@@ -3,20 +3,23 @@
 //! Locks end by the monotonic clock, messages leave by the wall clock. Both are done in bounded
 //! pieces: what a turn's budget does not allow goes on with the next tick.
 
+pub(crate) mod index;
+pub(crate) mod sweep;
+
 use store::SequenceNumber;
 
+use crate::api::id::Subqueue;
+use crate::context::Context;
 use crate::delete;
-use crate::directory::Directory;
-use crate::id::Subqueue;
-use crate::idle;
-use crate::kind::Kind;
-use crate::patch::Patch;
+use crate::entities::directory::Directory;
+use crate::entities::remove;
+use crate::entities::tombstone::Tombstone;
+use crate::message::patch::Patch;
+use crate::queue::idle;
+use crate::queue::kind::Kind;
 use crate::queue::{Message, Queue};
-use crate::remove;
-use crate::shared::Context;
-use crate::tombstone::Tombstone;
+use crate::subqueue::window::Entry;
 use crate::transaction;
-use crate::window::Entry;
 
 /// Time has passed: every entity whose alarm is due does what is due, within the budget.
 pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {

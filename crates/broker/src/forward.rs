@@ -9,25 +9,25 @@
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
 
-mod error;
 mod hop;
 
-pub use error::{DeadLetterReason, DescribeForwardError, ForwardError};
+use crate::api::forward_error::ForwardError;
 
 use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 
-use crate::bodies::Body;
-use crate::directory::Directory;
-use crate::duplicates::{IdHash, Known};
-use crate::id::{ReadId, Subqueue, SubqueueId};
-use crate::kind::Kind;
-use crate::properties::Properties;
-use crate::refill::RETRY_MS;
-use crate::row;
-use crate::shared::Context;
-use crate::time::Mono;
+use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::message::bodies::Body;
+use crate::message::id::IdHash;
+use crate::message::properties::Properties;
+use crate::message::row;
+use crate::queue::kind::Kind;
+use crate::send::duplicates::Known;
+use crate::subqueue::refill::RETRY_MS;
+use crate::subqueue::window::Entry;
 use crate::topic::fan_out;
-use crate::window::Entry;
 
 /// More often than this a message does not go on. (docs/spec/entities.md#14.3)
 const MOST_HOPS: u32 = 4;

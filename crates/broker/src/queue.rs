@@ -5,6 +5,12 @@
 //! Invariant: a live message is in exactly one part; a part's count is what its window accounts
 //! for, plus its locks, plus what is on disk only.
 
+pub(crate) mod head;
+pub(crate) mod idle;
+pub(crate) mod journal;
+pub(crate) mod kind;
+pub(crate) mod subscription;
+
 use store::{
     BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, PartHead, SequenceNumber, Write,
 };
@@ -12,25 +18,25 @@ use store::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::api::id::{Subqueue, SubqueueId};
+use crate::api::settings::{Expiry, QueueSettings};
+use crate::api::store_only::StoreOnlyProperties;
+use crate::api::time::{Mono, Wall};
+use crate::api::traffic::Traffic;
+use crate::context::{Alarm, Context};
 use crate::delete::Deletion;
-use crate::duplicates::Duplicates;
-use crate::expiry::ExpiryIndex;
-use crate::id::{Subqueue, SubqueueId};
-use crate::idle::Idle;
-use crate::journal::Journal;
-use crate::kind::Kind;
-use crate::patch::Patch;
-use crate::row;
-use crate::schedule::Schedule;
+use crate::expire::index::ExpiryIndex;
+use crate::expire::sweep::Sweep;
+use crate::message::patch::Patch;
+use crate::message::row;
+use crate::queue::idle::Idle;
+use crate::queue::journal::Journal;
+use crate::queue::kind::Kind;
+use crate::send::duplicates::Duplicates;
+use crate::send::schedule::Schedule;
 use crate::sessions::Sessions;
-use crate::settings::{Expiry, QueueSettings};
-use crate::shared::{Alarm, Context};
-use crate::store_only::StoreOnlyProperties;
-use crate::sub::Sub;
-use crate::sweep::Sweep;
-use crate::time::{Mono, Wall};
-use crate::traffic::Traffic;
-use crate::window::Entry;
+use crate::subqueue::Sub;
+use crate::subqueue::window::Entry;
 
 /// One entity.
 #[derive(Debug)]

@@ -4,22 +4,27 @@
 //! whatever the clock does. Sends are refused before anything is written when the entity is
 //! disabled, the disk is nearly full, the entity is full, or a message is too large.
 
+pub(crate) mod cancel;
+pub(crate) mod duplicates;
+pub(crate) mod schedule;
+pub(crate) mod timetable;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use store::{EntityId, MessageRow, SequenceNumber, Write};
 
-use crate::bodies::Body;
-use crate::command::Incoming;
-use crate::directory::Directory;
-use crate::duplicates::Known;
-use crate::id::{RequestId, Subqueue};
-use crate::kind::Kind;
-use crate::output::{Output, SendError};
+use crate::api::command::Incoming;
+use crate::api::id::{RequestId, Subqueue};
+use crate::api::output::{Output, SendError};
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::message::bodies::Body;
 use crate::queue::Queue;
-use crate::shared::Context;
-use crate::time::Wall;
-use crate::window::Entry;
+use crate::queue::kind::Kind;
+use crate::send::duplicates::Known;
+use crate::subqueue::window::Entry;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::clients::ReceiverSlot;
+use crate::api::time::{Mono, Wall};
+use crate::context::clients::ReceiverSlot;
 use crate::queue::Queue;
-use crate::time::{Mono, Wall};
-use crate::window::Entry;
+use crate::subqueue::window::Entry;
 
 pub(crate) mod accept;
 pub(crate) mod age;

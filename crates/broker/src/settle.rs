@@ -5,18 +5,22 @@
 //! success: abandoned or run out or deferred, not released (docs/spec/amqp.md#4.4). In a
 //! dead-letter queue it never does.
 
+pub(crate) mod dead_letter;
+pub(crate) mod redrive;
+pub(crate) mod renew;
+
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::command::Outcome;
-use crate::directory::Directory;
-use crate::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
-use crate::lock::{Lock, Origin};
-use crate::output::{Output, SettleError};
-use crate::patch::Changes;
+use crate::api::command::Outcome;
+use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
+use crate::api::output::{Output, SettleError};
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::message::patch::Changes;
 use crate::queue::{Message, Queue};
-use crate::shared::Context;
-use crate::window::Entry;
+use crate::subqueue::lock::{Lock, Origin};
+use crate::subqueue::window::Entry;
 
 /// A client that wants locks to end.
 #[derive(Clone, Debug)]

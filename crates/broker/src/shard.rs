@@ -4,16 +4,18 @@
 //! when it was made and released when that commit is durable. A delivery waits only for the commit
 //! that it rests on. A store that has failed releases nothing any more.
 
+mod outbox;
+
 use store::{Caller, CommitId, Query, Store, StoreError, WriteSet};
 
+use crate::api::command::Command;
+use crate::api::forward_error::DescribeForwardError;
+use crate::api::id::ReadId;
+use crate::api::output::Output;
+use crate::api::settings::BrokerSettings;
+use crate::api::time::Now;
 use crate::broker::{Broker, Deadline, Effects};
-use crate::command::Command;
-use crate::forward::DescribeForwardError;
-use crate::id::ReadId;
-use crate::outbox::Outbox;
-use crate::output::Output;
-use crate::settings::BrokerSettings;
-use crate::time::Now;
+use crate::shard::outbox::Outbox;
 
 /// For more writes or outputs there is no room at the start of a turn, since write sets are kept
 /// for a while.

@@ -6,23 +6,16 @@
 //! (docs/spec/entities.md#2.2, #17)
 
 pub(crate) mod command;
-mod distribution;
 pub(crate) mod fan_out;
-mod rule_usage;
 mod rules;
-mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use amqp::Value;
 use store::EntityId;
 
-use crate::time::Wall;
-
-pub use distribution::Distribution;
-pub use rule_usage::RuleUsage;
-pub(crate) use snapshot::CurrentRules;
-pub use snapshot::RuleSnapshot;
+use crate::api::rule::CurrentRules;
+use crate::api::time::Wall;
 
 /// What only a topic has.
 #[derive(Debug, Default)]

@@ -19,14 +19,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::command::{Incoming, Operation};
-use crate::directory::Directory;
-use crate::id::{ConnectionId, RequestId, SubqueueId, TransactionId};
-use crate::output::{Output, TransactionError};
+use crate::api::command::{Incoming, Operation};
+use crate::api::id::{ConnectionId, RequestId, SubqueueId, TransactionId};
+use crate::api::output::{Output, TransactionError};
+use crate::api::settings::TransactionSettings;
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::entities::directory::Directory;
 use crate::sessions::HoldId;
-use crate::settings::TransactionSettings;
-use crate::shared::Context;
-use crate::time::Mono;
 use discharge::Decision;
 
 pub(crate) use discharge::{discharge, loaded};

@@ -14,13 +14,13 @@ mod limits;
 use store::{EntityId, NamespaceId};
 
 use super::{Answer, EntityError};
-use crate::directory::Directory;
-use crate::kind::{EntityKind, Kind};
-use crate::remove;
-use crate::rules::{CheckedRule, RuleDescription};
-use crate::settings::{QueueSettings, SubscriptionSettings};
-use crate::shared::Context;
-use crate::subscription::Subscription;
+use crate::api::rule::{CheckedRule, RuleDescription};
+use crate::api::settings::{QueueSettings, SubscriptionSettings};
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::entities::remove;
+use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::note_access;
 

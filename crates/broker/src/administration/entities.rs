@@ -5,15 +5,15 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId};
 
 use super::{Answer, EntityDescription, EntityError, EntityPath, SUBSCRIPTIONS, inquiry};
-use crate::directory::{Directory, check_forwarding, settled};
+use crate::api::rule::RuleDescription;
+use crate::api::settings::QueueSettings;
+use crate::api::store_only::StoreOnlyProperties;
+use crate::context::Context;
+use crate::entities::directory::{Directory, check_forwarding, settled};
+use crate::entities::remove;
 use crate::forward;
-use crate::kind::{EntityKind, Kind};
-use crate::remove;
-use crate::rules::RuleDescription;
-use crate::settings::QueueSettings;
-use crate::shared::Context;
-use crate::store_only::StoreOnlyProperties;
-use crate::subscription::Subscription;
+use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 

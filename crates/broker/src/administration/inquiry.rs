@@ -5,12 +5,12 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId};
 
 use super::{Answer, Below, EntityError, EntityInfo, Listing, NamespaceInfo, Page, SUBSCRIPTIONS};
+use crate::api::time::Wall;
 use crate::broker;
-use crate::directory::Directory;
-use crate::kind::{EntityKind, Kind};
+use crate::context::Context;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::shared::Context;
-use crate::time::Wall;
+use crate::queue::kind::{EntityKind, Kind};
 
 /// The entity of a path.
 pub(super) fn describe(

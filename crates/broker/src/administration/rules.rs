@@ -3,10 +3,10 @@
 use store::{EntityId, NamespaceId};
 
 use super::{Answer, EntityError, Page, inquiry};
-use crate::directory::Directory;
-use crate::kind::EntityKind;
-use crate::rules::{RuleDescription, RuleError};
-use crate::shared::Context;
+use crate::api::rule::{RuleDescription, RuleError};
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::queue::kind::EntityKind;
 use crate::topic::command::note_access;
 
 /// The subscription of a path.

@@ -3,20 +3,21 @@
 
 use store::SequenceNumber;
 
-use super::{ForwardError, Looked, Pump, Transfer, Trouble, Verdict, path_of};
-use crate::bodies::Body;
-use crate::duplicates::IdHash;
-use crate::id::{ReadId, Subqueue, SubqueueId};
-use crate::kind::Kind;
-use crate::patch::Patch;
-use crate::properties::Properties;
+use super::{Looked, Pump, Transfer, Trouble, Verdict, path_of};
+use crate::api::forward_error::ForwardError;
+use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::settings::ForwardFailures;
+use crate::api::time::{Mono, Wall};
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::message::bodies::Body;
+use crate::message::id::IdHash;
+use crate::message::patch::Patch;
+use crate::message::properties::Properties;
+use crate::message::row;
+use crate::queue::kind::Kind;
 use crate::queue::{Message, Queue};
-use crate::read::Purpose;
-use crate::refill::RETRY_MS;
-use crate::row;
-use crate::settings::ForwardFailures;
-use crate::shared::Context;
-use crate::time::{Mono, Wall};
+use crate::subqueue::refill::RETRY_MS;
 
 impl Queue {
     /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them

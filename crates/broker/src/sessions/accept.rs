@@ -7,18 +7,18 @@
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::attach;
-use crate::clients::ReceiverSlot;
-use crate::command::{ReceiveMode, SessionFilter};
-use crate::directory::Directory;
-use crate::fetch::Fetch;
-use crate::id::{ReceiverId, Subqueue, SubqueueId};
-use crate::output::{Output, SessionError};
+use crate::api::command::{ReceiveMode, SessionFilter};
+use crate::api::id::{ReceiverId, Subqueue, SubqueueId};
+use crate::api::output::{Output, SessionError};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::clients::ReceiverSlot;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::receive::attach;
 use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole, Sessions, Waiter, WaiterId};
-use crate::shared::Context;
-use crate::time::Mono;
-use crate::window::Window;
+use crate::subqueue::fetch::Fetch;
+use crate::subqueue::window::Window;
 
 /// A receiver comes for a session.
 pub(crate) fn accept(

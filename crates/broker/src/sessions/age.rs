@@ -7,13 +7,13 @@
 
 use store::{Query, SequenceNumber};
 
-use crate::id::Subqueue;
+use crate::api::id::Subqueue;
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows};
 use crate::queue::Queue;
-use crate::read::{Purpose, Rows};
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Record, SessionKey, Sessions};
-use crate::shared::Context;
-use crate::time::Wall;
 
 /// The row that was read last, or is being read.
 #[derive(Debug, Default)]

@@ -10,13 +10,13 @@
 
 use store::{Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
+use crate::api::id::{ReadId, Subqueue};
+use crate::api::output::Output;
+use crate::context::Context;
+use crate::context::read::{Purpose, entry_of};
 use crate::delete::{Asked, Deletion, Progress};
-use crate::id::{ReadId, Subqueue};
-use crate::output::Output;
 use crate::queue::{Message, Queue};
-use crate::read::{Purpose, entry_of};
 use crate::sessions::{SessionKey, Sessions, id_of, key};
-use crate::shared::Context;
 
 /// Rows that are read at least, since many of them may be held.
 const LEAST: usize = 64;

@@ -7,12 +7,12 @@
 use bytes::Bytes;
 use store::{Index, Part, SequenceNumber, Write};
 
-use crate::id::Subqueue;
-use crate::patch::Patch;
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::message::patch::Patch;
 use crate::queue::Queue;
 use crate::sessions::{HoldId, SessionKey, key};
-use crate::shared::Context;
-use crate::window::Entry;
+use crate::subqueue::window::Entry;
 
 impl Queue {
     /// A message enters the active part: it arrives, or its scheduled time has come. In a queue
@@ -66,7 +66,7 @@ impl Queue {
         let old = body.and_then(|body| body.patch);
         let patch = Patch::with_reason(old.as_deref(), "Session id is null.", description);
         self.put_patch(number, &patch, cx);
-        let body = crate::bodies::BodyRef::NONE;
+        let body = crate::message::bodies::BodyRef::NONE;
         self.enter(Subqueue::DeadLetter, number, Entry { body, ..entry }, cx);
     }
 

@@ -6,15 +6,15 @@
 
 use store::CommitId;
 
-use crate::clients::Readiness;
-use crate::command::ReceiveMode;
-use crate::id::{LockToken, Subqueue};
-use crate::lock::{Holder, Lock, Origin};
-use crate::output::{Delivery, LockTime, MessageState, Output};
+use crate::api::command::ReceiveMode;
+use crate::api::id::{LockToken, Subqueue};
+use crate::api::output::{Delivery, LockTime, MessageState, Output};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::clients::Readiness;
 use crate::queue::{Message, Queue};
 use crate::sessions::HoldId;
-use crate::shared::Context;
-use crate::time::Mono;
+use crate::subqueue::lock::{Holder, Lock, Origin};
 
 /// Whether it is worth going on with a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -10,16 +10,16 @@ use std::collections::{BTreeSet, VecDeque};
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::clients::ReceiverSlot;
-use crate::command::ReceiveMode;
-use crate::fetch::Fetch;
-use crate::id::ReceiverId;
+use crate::api::command::ReceiveMode;
+use crate::api::id::ReceiverId;
+use crate::api::settings::BrokerSettings;
+use crate::api::time::Mono;
+use crate::context::clients::ReceiverSlot;
 use crate::sessions::Sessions;
 use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
-use crate::settings::BrokerSettings;
-use crate::time::Mono;
-use crate::window::{Entry, Window};
+use crate::subqueue::fetch::Fetch;
+use crate::subqueue::window::{Entry, Window};
 
 /// Most messages of one session that are known in memory, however many its holder takes.
 const WIDEST: usize = 8_192;

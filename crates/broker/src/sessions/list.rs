@@ -8,16 +8,16 @@
 use bytes::Bytes;
 use store::{EntityId, Entry, Index, Query, StoreError};
 
-use crate::directory::Directory;
-use crate::id::{RequestId, Subqueue};
-use crate::output::{Output, RequestError, SessionPage};
+use crate::api::id::{RequestId, Subqueue};
+use crate::api::output::{Output, RequestError, SessionPage};
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::read::Purpose;
 use crate::sessions::read::SessionRead;
 use crate::sessions::state::read_note;
 use crate::sessions::{SessionKey, Sessions};
-use crate::shared::Context;
-use crate::time::Wall;
 
 /// Notes that are read at once.
 const PIECE: usize = 1_024;

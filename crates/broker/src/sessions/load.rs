@@ -6,14 +6,14 @@
 
 use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::id::{ReadId, Subqueue};
-use crate::lock::Origin;
+use crate::api::id::{ReadId, Subqueue};
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows, entry_of, known_of, take_body};
 use crate::queue::{Message, Queue};
-use crate::read::{Purpose, Rows, entry_of, known_of, take_body};
 use crate::sessions::read::SessionRead;
 use crate::sessions::{HoldId, id_of, key};
-use crate::shared::Context;
-use crate::window::Ask;
+use crate::subqueue::lock::Origin;
+use crate::subqueue::window::Ask;
 
 /// Most messages that are read at once.
 const FETCH_MESSAGES: usize = 1_024;

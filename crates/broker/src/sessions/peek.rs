@@ -11,16 +11,16 @@ use store::{
     EntityId, Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage,
 };
 
-use crate::directory::Directory;
-use crate::id::{RequestId, Subqueue};
-use crate::output::{Browsed, Output, RequestError};
-use crate::peek::{MOST, size_of_body, unreadable};
+use crate::api::id::{RequestId, Subqueue};
+use crate::api::output::{Browsed, Output, RequestError};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::read::Purpose;
+use crate::receive::peek::{MOST, size_of_body, unreadable};
 use crate::sessions::read::SessionRead;
 use crate::sessions::{SessionKey, id_of, key};
-use crate::shared::Context;
-use crate::time::Mono;
 
 /// A peek on its way.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use store::{Found, SequenceNumber, StoreError};
 
-use crate::id::ReadId;
-use crate::output::RequestError;
+use crate::api::id::ReadId;
+use crate::api::output::RequestError;
+use crate::context::Context;
 use crate::queue::Queue;
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
 use crate::sessions::session_expiry::{Piece, SessionExpiry};
 use crate::sessions::{HoldId, SessionKey};
-use crate::shared::Context;
 
 /// What was read of sessions.
 #[derive(Debug)]

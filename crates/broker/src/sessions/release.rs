@@ -6,15 +6,15 @@
 use bytes::Bytes;
 use store::EntityId;
 
-use crate::clients::{Receiver, ReceiverSlot};
-use crate::directory::Directory;
-use crate::id::{ConnectionId, RequestId, Subqueue};
-use crate::lock::Origin;
-use crate::output::{Output, RequestError};
+use crate::api::id::{ConnectionId, RequestId, Subqueue};
+use crate::api::output::{Output, RequestError};
+use crate::api::time::{Mono, Wall};
+use crate::context::Context;
+use crate::context::clients::{Receiver, ReceiverSlot};
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole};
-use crate::shared::Context;
-use crate::time::{Mono, Wall};
+use crate::subqueue::lock::Origin;
 
 /// Renews a session's lock for its holder's connection.
 pub(crate) fn renew(

@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
-use crate::id::{ReadId, Subqueue};
+use crate::api::id::{ReadId, Subqueue};
+use crate::api::settings::Expiry;
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows, body_of};
 use crate::queue::{Message, Queue};
-use crate::read::{Purpose, Rows, body_of};
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Sessions, key};
-use crate::settings::Expiry;
-use crate::shared::Context;
 
 /// Messages, and bytes of them, that are read at once.
 const PIECE: usize = 64;

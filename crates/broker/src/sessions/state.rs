@@ -8,15 +8,15 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
-use crate::directory::Directory;
-use crate::id::RequestId;
-use crate::output::{Output, RequestError, SendError};
+use crate::api::id::RequestId;
+use crate::api::output::{Output, RequestError, SendError};
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::read::Purpose;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{HoldId, SessionKey};
-use crate::shared::Context;
-use crate::time::Wall;
 
 /// What a state costs besides its bytes; it counts towards the entity's size too.
 const OVERHEAD: u64 = 64;

@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use store::{Entry, Index, Query, SequenceNumber, StoreError};
 
-use crate::id::Subqueue;
+use crate::api::id::Subqueue;
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::read::Purpose;
 use crate::queue::Queue;
-use crate::read::Purpose;
-use crate::refill::RETRY_MS;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Record, SessionKey, Sessions, id_of, key};
-use crate::shared::Context;
-use crate::time::Mono;
+use crate::subqueue::refill::RETRY_MS;
 
 /// Sessions that are learnt of with one read.
 const PIECE: usize = 1_024;

@@ -5,11 +5,11 @@
 
 use store::EntityId;
 
-use crate::directory::Directory;
-use crate::id::RequestId;
-use crate::output::Output;
-use crate::rules::RuleDescription;
-use crate::shared::Context;
+use crate::api::id::RequestId;
+use crate::api::output::Output;
+use crate::api::rule::RuleDescription;
+use crate::context::Context;
+use crate::entities::directory::Directory;
 
 /// (docs/spec/entities.md#4)
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 2_000;

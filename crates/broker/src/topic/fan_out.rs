@@ -12,17 +12,17 @@ use bytes::Bytes;
 use filter::{Environment, Facts, Message, RuleSubset};
 use store::{EntityId, Write};
 
-use super::distribution::{Content, Distribution, TOO_LARGE};
-use crate::bodies::Body;
-use crate::directory::Directory;
+use crate::api::id::Subqueue;
+use crate::api::rule::distribution::{Content, Distribution, TOO_LARGE};
+use crate::context::Context;
+use crate::entities::directory::Directory;
 use crate::forward::Transfer;
-use crate::id::Subqueue;
-use crate::kind::Kind;
-use crate::patch::Patch;
-use crate::properties::Properties;
+use crate::message::bodies::Body;
+use crate::message::patch::Patch;
+use crate::message::properties::Properties;
+use crate::message::row;
+use crate::queue::kind::Kind;
 use crate::queue::{self, Queue};
-use crate::row;
-use crate::shared::Context;
 
 /// The reason and the description of a dead letter without a session. (docs/spec/amqp.md#4.7)
 const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (

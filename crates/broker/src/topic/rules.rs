@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
-use super::{RuleFacts, RuleUsage, Topic};
-use crate::directory::Directory;
-use crate::kind::Kind;
-use crate::rules::{self, CheckedRule, RuleDescription, RuleError};
-use crate::shared::Context;
+use super::{RuleFacts, Topic};
+use crate::api::rule::RuleUsage;
+use crate::api::rule::{self, CheckedRule, RuleDescription, RuleError};
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::queue::kind::Kind;
 
 /// A page of a list ends with the rule that takes it beyond this.
 const PAGE_BYTES: usize = 512 << 10;
@@ -184,7 +185,7 @@ impl Directory {
         cx.write(Write::RemoveEntry {
             entity: subscription,
             index: Index::Rule,
-            key: rules::key_of(name),
+            key: rule::key_of(name),
         });
         Ok(())
     }
@@ -332,7 +333,7 @@ impl Directory {
     ) -> Result<(), StoreError> {
         let mut found = Vec::with_capacity(entries.len());
         for (subscription, entry) in entries {
-            found.push((*subscription, rules::decode(entry)?));
+            found.push((*subscription, rule::decode(entry)?));
         }
         found.sort_by_key(|(_, description)| description.place);
         for (subscription, description) in found {
@@ -369,7 +370,7 @@ fn put(subscription: EntityId, rule: &RuleDescription) -> Write {
     Write::PutEntry {
         entity: subscription,
         index: Index::Rule,
-        key: rules::key_of(&rule.name),
-        value: rules::encode(rule),
+        key: rule::key_of(&rule.name),
+        value: rule::encode(rule),
     }
 }

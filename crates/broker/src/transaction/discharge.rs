@@ -11,11 +11,11 @@ use store::{EntityId, Found, StoreError};
 use super::lookups::{Cancelled, Lookups};
 use super::states::Costs;
 use super::{NOT_OVER, roll_back, time_out_if_due};
-use crate::command::{Incoming, Operation};
-use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, TransactionId};
-use crate::output::{Output, TransactionError};
-use crate::shared::Context;
+use crate::api::command::{Incoming, Operation};
+use crate::api::id::{ReadId, RequestId, TransactionId};
+use crate::api::output::{Output, TransactionError};
+use crate::context::Context;
+use crate::entities::directory::Directory;
 
 /// A discharge on its way.
 #[derive(Debug)]

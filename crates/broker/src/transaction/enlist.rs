@@ -11,14 +11,14 @@ use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use super::{Transaction, states, time_out_if_due};
-use crate::command::{Incoming, Operation};
-use crate::directory::Directory;
-use crate::id::{ConnectionId, RequestId, TransactionId};
-use crate::output::{Output, RequestError, SendError, SettleError, TransactionError};
-use crate::settings::TransactionSettings;
+use crate::api::command::{Incoming, Operation};
+use crate::api::id::{ConnectionId, RequestId, TransactionId};
+use crate::api::output::{Output, RequestError, SendError, SettleError, TransactionError};
+use crate::api::settings::TransactionSettings;
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::entities::directory::Directory;
 use crate::settle::Asker;
-use crate::shared::Context;
-use crate::time::Mono;
 
 /// Payloads from this size on keep the buffer that they arrived in; smaller ones would pin it.
 const COPY_LIMIT: usize = 64 * 1024;

@@ -4,12 +4,12 @@
 //! A mark belongs to the transaction that holds the token: a token is given once, and a marked
 //! lock cannot be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
 
-use crate::command::Outcome;
-use crate::id::LockToken;
-use crate::output::SettleError;
+use crate::api::command::Outcome;
+use crate::api::id::LockToken;
+use crate::api::output::SettleError;
+use crate::context::Context;
 use crate::queue::Queue;
 use crate::settle::{Asker, check_allowed};
-use crate::shared::Context;
 
 impl Queue {
     /// Marks the locks that `tokens` name, each once: all of them or none.

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use store::{EntityId, Found, MessageRow, SequenceNumber, StoreError};
 
 use super::{Transaction, states};
-use crate::cancel;
-use crate::command::Operation;
-use crate::directory::Directory;
-use crate::duplicates::{Inquiry, Known};
-use crate::id::{ReadId, TransactionId};
-use crate::read::{Purpose, Rows};
-use crate::shared::Context;
+use crate::api::command::Operation;
+use crate::api::id::{ReadId, TransactionId};
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows};
+use crate::entities::directory::Directory;
+use crate::send::cancel;
+use crate::send::duplicates::{Inquiry, Known};
 
 /// Scheduled messages to be cancelled: where the operation stands, and their rows.
 #[derive(Debug)]
@@ -147,7 +147,11 @@ impl Lookups {
     }
 
     /// What is known of the messages' ids.
-    pub(super) fn known(&self, entity: EntityId, messages: &[crate::command::Incoming]) -> Known {
+    pub(super) fn known(
+        &self,
+        entity: EntityId,
+        messages: &[crate::api::command::Incoming],
+    ) -> Known {
         let inquiry = self.inquiries.get(&entity);
         inquiry.map_or_else(Known::default, |inquiry| inquiry.about(messages))
     }

@@ -12,15 +12,15 @@ use bytes::Bytes;
 use store::{EntityId, Found, StoreError};
 
 use super::enlist::{check_bounds, hold};
-use crate::command::Operation;
-use crate::directory::Directory;
-use crate::id::{ReadId, RequestId, TransactionId};
-use crate::output::RequestError;
+use crate::api::command::Operation;
+use crate::api::id::{ReadId, RequestId, TransactionId};
+use crate::api::output::RequestError;
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::read::Purpose;
 use crate::sessions::HoldId;
 use crate::sessions::state::cost;
-use crate::shared::Context;
 
 /// Takes the setting of a state into a transaction.
 pub(super) fn enlist(

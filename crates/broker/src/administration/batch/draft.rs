@@ -10,12 +10,12 @@ use store::{EntityId, NamespaceId};
 
 use super::{Ensured, New, Step};
 use crate::administration::{EntityError, SUBSCRIPTIONS, entities, rules};
-use crate::directory::{Directory, check_forwarding, check_unchanged, settled};
-use crate::kind::EntityKind;
-use crate::output::RequestError;
-use crate::rules::{CheckedRule, RuleDescription, RuleError};
-use crate::settings::{QueueSettings, SubscriptionSettings};
-use crate::topic::RuleUsage;
+use crate::api::output::RequestError;
+use crate::api::rule::RuleUsage;
+use crate::api::rule::{CheckedRule, RuleDescription, RuleError};
+use crate::api::settings::{QueueSettings, SubscriptionSettings};
+use crate::entities::directory::{Directory, check_forwarding, check_unchanged, settled};
+use crate::queue::kind::EntityKind;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {

@@ -2,7 +2,7 @@
 
 use super::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::administration::EntityError;
-use crate::rules::RuleDescription;
+use crate::api::rule::RuleDescription;
 
 /// Whether a batch is not too large to be carried out in one turn.
 pub(super) fn check(batch: &Batch) -> Result<(), EntityError> {

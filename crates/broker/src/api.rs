@@ -1,0 +1,18 @@
+//! The interface: what the broker is asked and what it says, in types that hold no state.
+//!
+//! Everything here is vocabulary: ids, moments, settings, commands and outputs, rules as they are
+//! described and evaluated. Nothing here refers to another chapter of the crate.
+
+pub mod command;
+pub mod id;
+pub mod output;
+pub mod settings;
+pub mod time;
+
+pub(crate) mod entity_error;
+pub(crate) mod forward_error;
+pub(crate) mod name;
+pub(crate) mod order;
+pub(crate) mod rule;
+pub(crate) mod store_only;
+pub(crate) mod traffic;

@@ -1,0 +1,390 @@
+//! Command: everything that can happen to a broker.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use filter::Selector;
+use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
+
+use crate::administration::Order;
+use crate::api::id::{
+    ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
+};
+use crate::api::output::MessageState;
+use crate::api::rule::Distribution;
+use crate::api::rule::RuleDescription;
+use crate::api::settings::BrokerLimits;
+use crate::api::time::Wall;
+
+/// A message on its way in. The payload is stored as it is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Incoming {
+    /// The encoded message as received (header to footer).
+    pub payload: Bytes,
+    /// The sender's own time to live in milliseconds, greater than 0.
+    pub ttl_ms: Option<u64>,
+    /// The encoded message id; what is the same to its sender is the same here.
+    pub message_id: Option<Bytes>,
+    /// In UTF-8.
+    pub session_id: Option<Bytes>,
+    /// When to become available, if that is later than now.
+    pub scheduled: Option<Wall>,
+    /// What the rules of the topic that it is sent to make of it, if the caller has evaluated them.
+    pub distribution: Option<Box<Distribution>>,
+}
+
+impl Incoming {
+    /// What it takes of memory, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let distribution = self.distribution.as_ref().map_or(0, |it| it.bytes());
+        self.payload.len().saturating_add(distribution)
+    }
+}
+
+/// How a receiver takes messages. (docs/spec/amqp.md#3.3)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ReceiveMode {
+    PeekLock,
+    ReceiveAndDelete,
+}
+
+/// What a receiver does with messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    Consume(ReceiveMode),
+    /// The receiver is shown all messages of the subqueue, locked or not, from the first one on,
+    /// and takes none. Its tokens name no locks.
+    Browse,
+}
+
+/// Which session a receiver wants. (docs/spec/amqp.md#3.4)
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SessionFilter {
+    ById(Bytes),
+    /// Whichever is next; waits so long for one.
+    Next {
+        timeout_ms: u64,
+    },
+}
+
+/// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP
+/// value.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    Complete,
+    /// The delivery count rises.
+    Abandon {
+        changes: Vec<(String, Bytes)>,
+    },
+    Defer {
+        changes: Vec<(String, Bytes)>,
+    },
+    /// `changes` hold `DeadLetterReason` and `DeadLetterErrorDescription` too, when given.
+    DeadLetter {
+        changes: Vec<(String, Bytes)>,
+    },
+    /// Available again at once, the delivery count unchanged.
+    Release,
+    /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given
+    /// back.
+    Undelivered,
+}
+
+impl Outcome {
+    /// Bytes of the changes it carries.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Abandon { changes } | Self::Defer { changes } | Self::DeadLetter { changes } => {
+                let sizes = changes.iter().map(|(key, value)| key.len() + value.len());
+                sizes.sum()
+            }
+            Self::Complete | Self::Release | Self::Undelivered => 0,
+        }
+    }
+}
+
+/// What can be part of a transaction.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// As `Command::Send`. Answered by `Output::Sent`; its numbers are those of scheduled messages,
+    /// and mean nothing if there are none.
+    Send {
+        entity: EntityId,
+        messages: Vec<Incoming>,
+    },
+    /// As `Command::SettleMany`. Answered by `Output::Settled`.
+    Settle {
+        subqueue: SubqueueId,
+        session: Option<Bytes>,
+        tokens: Vec<LockToken>,
+        outcome: Outcome,
+    },
+    /// As `Command::CancelScheduled`. Answered by `Output::Cancelled`; whether the messages are
+    /// there is looked at when it is committed.
+    Cancel {
+        entity: EntityId,
+        numbers: Vec<SequenceNumber>,
+    },
+    /// As `Command::SetSessionState`. Answered by `Output::SessionStateSet`.
+    SetSessionState {
+        entity: EntityId,
+        session: Bytes,
+        state: Option<Bytes>,
+    },
+}
+
+/// What the broker is told. A command about something unknown (a detached receiver, a closed
+/// connection) changes nothing.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Creates, changes, shows or deletes entities and rules. Answered by `Output::Administered`.
+    Administer {
+        request: RequestId,
+        namespace: NamespaceId,
+        order: Box<Order>,
+    },
+    /// Adds a rule to a subscription. Answered by `Output::RuleChanged`.
+    AddRule {
+        request: RequestId,
+        entity: EntityId,
+        rule: Box<RuleDescription>,
+    },
+    /// Answered by `Output::RuleChanged`.
+    RemoveRule {
+        request: RequestId,
+        entity: EntityId,
+        name: String,
+    },
+    /// Lists rules in the order of their names. Answered by `Output::Rules`.
+    ListRules {
+        request: RequestId,
+        entity: EntityId,
+        skip: usize,
+        top: usize,
+    },
+    /// Enqueues all messages or none. Answered by `Output::Sent`.
+    Send {
+        request: RequestId,
+        entity: EntityId,
+        messages: Vec<Incoming>,
+    },
+    /// A receiver appears, without credit. With a `selector` it is given only messages that the
+    /// selector selects.
+    Attach {
+        receiver: ReceiverId,
+        subqueue: SubqueueId,
+        access: Access,
+        selector: Option<Arc<Selector>>,
+    },
+    /// A receiver appears, without credit, and comes for a session. Answered by
+    /// `Output::SessionAccepted` or `Output::SessionRefused`, perhaps later; nothing comes after a
+    /// `Detach`.
+    AcceptSession {
+        receiver: ReceiverId,
+        entity: EntityId,
+        mode: ReceiveMode,
+        session: SessionFilter,
+    },
+    /// Renews the lock of a session that the connection holds. Answered by
+    /// `Output::SessionRenewed`.
+    RenewSession {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+    },
+    /// Reads the state of a session that the connection holds. Answered by `Output::SessionState`.
+    GetSessionState {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+    },
+    /// Sets (or, with `None`, clears) the state of a session that the connection holds. Answered
+    /// by `Output::SessionStateSet`.
+    SetSessionState {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+        state: Option<Bytes>,
+    },
+    /// Lists sessions with messages or a state, or those whose state was set after a moment.
+    /// Answered by `Output::Sessions`.
+    ListSessions {
+        request: RequestId,
+        entity: EntityId,
+        updated_after: Option<Wall>,
+        skip: usize,
+        top: usize,
+    },
+    /// Browses one session from a number on. Answered by `Output::Browsed`.
+    PeekSession {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+        from: SequenceNumber,
+        count: usize,
+        max_bytes: usize,
+    },
+    /// `limit` as a serial number: the most deliveries that the receiver may have been given in
+    /// all, counted from 0 at attach. With `drain`, what is available is delivered, then
+    /// `Output::Drained`.
+    Credit {
+        receiver: ReceiverId,
+        limit: u32,
+        drain: bool,
+    },
+    Detach {
+        receiver: ReceiverId,
+    },
+    /// Ends a lock. Answered by `Output::Settled` if there is a `request`.
+    Settle {
+        request: Option<RequestId>,
+        subqueue: SubqueueId,
+        /// The session that the asker says it holds: with one that it does hold, a token that names
+        /// no lock is a lost message, otherwise a lost session.
+        session: Option<Bytes>,
+        token: LockToken,
+        outcome: Outcome,
+    },
+    /// Renews locks, all or none. Answered by `Output::Renewed`.
+    Renew {
+        request: RequestId,
+        subqueue: SubqueueId,
+        tokens: Vec<LockToken>,
+    },
+    /// Ends several locks in the same way, all or none. Answered by `Output::Settled`.
+    SettleMany {
+        request: RequestId,
+        subqueue: SubqueueId,
+        session: Option<Bytes>,
+        tokens: Vec<LockToken>,
+        outcome: Outcome,
+    },
+    /// Puts a dead letter that is locked back where it came from, as new and without the reason why
+    /// it was one. `payload` is what its receiver was given. Answered by `Output::Settled`.
+    Redrive {
+        request: RequestId,
+        subqueue: SubqueueId,
+        token: LockToken,
+        payload: Bytes,
+    },
+    /// Browses from a number on, what is in any state or in one. Answered by `Output::Browsed`.
+    Peek {
+        request: RequestId,
+        subqueue: SubqueueId,
+        state: Option<MessageState>,
+        from: SequenceNumber,
+        count: usize,
+        max_bytes: usize,
+    },
+    /// Locks (or takes) deferred messages, all or none: none too if together they are larger than
+    /// `max_bytes`. Answered by `Output::Deferred`.
+    ReceiveDeferred {
+        request: RequestId,
+        subqueue: SubqueueId,
+        numbers: Vec<SequenceNumber>,
+        mode: ReceiveMode,
+        max_bytes: usize,
+    },
+    /// Takes scheduled messages back, all or none. Answered by `Output::Cancelled`.
+    CancelScheduled {
+        request: RequestId,
+        entity: EntityId,
+        numbers: Vec<SequenceNumber>,
+    },
+    /// Deletes the oldest available messages, at most `count`, of those enqueued before a moment
+    /// (of one session, if one is named). Answered by `Output::Deleted`.
+    DeleteMessages {
+        request: RequestId,
+        subqueue: SubqueueId,
+        session: Option<Bytes>,
+        enqueued_before: Wall,
+        count: usize,
+    },
+    /// A transaction begins. It ends with `coordinator`, a link of the connection's own numbering.
+    /// Answered by `Output::Declared`.
+    Declare {
+        request: RequestId,
+        coordinator: u32,
+    },
+    /// An operation becomes part of a transaction of the same connection. It is checked and
+    /// answered at once, and done at the commit. If it is refused and the client is not told
+    /// (`refusal_is_reported` is false), the whole transaction fails.
+    Enlist {
+        request: RequestId,
+        transaction: TransactionId,
+        operation: Operation,
+        refusal_is_reported: bool,
+    },
+    /// An operation of a transaction was refused before it could be enlisted, and its client may
+    /// not know: the transaction cannot be committed any more.
+    FailTransaction {
+        connection: ConnectionId,
+        transaction: TransactionId,
+        reason: String,
+    },
+    /// A transaction is committed or, with `fail`, rolled back. Answered by `Output::Discharged`.
+    Discharge {
+        request: RequestId,
+        transaction: TransactionId,
+        fail: bool,
+    },
+    /// A coordinator is gone: its transactions are rolled back.
+    EndTransactions {
+        connection: ConnectionId,
+        coordinator: u32,
+    },
+    /// The connection has written `bytes` bytes of deliveries (as counted by
+    /// [`Delivery::size`](crate::Delivery)).
+    Written {
+        connection: ConnectionId,
+        bytes: usize,
+    },
+    /// The connection is gone, and all its receivers with it.
+    Disconnect {
+        connection: ConnectionId,
+    },
+    /// The connection was there for one request: its receivers go with it, and its locks hold on
+    /// whatever the settings say of connections that are lost.
+    Leave {
+        connection: ConnectionId,
+    },
+    /// A read came back.
+    Loaded {
+        read: ReadId,
+        found: Result<Found, StoreError>,
+    },
+    /// Whether the disk is nearly full: sends are refused, settlements go on.
+    StoreSpace {
+        nearly_full: bool,
+    },
+    /// All that came of the last turn with [`Effects::deletes`](crate::Effects) is durable.
+    Durable,
+    /// Other limits hold from now on: a transaction's time for those that begin later, the rest at
+    /// once.
+    SetLimits(BrokerLimits),
+    /// Time has passed.
+    Tick,
+}
+
+impl Command {
+    /// Whether a client or an administrator wants something else than a deletion of messages. The
+    /// shard itself gives the other commands, whatever is asked of it.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        !matches!(
+            self,
+            Self::DeleteMessages { .. }
+                | Self::Durable
+                | Self::Loaded { .. }
+                | Self::StoreSpace { .. }
+                | Self::SetLimits(_)
+                | Self::Tick
+        )
+    }
+}

@@ -1,0 +1,55 @@
+//! Entity error: why an order was refused.
+
+#![allow(missing_docs, reason = "the texts say it")]
+
+use crate::api::output::RequestError;
+use crate::api::rule::RuleError;
+use crate::queue::kind::EntityKind;
+
+/// Why an order was refused. Nothing has changed then.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum EntityError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the topic does not exist")]
+    NoTopic,
+    #[error("a {0} of that path exists already")]
+    Exists(EntityKind),
+    #[error("{0} can not be changed after the entity was created")]
+    Immutable(&'static str),
+    #[error("the destination '{0}' does not exist")]
+    Destination(String),
+    #[error("there can be {limit} {what}")]
+    TooMany { limit: usize, what: &'static str },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{path}: {error}")]
+    At {
+        path: String,
+        error: Box<EntityError>,
+    },
+    #[error("somebody else has changed entities or rules meanwhile")]
+    Changed,
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+}
+
+impl EntityError {
+    /// What it is, without where.
+    #[must_use]
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::At { error, .. } => error.cause(),
+            other => other,
+        }
+    }
+}
+
+impl From<RequestError> for EntityError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::NotFound => Self::NotFound,
+            other => Self::Invalid(other.to_string()),
+        }
+    }
+}

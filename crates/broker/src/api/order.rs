@@ -1,0 +1,167 @@
+//! Orders: what administrators ask for, and what they are answered.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use std::sync::Arc;
+
+use store::EntityId;
+
+use crate::administration::{Batch, Ensured};
+use crate::api::rule::RuleDescription;
+use crate::api::settings::QueueSettings;
+use crate::api::store_only::StoreOnlyProperties;
+use crate::api::time::Wall;
+use crate::broker::QueueInfo;
+
+/// What an administrator asks for. Paths are found in any case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// Makes an entity that is not there. A subscription has these rules alone, or selects
+    /// everything if none are given. Answered by [`Answer::Entity`].
+    Create {
+        path: EntityPath,
+        description: Box<EntityDescription>,
+        rules: Option<Vec<RuleDescription>>,
+    },
+    /// Gives an entity another description, as a whole. Answered by [`Answer::Entity`].
+    Update {
+        entity: EntityId,
+        description: Box<EntityDescription>,
+    },
+    /// Deletes an entity with all that is in it. Answered by [`Answer::Done`].
+    Remove { path: String },
+    /// Makes, changes and deletes several entities and rules, all of it or nothing. Answered by
+    /// [`Answer::Done`].
+    Apply(Box<Batch>),
+    /// Answered by [`Answer::Entity`].
+    Describe { path: String },
+    /// Answered by [`Answer::Entities`], in the order of their paths without regard to case.
+    List {
+        of: Listing,
+        skip: usize,
+        top: usize,
+    },
+    /// Answered by [`Answer::Namespace`].
+    DescribeNamespace,
+    /// Adds a rule that is not there to the subscription of a path. Answered by [`Answer::Rule`].
+    CreateRule {
+        subscription: String,
+        rule: Box<RuleDescription>,
+    },
+    /// Puts a rule in the place of the one of its name. Answered by [`Answer::Rule`].
+    ReplaceRule {
+        subscription: String,
+        rule: Box<RuleDescription>,
+    },
+    /// Answered by [`Answer::Done`].
+    RemoveRule { subscription: String, name: String },
+    /// Answered by [`Answer::Rule`].
+    DescribeRule { subscription: String, name: String },
+    /// Answered by [`Answer::Rules`], in the order of their names without regard to case.
+    ListRules {
+        subscription: String,
+        skip: usize,
+        top: usize,
+    },
+}
+
+impl Order {
+    /// Makes each entity that is not there, and gives the others these settings and rules besides
+    /// their own: all of it or nothing.
+    #[must_use]
+    pub fn ensure(ensured: Vec<Ensured>) -> Self {
+        Self::Apply(Box::new(Batch {
+            ensured,
+            ..Batch::default()
+        }))
+    }
+}
+
+/// Where an entity is to be, in the case in which it will be shown.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EntityPath {
+    Queue(String),
+    Topic(String),
+    Subscription { topic: String, name: String },
+}
+
+/// Which entities are listed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Listing {
+    Queues,
+    Topics,
+    /// Of the topic of a path.
+    Subscriptions(String),
+}
+
+/// All that can be said of an entity. What a kind has not is without effect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EntityDescription {
+    pub settings: QueueSettings,
+    /// Of a subscription.
+    pub dead_lettering_on_filter_evaluation_exceptions: bool,
+    pub kept: StoreOnlyProperties,
+}
+
+impl Default for EntityDescription {
+    fn default() -> Self {
+        Self {
+            settings: QueueSettings::default(),
+            dead_lettering_on_filter_evaluation_exceptions: true,
+            kept: StoreOnlyProperties::default(),
+        }
+    }
+}
+
+/// What an order has done or found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Entity(Box<EntityInfo>),
+    Entities(Page<EntityInfo>),
+    Rule(Box<RuleDescription>),
+    Rules(Page<RuleDescription>),
+    Namespace(NamespaceInfo),
+    Done,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Whether there are others after them.
+    pub more: bool,
+}
+
+/// An entity at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntityInfo {
+    pub queue: QueueInfo,
+    /// Of a subscription.
+    pub dead_lettering_on_filter_evaluation_exceptions: bool,
+    pub kept: Arc<StoreOnlyProperties>,
+    pub below: Below,
+}
+
+/// What a topic's subscriptions have together; of any other entity nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Below {
+    pub subscriptions: usize,
+    /// True and false filters are SQL filters too.
+    pub sql_filters: usize,
+    pub correlation_filters: usize,
+    pub bytes: u64,
+}
+
+/// The namespace as a whole.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NamespaceInfo {
+    /// When the oldest entity was made that is there.
+    pub created: Wall,
+    /// The last time that an entity was made or changed.
+    pub modified: Wall,
+    /// Another one after each change of an entity or a rule, and after a restart.
+    pub version: u64,
+}

@@ -1,0 +1,377 @@
+//! Output: what the broker says, once the commit it rests on is durable.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+use bytes::Bytes;
+use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
+
+use crate::administration::{Answer, EntityError};
+use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
+use crate::api::rule::RuleSnapshot;
+use crate::api::rule::{RuleDescription, RuleError};
+use crate::api::settings::QueueSettings;
+use crate::api::store_only::AuthorizationRule;
+use crate::api::time::Wall;
+use crate::queue::kind::EntityKind;
+
+/// A message's state as the wire shows it. (docs/spec/entities.md#5)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MessageState {
+    Active = 0,
+    Deferred = 1,
+    Scheduled = 2,
+}
+
+/// How long a message stays locked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LockTime {
+    /// Milliseconds from now.
+    Own(u64),
+    /// As long as its session is held: at present this many milliseconds from now.
+    WithSession(u64),
+}
+
+impl LockTime {
+    /// Milliseconds from now, at present.
+    #[must_use]
+    pub const fn left_ms(self) -> u64 {
+        match self {
+            Self::Own(left) | Self::WithSession(left) => left,
+        }
+    }
+}
+
+/// A message as shown to a receiver or browser.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Browsed {
+    pub number: SequenceNumber,
+    /// Its number where it first arrived; another one only if it was forwarded.
+    pub enqueued_number: SequenceNumber,
+    /// Whether it was forwarded from one entity to another by itself.
+    pub was_forwarded: bool,
+    /// Whether it waited for a time set by its sender before it became available.
+    pub was_scheduled: bool,
+    /// `None` when it is not locked, also when it was received and deleted.
+    pub lock: Option<LockTime>,
+    pub enqueued: Wall,
+    /// Effective, milliseconds; `None` is for ever.
+    pub ttl_ms: Option<u64>,
+    pub expires: Option<Wall>,
+    /// Failed deliveries before this one.
+    pub delivery_count: u32,
+    pub state: MessageState,
+    /// The encoded message as it was received.
+    pub payload: Bytes,
+    /// Application properties to add or overwrite: key and encoded AMQP value.
+    pub changes: Vec<(String, Bytes)>,
+    /// The entity out of whose dead-letter queue it was forwarded.
+    pub dead_letter_source: Option<String>,
+}
+
+/// A message handed to a receiver.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Delivery {
+    /// Out of which it is handed.
+    pub entity: EntityId,
+    pub message: Browsed,
+    /// Also given in receive-and-delete mode.
+    pub token: LockToken,
+    /// The commit with which all this is on the disk.
+    pub rests_on: CommitId,
+}
+
+impl Delivery {
+    /// Milliseconds of lock left; `None` in receive-and-delete mode.
+    #[must_use]
+    pub fn lock_ms(&self) -> Option<u64> {
+        self.message.lock.map(LockTime::left_ms)
+    }
+
+    /// What it counts against the output buffer of the connection, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let changes = self.message.changes.iter();
+        let changes: usize = changes.map(|(key, value)| key.len() + value.len()).sum();
+        self.message.payload.len() + changes + 256
+    }
+}
+
+/// Why the broker ends a receiver, or does not let it in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Eviction {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
+    #[error("messages are forwarded from here")]
+    Forwarding,
+    #[error("the entity requires sessions")]
+    SessionRequired,
+}
+
+/// What is to be known of an entity that was created or changed, or that is gone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EntityChange {
+    pub id: EntityId,
+    pub namespace: NamespaceId,
+    /// In the case used at creation.
+    pub path: String,
+    pub kind: EntityKind,
+    /// `None` when it is gone.
+    pub settings: Option<QueueSettings>,
+    /// Of a queue or topic: the rules that grant access besides those of the namespace.
+    pub authorization_rules: Vec<AuthorizationRule>,
+}
+
+/// Why a send was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SendError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for sending")]
+    Disabled,
+    #[error("only its topic writes to a subscription")]
+    Subscription,
+    #[error("the entity holds {size} bytes of {limit}")]
+    QuotaExceeded { size: u64, limit: u64 },
+    #[error("a message of {size} bytes is larger than {limit}")]
+    TooLarge { size: u64, limit: u64 },
+    #[error("the disk is nearly full")]
+    DiskNearlyFull,
+    #[error("the store can not be read")]
+    Unreadable,
+    #[error("the entity requires sessions, and the message has none")]
+    SessionRequired,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// Why a settlement was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SettleError {
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
+    #[error("a dead letter can not be dead-lettered again")]
+    NotAllowed,
+    #[error("the message is part of a transaction that is not over")]
+    Enlisted,
+    #[error("the message is no dead letter")]
+    NotDead,
+    #[error("the message has no session, and its entity requires one")]
+    NoSession,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// Why something within a transaction was refused, or the whole transaction. [AMQP 4.5.9]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TransactionError {
+    #[error("the transaction is not known on this connection")]
+    Unknown,
+    #[error("the transaction has taken too long and was rolled back")]
+    TimedOut,
+    /// At its commit, for this reason.
+    #[error("the transaction was rolled back: {0}")]
+    RolledBack(String),
+    #[error("a connection can have {limit} open transactions")]
+    TooManyOpen { limit: usize },
+    #[error("a transaction can have {limit} operations")]
+    TooManyOperations { limit: usize },
+    #[error("a transaction can hold {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("all open transactions together can hold {limit} bytes")]
+    TooLargeTogether { limit: usize },
+}
+
+/// Why a receiver did not get a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SessionError {
+    #[error("the session is held by another receiver")]
+    CannotBeLocked,
+    #[error("there was no session in time")]
+    Timeout,
+    #[error("the entity has no sessions")]
+    NotAllowed,
+}
+
+/// Ids of sessions, and how many to skip for those after them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SessionPage {
+    pub ids: Vec<Bytes>,
+    pub skip: usize,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
+    #[error("the entity has no sessions")]
+    SessionsNotSupported,
+    #[error("messages of a session are locked with it")]
+    LockedWithSession,
+    #[error("{0}")]
+    Refused(SendError),
+    #[error("message {0} is not there")]
+    MessageNotFound(SequenceNumber),
+    #[error("the messages are larger together than one answer may be")]
+    AnswerTooLarge,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// What the broker says to a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    Administered {
+        request: RequestId,
+        result: Box<Result<Answer, EntityError>>,
+    },
+    RuleChanged {
+        request: RequestId,
+        result: Result<(), RuleError>,
+    },
+    Rules {
+        request: RequestId,
+        result: Result<Vec<RuleDescription>, RuleError>,
+    },
+    /// For the server, whichever client caused it: it keeps its directory of entities by this.
+    EntityChanged(Box<EntityChange>),
+    /// The same, of what a topic's rules are from now on.
+    RulesChanged(Box<RuleSnapshot>),
+    /// Sequence numbers are consecutive from the first, without those that were duplicates: of
+    /// each its place is told and the number of the message that was accepted before.
+    Sent {
+        request: RequestId,
+        result: Result<SequenceNumber, SendError>,
+        duplicates: Vec<(usize, SequenceNumber)>,
+    },
+    Deliver {
+        receiver: ReceiverId,
+        delivery: Box<Delivery>,
+    },
+    /// Nothing more is coming: the receiver's credit up to the limit it named is used up.
+    Drained { receiver: ReceiverId },
+    Settled {
+        request: RequestId,
+        result: Result<(), SettleError>,
+    },
+    /// Milliseconds of lock from now, for each token.
+    Renewed {
+        request: RequestId,
+        result: Result<u64, RequestError>,
+    },
+    Browsed {
+        request: RequestId,
+        result: Result<Vec<Browsed>, RequestError>,
+    },
+    Deferred {
+        request: RequestId,
+        result: Result<Vec<Delivery>, RequestError>,
+    },
+    Cancelled {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
+    /// How many messages went.
+    Deleted {
+        request: RequestId,
+        result: Result<usize, RequestError>,
+    },
+    Declared {
+        request: RequestId,
+        result: Result<TransactionId, TransactionError>,
+    },
+    /// A transaction is over; with an error it was rolled back.
+    Discharged {
+        request: RequestId,
+        result: Result<(), TransactionError>,
+    },
+    /// A transaction took too long and was rolled back.
+    TimedOut {
+        connection: ConnectionId,
+        transaction: TransactionId,
+    },
+    /// The broker ends the receiver, or has not let it in. Its locks hold on, unless its entity is
+    /// gone or they were lent with a session.
+    Evicted {
+        receiver: ReceiverId,
+        reason: Eviction,
+    },
+    /// The receiver holds the session for so long. Credit it has named before counts.
+    SessionAccepted {
+        receiver: ReceiverId,
+        session_id: Bytes,
+        lock_ms: u64,
+    },
+    /// The receiver is gone.
+    SessionRefused {
+        receiver: ReceiverId,
+        error: SessionError,
+    },
+    /// The time of the receiver's session is up, and the receiver is gone.
+    SessionLost { receiver: ReceiverId },
+    /// Milliseconds of lock from now.
+    SessionRenewed {
+        request: RequestId,
+        result: Result<u64, RequestError>,
+    },
+    SessionState {
+        request: RequestId,
+        result: Result<Option<Bytes>, RequestError>,
+    },
+    SessionStateSet {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
+    Sessions {
+        request: RequestId,
+        result: Result<SessionPage, RequestError>,
+    },
+}
+
+impl Output {
+    /// The connection it is for.
+    #[must_use]
+    pub fn connection(&self) -> ConnectionId {
+        match self {
+            Self::EntityChanged(_) | Self::RulesChanged(_) => ConnectionId::SERVER,
+            Self::Administered { request, .. }
+            | Self::RuleChanged { request, .. }
+            | Self::Rules { request, .. }
+            | Self::Sent { request, .. }
+            | Self::Settled { request, .. }
+            | Self::Renewed { request, .. }
+            | Self::Browsed { request, .. }
+            | Self::Deferred { request, .. }
+            | Self::Cancelled { request, .. }
+            | Self::Deleted { request, .. }
+            | Self::Declared { request, .. }
+            | Self::Discharged { request, .. }
+            | Self::SessionRenewed { request, .. }
+            | Self::SessionState { request, .. }
+            | Self::SessionStateSet { request, .. }
+            | Self::Sessions { request, .. } => request.connection,
+            Self::Deliver { receiver, .. }
+            | Self::Drained { receiver }
+            | Self::Evicted { receiver, .. }
+            | Self::SessionAccepted { receiver, .. }
+            | Self::SessionRefused { receiver, .. }
+            | Self::SessionLost { receiver } => receiver.connection,
+            Self::TimedOut { connection, .. } => *connection,
+        }
+    }
+}

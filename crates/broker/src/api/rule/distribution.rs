@@ -1,0 +1,159 @@
+//! Distribution: what a topic's rules make of a message: which subscriptions get a copy, and how it
+//! is changed.
+//!
+//! Rules do not change while they are evaluated, so a snapshot of them tells what becomes of a
+//! message before the broker has it. That holds for the generation of the snapshot only, and only
+//! for rules that do not ask for what is settled with the message's arrival; the broker adds what
+//! the others make of it. (docs/spec/entities.md#17.2, #17.9)
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use filter::{Environment, Message, Outcome, RuleSubset, TopicRules};
+use store::EntityId;
+
+use super::snapshot::Generation;
+
+/// Why a copy is dead-lettered that an action has made too large. (docs/spec/amqp.md#4.7)
+pub(crate) const TOO_LARGE: &str = "HeaderSizeExceeded";
+
+/// What one copy costs in memory, besides its bytes.
+const OVERHEAD: usize = 64;
+
+/// What rules make of a message, as far as they can say before it has arrived.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Distribution {
+    pub(crate) generation: Generation,
+    /// The subscriptions that get the message as it was sent, ascending.
+    plain: Vec<EntityId>,
+    /// Other copies, and failures, in the order in which their subscriptions get them.
+    special: Vec<Special>,
+}
+
+/// A copy that is not as sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Special {
+    subscription: EntityId,
+    /// Its rule's place within the subscription.
+    place: u64,
+    content: Content,
+}
+
+/// What a subscription gets.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Content {
+    AsSent,
+    /// As a rule's action has made it.
+    Changed(Bytes),
+    /// As sent, and dead: an action has made it too large.
+    TooLarge(String),
+    /// As sent, and dead, if the subscription wants that: reason and description.
+    Failed(&'static str, String),
+}
+
+impl Distribution {
+    /// Of rules of this generation, which have said nothing yet.
+    pub(crate) fn of(generation: Generation) -> Self {
+        Self {
+            generation,
+            ..Self::default()
+        }
+    }
+
+    /// What it takes of memory, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let special = self.special.iter().map(|special| match &special.content {
+            Content::AsSent => 0,
+            Content::Changed(payload) => payload.len(),
+            Content::TooLarge(text) | Content::Failed(_, text) => text.len(),
+        });
+        let bytes = special.fold(0, |sum: usize, bytes| sum.saturating_add(bytes + OVERHEAD));
+        bytes.saturating_add(OVERHEAD + self.plain.len() * size_of::<EntityId>())
+    }
+
+    /// Adds what some of the rules make of the message. Returns the steps it took.
+    pub(crate) fn add(
+        &mut self,
+        rules: &TopicRules<EntityId>,
+        subset: RuleSubset,
+        message: &Message<'_>,
+        environment: Environment,
+    ) -> u64 {
+        let evaluation = rules.evaluate_subset(subset, message, environment);
+        for (subscription, outcome) in evaluation.outcomes {
+            if outcome.plain {
+                self.plain.push(subscription);
+            }
+            self.add_special(subscription, &outcome, message);
+        }
+        self.plain.sort_unstable();
+        self.plain.dedup();
+        self.special.sort_by(Special::order);
+        evaluation.steps
+    }
+
+    fn add_special(&mut self, subscription: EntityId, outcome: &Outcome, message: &Message<'_>) {
+        let changed = outcome.changed.iter().map(|changed| {
+            let content = match changed.changes.apply(message) {
+                Ok(payload) => Content::Changed(payload),
+                Err(error) => Content::TooLarge(error.to_string()),
+            };
+            (changed.place, content)
+        });
+        // One dead letter a message, however many rules fail.
+        let failed = outcome.dead_letter().into_iter().map(|failed| {
+            let content = Content::Failed(failed.reason(), failed.description());
+            (failed.place, content)
+        });
+        let all = changed.chain(failed).map(|(place, content)| Special {
+            subscription,
+            place,
+            content,
+        });
+        self.special.extend(all);
+    }
+
+    /// The copies in the order of their subscriptions, and within one: as sent, changed ones in
+    /// the order of their rules, and the first failure.
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (EntityId, &Content)> {
+        let mut plain = self.plain.iter().copied().peekable();
+        let mut special = self.special.iter().peekable();
+        let mut failed = None;
+        std::iter::from_fn(move || {
+            loop {
+                let next = special.peek().map(|special| special.subscription);
+                if let Some(first) = plain.next_if(|first| next.is_none_or(|next| *first <= next)) {
+                    return Some((first, &Content::AsSent));
+                }
+                let copy = special.next()?;
+                let is_failure = copy.content.is_failure();
+                if !is_failure || failed != Some(copy.subscription) {
+                    failed = is_failure.then_some(copy.subscription);
+                    return Some((copy.subscription, &copy.content));
+                }
+            }
+        })
+    }
+}
+
+impl Special {
+    /// Failures come last within a subscription.
+    fn order(&self, other: &Self) -> Ordering {
+        let key = |special: &Self| {
+            let is_failure = special.content.is_failure();
+            (special.subscription, is_failure, special.place)
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
+impl Content {
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(..))
+    }
+
+    pub(crate) fn is_as_sent(&self) -> bool {
+        !matches!(self, Self::Changed(_))
+    }
+}

@@ -1,0 +1,253 @@
+//! Step: which code a command is for, one arm for each command.
+//!
+//! A command about an entity that is there counts as a use of it, so that it is not deleted as
+//! idle: here, or where the command changes what is in the entity. (docs/spec/entities.md#15)
+
+use crate::administration;
+use crate::api::command::Command;
+use crate::api::id::SubqueueId;
+use crate::context::Context;
+use crate::context::read;
+use crate::delete;
+use crate::entities::directory::Directory;
+use crate::expire;
+use crate::receive::{attach, deferred, peek};
+use crate::send::{self, cancel};
+use crate::sessions;
+use crate::sessions::state::StateRequest;
+use crate::settle::Asker;
+use crate::settle::{self, redrive, renew};
+use crate::topic;
+use crate::transaction;
+
+/// Carries one command out.
+pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
+    match command {
+        Command::AddRule {
+            request,
+            entity,
+            rule,
+        } => topic::command::add_rule(directory, request, entity, &rule, cx),
+        Command::RemoveRule {
+            request,
+            entity,
+            name,
+        } => topic::command::remove_rule(directory, request, entity, &name, cx),
+        Command::ListRules {
+            request,
+            entity,
+            skip,
+            top,
+        } => topic::command::list_rules(directory, request, entity, skip, top, cx),
+        Command::Administer {
+            request,
+            namespace,
+            order,
+        } => administration::administer(directory, request, namespace, *order, cx),
+        Command::Send {
+            request,
+            entity,
+            messages,
+        } => send::send(directory, request, entity, messages, cx),
+        Command::Attach {
+            receiver,
+            subqueue,
+            access,
+            selector,
+        } => {
+            attach::attach(directory, receiver, subqueue, access, selector, cx);
+        }
+        Command::Credit {
+            receiver,
+            limit,
+            drain,
+        } => attach::credit(directory, receiver, limit, drain, cx),
+        Command::Detach { receiver } => attach::detach(directory, receiver, cx),
+        Command::Settle {
+            request,
+            subqueue,
+            session,
+            token,
+            outcome,
+        } => {
+            let asker = Asker::new(subqueue, request, session);
+            settle::settle(directory, request, &asker, token, outcome, cx);
+        }
+        Command::SettleMany {
+            request,
+            subqueue,
+            session,
+            tokens,
+            outcome,
+        } => {
+            let asker = Asker::new(subqueue, Some(request), session);
+            settle::settle_many(directory, request, &asker, &tokens, &outcome, cx);
+        }
+        Command::Redrive {
+            request,
+            subqueue,
+            token,
+            payload,
+        } => {
+            redrive::redrive(directory, request, subqueue, token, payload, cx);
+        }
+        Command::Renew {
+            request,
+            subqueue: SubqueueId { entity, .. },
+            tokens,
+        } => {
+            directory.note_use(entity, cx);
+            renew::renew(directory, request, entity, &tokens, cx);
+        }
+        Command::Peek {
+            request,
+            subqueue,
+            state,
+            from,
+            count,
+            max_bytes,
+        } => {
+            directory.note_use(subqueue.entity, cx);
+            let wanted = peek::Wanted {
+                place: subqueue,
+                state,
+                from,
+                count,
+                max_bytes,
+            };
+            peek::peek(directory, request, wanted, cx);
+        }
+        Command::ReceiveDeferred {
+            request,
+            subqueue,
+            numbers,
+            mode,
+            max_bytes,
+        } => {
+            directory.note_use(subqueue.entity, cx);
+            deferred::receive(directory, request, subqueue, numbers, mode, max_bytes, cx);
+        }
+        Command::CancelScheduled {
+            request,
+            entity,
+            numbers,
+        } => {
+            directory.note_use(entity, cx);
+            cancel::cancel(directory, request, entity, numbers, cx);
+        }
+        Command::DeleteMessages {
+            request,
+            subqueue,
+            session,
+            enqueued_before,
+            count,
+        } => {
+            let wanted = delete::Wanted {
+                place: subqueue,
+                session,
+                before: enqueued_before,
+                count,
+            };
+            delete::delete(directory, request, &wanted, cx);
+        }
+        Command::AcceptSession {
+            receiver,
+            entity,
+            mode,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::accept::accept(directory, receiver, entity, mode, session, cx);
+        }
+        Command::RenewSession {
+            request,
+            entity,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::release::renew(directory, request, entity, &session, cx);
+        }
+        Command::GetSessionState {
+            request,
+            entity,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::state::ask(directory, entity, &session, StateRequest::Get(request), cx);
+        }
+        Command::SetSessionState {
+            request,
+            entity,
+            session,
+            state,
+        } => {
+            directory.note_use(entity, cx);
+            let wanted = StateRequest::Set(request, state);
+            sessions::state::ask(directory, entity, &session, wanted, cx);
+        }
+        Command::ListSessions {
+            request,
+            entity,
+            updated_after,
+            skip,
+            top,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::list::list(directory, request, entity, updated_after, skip, top, cx);
+        }
+        Command::PeekSession {
+            request,
+            entity,
+            session,
+            from,
+            count,
+            max_bytes,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::peek::peek(
+                directory, request, entity, &session, from, count, max_bytes, cx,
+            );
+        }
+        Command::Declare {
+            request,
+            coordinator,
+        } => transaction::declare(request, coordinator, cx),
+        Command::Enlist {
+            request,
+            transaction,
+            operation,
+            refusal_is_reported,
+        } => transaction::enlist(
+            directory,
+            request,
+            transaction,
+            operation,
+            refusal_is_reported,
+            cx,
+        ),
+        Command::FailTransaction {
+            connection,
+            transaction,
+            reason,
+        } => transaction::mark_failed(connection, transaction, reason, cx),
+        Command::Discharge {
+            request,
+            transaction,
+            fail,
+        } => transaction::discharge(directory, request, transaction, fail, cx),
+        Command::EndTransactions {
+            connection,
+            coordinator,
+        } => transaction::end(directory, connection, Some(coordinator), cx),
+        Command::Written { connection, bytes } => {
+            attach::written(directory, connection, bytes, cx);
+        }
+        Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
+        Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
+        Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
+        Command::Durable => cx.shared.deletion_scheduler.go_on(),
+        Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,
+        Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
+        Command::Tick => expire::tick(directory, cx),
+    }
+}

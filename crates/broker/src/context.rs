@@ -1,0 +1,237 @@
+//! Shared: what all entities of a broker have in common, and the context of one step.
+
+pub(crate) mod clients;
+pub(crate) mod deletion_scheduler;
+pub(crate) mod read;
+pub(crate) mod token;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use store::{CommitId, EntityId, Query, Write};
+
+use crate::api::forward_error::DescribeForwardError;
+use crate::api::id::{ReadId, SubqueueId};
+use crate::api::output::Output;
+use crate::api::settings::BrokerSettings;
+use crate::api::time::{Mono, Now, Wall};
+use crate::broker::Effects;
+use crate::context::clients::Clients;
+use crate::context::deletion_scheduler::DeletionScheduler;
+use crate::context::read::Purpose;
+use crate::context::token::Tokens;
+use crate::message::bodies::Bodies;
+use crate::shard::ReadRequest;
+use crate::topic::Sizes;
+use crate::transaction::Transactions;
+
+/// What all entities have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub settings: BrokerSettings,
+    pub describe_forward_error: DescribeForwardError,
+    pub tokens: Tokens,
+    pub bodies: Bodies,
+    pub clients: Clients,
+    pub alarms: Alarms,
+    pub transactions: Transactions,
+    pub topics: Sizes,
+    pub nearly_full: bool,
+    /// Units of background work that this turn may still do.
+    pub work_left: usize,
+    /// Subqueues whose messages go on by themselves, and may be able to.
+    pub pumps: BTreeSet<SubqueueId>,
+    /// Where the last message went on from, so that each has its turn.
+    last_pump: Option<SubqueueId>,
+    /// Messages that may still go on in this turn. Apart from other work, so that neither stops
+    /// the other.
+    pub pump_left: usize,
+    /// When messages are deleted in batches.
+    pub deletion_scheduler: DeletionScheduler,
+    /// Units of work that this turn may still do for selectors. Apart, for the same reason.
+    pub judging_left: usize,
+    /// Entities whose heads are to be written at the end of the turn.
+    pub touched: Vec<EntityId>,
+    reads: BTreeMap<ReadId, Purpose>,
+    last_read: u64,
+    /// Bodies that were asked for ahead of their turn and have not come back: in how many reads,
+    /// and bytes.
+    pub ahead_reads: usize,
+    pub ahead_bytes: usize,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        mut settings: BrokerSettings,
+        describe_forward_error: DescribeForwardError,
+    ) -> Self {
+        // Looking at what is due costs one unit, so one alone would never get anything done.
+        settings.turn_work = settings.turn_work.max(2);
+        Self {
+            tokens: Tokens::new(settings.seed),
+            bodies: Bodies::new(settings.body_bytes),
+            clients: Clients::default(),
+            alarms: Alarms::default(),
+            transactions: Transactions::default(),
+            topics: Sizes::default(),
+            nearly_full: false,
+            work_left: settings.turn_work,
+            pumps: BTreeSet::new(),
+            last_pump: None,
+            pump_left: settings.turn_work / 2,
+            deletion_scheduler: DeletionScheduler::new(settings.turn_work),
+            judging_left: settings.turn_work,
+            touched: Vec::new(),
+            reads: BTreeMap::new(),
+            last_read: 0,
+            ahead_reads: 0,
+            ahead_bytes: 0,
+            settings,
+            describe_forward_error,
+        }
+    }
+
+    /// The subqueue whose turn it is to let a message go on.
+    pub(crate) fn next_pump(&mut self) -> Option<SubqueueId> {
+        let after = self.last_pump.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.pumps.range((after, Bound::Unbounded)).next();
+        let next = next.or_else(|| self.pumps.first()).copied()?;
+        self.pumps.remove(&next);
+        self.last_pump = Some(next);
+        Some(next)
+    }
+
+    /// A new turn may do its work.
+    pub(crate) fn allow_work(&mut self) {
+        self.work_left = self.settings.turn_work;
+        self.pump_left = self.settings.turn_work / 2;
+        self.judging_left = self.settings.turn_work;
+    }
+
+    /// What a read that came back was for.
+    pub(crate) fn take_read(&mut self, read: ReadId) -> Purpose {
+        let purpose = self.reads.remove(&read);
+        purpose.expect("each read is answered once, to the broker that asked for it")
+    }
+}
+
+/// One step: when it is, what it works on, and what it causes.
+pub(crate) struct Context<'a> {
+    pub now: Now,
+    pub shared: &'a mut Shared,
+    pub effects: &'a mut Effects,
+}
+
+impl Context<'_> {
+    pub(crate) fn write(&mut self, write: Write) {
+        self.effects.writes.push(write);
+    }
+
+    /// The commit that what is written in this turn will be.
+    pub(crate) fn commit(&self) -> CommitId {
+        self.effects.submitted.next()
+    }
+
+    pub(crate) fn emit(&mut self, output: Output) {
+        self.effects.outputs.push(output);
+    }
+
+    /// Asks the store for what is there once this turn is; the answer comes back with what it was
+    /// for.
+    pub(crate) fn ask(&mut self, query: Query, purpose: Purpose) -> ReadId {
+        self.ask_after(self.commit(), query, purpose)
+    }
+
+    /// The same where what is there `after` that commit is enough, so that the read does not wait
+    /// for later ones.
+    pub(crate) fn ask_after(&mut self, after: CommitId, query: Query, purpose: Purpose) -> ReadId {
+        self.shared.last_read += 1;
+        let read = ReadId(self.shared.last_read);
+        self.shared.reads.insert(read, purpose);
+        self.effects.reads.push(ReadRequest { read, after, query });
+        read
+    }
+
+    /// Takes one unit out of the pumps' budget for the turn, if there is one.
+    pub(crate) fn take_pump_work(&mut self) -> bool {
+        let left = self.shared.pump_left;
+        self.shared.pump_left = left.saturating_sub(1);
+        left > 0
+    }
+
+    /// Takes what a message has cost the pumps besides its own unit: what is beyond this turn's
+    /// budget is not made up for.
+    pub(crate) fn charge_pumps(&mut self, units: usize) {
+        self.shared.pump_left = self.shared.pump_left.saturating_sub(units);
+    }
+
+    /// Takes one unit of background work out of the turn's budget, if there is one.
+    pub(crate) fn take_work(&mut self) -> bool {
+        let left = self.shared.work_left;
+        self.shared.work_left = left.saturating_sub(1);
+        left > 0
+    }
+}
+
+/// When an entity wants a tick. It may be earlier than needed, never later.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Alarm {
+    pub mono: Option<Mono>,
+    pub wall: Option<Wall>,
+}
+
+/// The deadlines of all entities, one alarm each.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    mono: BTreeSet<(Mono, EntityId)>,
+    wall: BTreeSet<(Wall, EntityId)>,
+    /// Whose turn it is.
+    wall_next: bool,
+}
+
+impl Alarms {
+    /// The first alarm of all.
+    pub(crate) fn first(&self) -> Alarm {
+        Alarm {
+            mono: self.mono.first().map(|(at, _)| *at),
+            wall: self.wall.first().map(|(at, _)| *at),
+        }
+    }
+
+    /// Changes an entity's alarm.
+    pub(crate) fn set(&mut self, entity: EntityId, old: Alarm, new: Alarm) {
+        if old.mono != new.mono {
+            old.mono.map(|at| self.mono.remove(&(at, entity)));
+            new.mono.map(|at| self.mono.insert((at, entity)));
+        }
+        if old.wall != new.wall {
+            old.wall.map(|at| self.wall.remove(&(at, entity)));
+            new.wall.map(|at| self.wall.insert((at, entity)));
+        }
+    }
+
+    /// Whether an alarm is due.
+    pub(crate) fn is_due(&self, now: Now) -> bool {
+        let (mono, wall) = self.due(now);
+        mono.or(wall).is_some()
+    }
+
+    /// The next entity whose alarm is due. Both clocks have their turns, so that a flood of locks
+    /// that run out keeps nothing from its time, nor the other way round.
+    pub(crate) fn next_due(&mut self, now: Now) -> Option<EntityId> {
+        let (mono, wall) = self.due(now);
+        self.wall_next = !self.wall_next;
+        if self.wall_next {
+            mono.or(wall)
+        } else {
+            wall.or(mono)
+        }
+    }
+
+    /// By each clock the first entity whose alarm is due.
+    fn due(&self, now: Now) -> (Option<EntityId>, Option<EntityId>) {
+        let mono = self.mono.first().filter(|(at, _)| *at <= now.mono);
+        let wall = self.wall.first().filter(|(at, _)| *at <= now.wall);
+        (mono.map(|due| due.1), wall.map(|due| due.1))
+    }
+}

@@ -1,0 +1,9 @@
+//! Entities: which there are, by id and by path; how they come, change and go.
+//!
+//! What an entity does with messages is not here; what administrators ask is in `administration`.
+
+pub(crate) mod definition;
+pub(crate) mod directory;
+pub(crate) mod eviction;
+pub(crate) mod remove;
+pub(crate) mod tombstone;

@@ -1,0 +1,127 @@
+//! Definition: what an entity is, as the store keeps it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use store::{EntityId, EntityRow, StoreError};
+
+use crate::api::settings::QueueSettings;
+use crate::api::store_only::StoreOnlyProperties;
+use crate::api::time::Wall;
+use crate::queue::kind::Kind;
+use crate::queue::subscription::Subscription;
+use crate::queue::{Queue, Times};
+use crate::topic::Topic;
+
+/// What a row in the store defines.
+pub(crate) enum Definition {
+    Entity(Kind, Box<QueueSettings>, Times, Arc<StoreOnlyProperties>),
+    /// A deleted subscription of this topic.
+    Tombstone {
+        topic: EntityId,
+    },
+}
+
+/// How it is written. Times are milliseconds; 0 in what was written before they were kept.
+#[derive(Debug, Deserialize, Serialize)]
+struct Stored {
+    #[serde(flatten)]
+    kind: StoredKind,
+    #[serde(default)]
+    created: u64,
+    #[serde(default)]
+    updated: u64,
+    /// Left out when no such property was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<StoreOnlyProperties>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredKind {
+    Queue(QueueSettings),
+    Topic(QueueSettings),
+    Subscription {
+        topic: u64,
+        dead_lettering_on_filter_evaluation_exceptions: bool,
+        settings: QueueSettings,
+    },
+    #[serde(rename = "grave")]
+    Tombstone {
+        topic: u64,
+    },
+}
+
+impl Definition {
+    /// What a row says.
+    pub(crate) fn decode(row: &EntityRow) -> Result<Self, StoreError> {
+        let stored: Stored =
+            serde_json::from_slice(&row.definition).map_err(|error| StoreError::Corrupt {
+                what: format!("the definition of {}", row.path),
+                detail: error.to_string(),
+            })?;
+        let times = Times {
+            created: Wall(stored.created),
+            updated: Wall(stored.updated),
+        };
+        let (kind, settings) = match stored.kind {
+            StoredKind::Queue(settings) => (Kind::Queue, settings),
+            StoredKind::Topic(settings) => (Kind::Topic(Topic::default()), settings),
+            StoredKind::Subscription {
+                topic,
+                dead_lettering_on_filter_evaluation_exceptions,
+                settings,
+            } => {
+                let subscription = Subscription {
+                    topic: EntityId(topic),
+                    dead_lettering_on_filter_evaluation_exceptions,
+                };
+                (Kind::Subscription(Box::new(subscription)), settings)
+            }
+            StoredKind::Tombstone { topic } => {
+                let topic = EntityId(topic);
+                return Ok(Self::Tombstone { topic });
+            }
+        };
+        let kept = Arc::new(stored.kept.unwrap_or_default());
+        Ok(Self::Entity(kind, Box::new(settings), times, kept))
+    }
+}
+
+/// An entity's row.
+pub(crate) fn row_of(queue: &Queue) -> EntityRow {
+    let settings = queue.settings.clone();
+    let kind = match &queue.kind {
+        Kind::Queue => StoredKind::Queue(settings),
+        Kind::Topic(_) => StoredKind::Topic(settings),
+        Kind::Subscription(subscription) => StoredKind::Subscription {
+            topic: subscription.topic.0,
+            dead_lettering_on_filter_evaluation_exceptions: subscription
+                .dead_lettering_on_filter_evaluation_exceptions,
+            settings,
+        },
+    };
+    row_with(queue, kind)
+}
+
+/// The row of what is left of a deleted subscription.
+pub(crate) fn tombstone_of(queue: &Queue, topic: EntityId) -> EntityRow {
+    row_with(queue, StoredKind::Tombstone { topic: topic.0 })
+}
+
+fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
+    let stored = Stored {
+        kind,
+        created: queue.times.created.0,
+        updated: queue.times.updated.0,
+        kept: (*queue.kept != StoreOnlyProperties::default()).then(|| (*queue.kept).clone()),
+    };
+    let definition = serde_json::to_vec(&stored).expect("settings are plain data");
+    EntityRow {
+        id: queue.id,
+        namespace: queue.namespace,
+        path: queue.path.clone(),
+        definition: Bytes::from(definition),
+    }
+}

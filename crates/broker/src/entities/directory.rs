@@ -1,0 +1,388 @@
+//! Directory: the entities of a broker, by id and by path.
+//!
+//! Paths are compared without regard to case within a namespace; ids are never reused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
+
+use crate::api::output::{EntityChange, Output, RequestError};
+use crate::api::rule::RuleSnapshot;
+use crate::api::settings::{BrokerSettings, QueueSettings};
+use crate::api::store_only::StoreOnlyProperties;
+use crate::context::Context;
+use crate::context::token;
+use crate::entities::definition::{self, Definition};
+use crate::entities::eviction;
+use crate::entities::tombstone::Tombstone;
+use crate::forward;
+use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::{Queue, Times};
+
+/// Why there is the entity of a path.
+const HAS_ENTITY: &str = "an entity that goes takes its path along";
+/// Why there is an entity that has changed.
+const CHANGED: &str = "an entity does not go while it is changed";
+
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    // Boxed, since a map moves its values and queues are large.
+    queues: BTreeMap<EntityId, Box<Queue>>,
+    by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    /// Deleted subscriptions whose rows are being removed. No path leads to them.
+    tombstones: BTreeMap<EntityId, Tombstone>,
+    /// Topics whose rules may have changed in this turn.
+    changed_rules: BTreeSet<EntityId>,
+    last: u64,
+    /// Counts changes of entities and rules, from a random number on.
+    version: u64,
+}
+
+impl Directory {
+    /// The entities that a store has recovered.
+    pub(crate) fn recover(
+        settings: &BrokerSettings,
+        recovery: Recovery,
+    ) -> Result<Self, StoreError> {
+        let mut directory = Self {
+            last: recovery.last_entity.map_or(0, |id| id.0),
+            version: token::first_version(settings.seed),
+            ..Self::default()
+        };
+        let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
+        for row in recovery.entities {
+            let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
+            let (kind, queue_settings, times, kept) = match Definition::decode(&row)? {
+                Definition::Entity(kind, settings, times, kept) => (kind, *settings, times, kept),
+                Definition::Tombstone { topic } => {
+                    let tombstone = Tombstone::new(row.id, topic, head);
+                    directory.last = directory.last.max(row.id.0);
+                    directory.tombstones.insert(row.id, tombstone);
+                    continue;
+                }
+            };
+            let mut queue = Queue::new(
+                row.id,
+                row.namespace,
+                row.path,
+                queue_settings,
+                times,
+                head,
+                settings.window,
+            );
+            queue.kind = kind;
+            queue.kept = kept;
+            directory.insert(queue);
+        }
+        directory.recover_rules(&recovery.rules)?;
+        for row in recovery.expiries {
+            if let Some(queue) = directory.get_mut(row.entity)
+                && row.part == store::Part::Active
+            {
+                queue.expiry.recover(row.block, row.due_ms);
+            }
+        }
+        Ok(directory)
+    }
+
+    /// Another one after each change of an entity or a rule.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// An entity or a rule has changed.
+    pub(crate) fn note_change(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {
+        self.queues.get(&id).map(|queue| &**queue)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: EntityId) -> Option<&mut Queue> {
+        self.queues.get_mut(&id).map(|queue| &mut **queue)
+    }
+
+    /// The entity of a path.
+    pub(crate) fn find(&self, namespace: NamespaceId, path: &str) -> Option<EntityId> {
+        self.by_path.get(&key_of(namespace, path)).copied()
+    }
+
+    /// Takes an entity out: from now on there is none of its id, and its path is free.
+    pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
+        let queue = self.queues.remove(&id)?;
+        let path = key_of(queue.namespace, &queue.path);
+        let named = self.by_path.remove(&path);
+        debug_assert_eq!(named, Some(id), "a path is that of one entity");
+        self.note_change();
+        Some(queue)
+    }
+
+    /// The entities of a namespace in the order of their paths, case aside, from a path on.
+    pub(crate) fn by_path<'a>(
+        &'a self,
+        namespace: NamespaceId,
+        from: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Queue)> {
+        let found = self.by_path.range(key_of(namespace, from)..);
+        let found = found.take_while(move |((of, _), _)| *of == namespace);
+        found.map(|((_, path), id)| (path.as_str(), self.get(*id).expect(HAS_ENTITY)))
+    }
+
+    /// Every entity, in the order of their creation.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queue> {
+        self.queues.values().map(|queue| &**queue)
+    }
+
+    /// Every entity, to change.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queue> {
+        self.queues.values_mut().map(|queue| &mut **queue)
+    }
+
+    /// The entity of a path, if it is what it should be. (docs/spec/entities.md#1)
+    pub(crate) fn find_kind(
+        &self,
+        namespace: NamespaceId,
+        path: &str,
+        kind: EntityKind,
+    ) -> Result<Option<EntityId>, RequestError> {
+        let Some(id) = self.find(namespace, path) else {
+            return Ok(None);
+        };
+        if self.get(id).expect(HAS_ENTITY).kind.seen() == kind {
+            Ok(Some(id))
+        } else {
+            let text = format!("'{path}' is something else already");
+            Err(RequestError::Invalid(text))
+        }
+    }
+
+    pub(crate) fn create(
+        &mut self,
+        namespace: NamespaceId,
+        path: String,
+        kind: Kind,
+        settings: QueueSettings,
+        cx: &mut Context<'_>,
+    ) -> EntityId {
+        self.create_with(namespace, path, kind, settings, Arc::default(), cx)
+    }
+
+    /// As [`create`](Self::create), with what is to be kept.
+    pub(crate) fn create_with(
+        &mut self,
+        namespace: NamespaceId,
+        path: String,
+        kind: Kind,
+        settings: QueueSettings,
+        kept: Arc<StoreOnlyProperties>,
+        cx: &mut Context<'_>,
+    ) -> EntityId {
+        self.last += 1;
+        let id = EntityId(self.last);
+        let times = Times {
+            created: cx.now.wall,
+            updated: cx.now.wall,
+        };
+        let head = store::Head::empty();
+        let window = cx.shared.settings.window;
+        let mut queue = Queue::new(id, namespace, path, settings, times, head, window);
+        queue.kind = kind;
+        queue.kept = kept;
+        queue.start_idle(cx.now);
+        queue.set_alarm(cx);
+        publish(&queue, cx);
+        self.insert(queue);
+        self.note_change();
+        id
+    }
+
+    /// An entity takes over settings that it may be given, and what only a subscription has.
+    pub(crate) fn take_over(
+        &mut self,
+        id: EntityId,
+        settings: QueueSettings,
+        dead_lettering: Option<bool>,
+        cx: &mut Context<'_>,
+    ) {
+        let queue = self.get_mut(id).expect(CHANGED);
+        let mut differs = queue.settings != settings;
+        queue.settings = settings;
+        if let (Kind::Subscription(subscription), Some(wanted)) = (&mut queue.kind, dead_lettering)
+        {
+            let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
+            differs |= *flag != wanted;
+            *flag = wanted;
+        }
+        if differs {
+            self.changed(id, cx);
+        }
+    }
+
+    /// An entity is not what it was: that is written and said, and receivers that it does not let
+    /// in any more go.
+    pub(crate) fn changed(&mut self, id: EntityId, cx: &mut Context<'_>) {
+        self.note_change();
+        let queue = self.get_mut(id).expect(CHANGED);
+        queue.times.updated = cx.now.wall;
+        queue.note_access(cx);
+        publish(queue, cx);
+        eviction::enforce(self, id, cx);
+        let queue = self.get_mut(id).expect(CHANGED);
+        queue.wake_pumps();
+        queue.run(cx);
+    }
+
+    /// A subscription is not its topic's any more.
+    pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
+        self.rules_may_change(topic);
+        // A damaged store may have kept a subscription without its topic.
+        if let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind) {
+            topic.remove_subscription(subscription);
+        }
+    }
+
+    /// The rules of a topic are about to change.
+    pub(crate) fn rules_may_change(&mut self, topic: EntityId) {
+        self.changed_rules.insert(topic);
+    }
+
+    /// The rules of topics where they have changed since the last call.
+    pub(crate) fn publish_rules(&mut self) -> Vec<RuleSnapshot> {
+        let changed = std::mem::take(&mut self.changed_rules);
+        let publish = |id| match self.get_mut(id).map(|queue| &mut queue.kind) {
+            Some(Kind::Topic(topic)) => topic.rules.publish(id),
+            _ => None,
+        };
+        changed.into_iter().filter_map(publish).collect()
+    }
+
+    /// A deleted subscription leaves what it shares with others.
+    pub(crate) fn create_tombstone(
+        &mut self,
+        queue: &Queue,
+        topic: EntityId,
+        cx: &mut Context<'_>,
+    ) {
+        let mut tombstone = Tombstone::new(queue.id, topic, queue.head.clone());
+        tombstone.take_alarm(queue.alarm);
+        tombstone.mark(definition::tombstone_of(queue, topic), cx);
+        tombstone.set_alarm(0, cx);
+        self.tombstones.insert(queue.id, tombstone);
+    }
+
+    /// Continues the removal of a tombstone, and drops it when nothing is left.
+    pub(crate) fn advance_tombstone(
+        &mut self,
+        id: EntityId,
+        advance: impl FnOnce(&mut Tombstone, &mut Context<'_>) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        // A tombstone ends with its topic, and its read may come back later.
+        let Some(tombstone) = self.tombstones.get_mut(&id) else {
+            return;
+        };
+        if advance(tombstone, cx) {
+            let tombstone = self.tombstones.remove(&id);
+            tombstone.expect("it was advanced just now").end(cx);
+        }
+    }
+
+    /// The tombstones of a topic that goes have nothing left to release.
+    pub(crate) fn end_tombstones(&mut self, topic: EntityId, cx: &mut Context<'_>) {
+        let ended = self
+            .tombstones
+            .extract_if(.., |_, tombstone| tombstone.topic == topic);
+        ended.for_each(|(_, tombstone)| tombstone.end(cx));
+    }
+
+    /// After a restart, continues the removal of every tombstone.
+    pub(crate) fn wake_tombstones(&mut self, cx: &mut Context<'_>) {
+        for tombstone in self.tombstones.values_mut() {
+            tombstone.set_alarm(0, cx);
+        }
+    }
+
+    fn insert(&mut self, queue: Queue) {
+        let key = key_of(queue.namespace, &queue.path);
+        self.last = self.last.max(queue.id.0);
+        // A damaged store may have kept a subscription without its topic.
+        if let Some(topic) = queue.kind.topic()
+            && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
+        {
+            topic.subscriptions.insert(queue.id);
+        }
+        self.by_path.insert(key, queue.id);
+        self.queues.insert(queue.id, Box::new(queue));
+    }
+}
+
+fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
+    (namespace, path.to_lowercase())
+}
+
+/// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
+pub(crate) fn settled(settings: QueueSettings) -> QueueSettings {
+    let forwards = settings.forward_to.is_some();
+    let forwards = forwards || settings.forward_dead_lettered_messages_to.is_some();
+    QueueSettings {
+        auto_delete_on_idle: if forwards {
+            u64::MAX
+        } else {
+            settings.auto_delete_on_idle
+        },
+        ..settings
+    }
+}
+
+/// (docs/spec/entities.md#14.1)
+pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(), RequestError> {
+    let dead = settings.forward_dead_lettered_messages_to.iter();
+    let mut targets = settings.forward_to.iter().chain(dead);
+    let key = path.to_lowercase();
+    let fault = if targets.any(|target| forward::path_of(target).to_lowercase() == key) {
+        "a queue can not forward to itself"
+    } else if settings.requires_session && settings.forward_to.is_some() {
+        "a queue with sessions can not forward"
+    } else {
+        return Ok(());
+    };
+    Err(RequestError::Invalid(fault.to_owned()))
+}
+
+/// What a queue has become by its creation cannot be changed. (docs/spec/entities.md#2.1)
+pub(crate) fn check_unchanged(
+    old: &QueueSettings,
+    new: &QueueSettings,
+) -> Result<(), RequestError> {
+    let fixed = |name: &str| {
+        let text = format!("{name} can not be changed after the queue was created");
+        Err(RequestError::Invalid(text))
+    };
+    if old.requires_session != new.requires_session {
+        return fixed("requires-session");
+    }
+    if old.requires_duplicate_detection != new.requires_duplicate_detection {
+        return fixed("requires-duplicate-detection");
+    }
+    Ok(())
+}
+
+/// Writes an entity's definition, and tells the server.
+fn publish(queue: &Queue, cx: &mut Context<'_>) {
+    cx.write(Write::PutEntity(definition::row_of(queue)));
+    cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
+}
+
+/// What is to be known of an entity that is there.
+pub(crate) fn change_of(queue: &Queue) -> EntityChange {
+    EntityChange {
+        id: queue.id,
+        namespace: queue.namespace,
+        path: queue.path.clone(),
+        kind: queue.kind.seen(),
+        settings: Some(queue.settings.clone()),
+        authorization_rules: queue.kept.authorization_rules.clone(),
+    }
+}

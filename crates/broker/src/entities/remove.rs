@@ -1,0 +1,94 @@
+//! Remove: an entity goes, with all that is in it and all that was to come of it.
+//!
+//! Its receivers are told, and each request that waits for an answer gets one: at once, or when the
+//! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
+//! since ids are never used again; so nothing of it can touch another entity that takes its path.
+
+use store::{EntityId, SequenceNumber, Write};
+
+use crate::api::id::Subqueue;
+use crate::api::output::{EntityChange, Eviction, Output};
+use crate::context::{Alarm, Context};
+use crate::entities::directory::Directory;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+
+/// An entity goes. A topic takes its subscriptions with it.
+pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+    let Some(queue) = directory.take(entity) else {
+        return;
+    };
+    match &queue.kind {
+        Kind::Queue => queue.end(true, cx),
+        Kind::Topic(topic) => {
+            let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
+            for subscription in subscriptions {
+                if let Some(subscription) = directory.take(subscription) {
+                    subscription.end(true, cx);
+                }
+            }
+            directory.end_tombstones(entity, cx);
+            queue.end(true, cx);
+            cx.shared.topics.forget(entity);
+        }
+        Kind::Subscription(subscription) => {
+            let topic = subscription.topic;
+            let bytes = i64::try_from(queue.message_bytes()).unwrap_or(i64::MAX);
+            cx.shared.topics.weigh(topic, -bytes);
+            directory.leave_topic(entity, topic);
+            let empty = queue.bytes() == 0 && queue.head.parts.iter().all(|part| part.count == 0);
+            if !empty {
+                directory.create_tombstone(&queue, topic, cx);
+            }
+            queue.end(empty, cx);
+        }
+    }
+}
+
+impl Queue {
+    /// The end of an entity that no path leads to any more. What it has in the store goes `at_once`
+    /// or is looked after by others.
+    fn end(mut self: Box<Self>, at_once: bool, cx: &mut Context<'_>) {
+        if at_once {
+            cx.write(Write::RemoveEntity(self.id));
+        }
+        self.evict_all(cx);
+        self.refuse_waiting_sends(cx);
+        self.refuse_deletions(cx);
+        if let Some(sessions) = self.sessions.take() {
+            sessions.end(cx);
+        }
+        self.drop_bodies(cx);
+        if at_once {
+            cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
+        }
+        cx.shared.pumps.retain(|place| place.entity != self.id);
+        cx.emit(Output::EntityChanged(Box::new(EntityChange {
+            id: self.id,
+            namespace: self.namespace,
+            path: self.path,
+            kind: self.kind.seen(),
+            settings: None,
+            authorization_rules: Vec::new(),
+        })));
+    }
+
+    /// Receivers are gone with their entity; there is nothing that they could leave behind.
+    fn evict_all(&self, cx: &mut Context<'_>) {
+        let slots: Vec<_> = cx.shared.clients.receivers_at(self.id).collect();
+        for slot in slots {
+            let receiver = cx.shared.clients.detach(slot).id;
+            let reason = Eviction::NotFound;
+            cx.emit(Output::Evicted { receiver, reason });
+        }
+    }
+
+    fn drop_bodies(&self, cx: &mut Context<'_>) {
+        for subqueue in Subqueue::ALL {
+            let all = SequenceNumber(0)..SequenceNumber::MAX;
+            for (_, entry) in self.sub(subqueue).window.range(all) {
+                drop(cx.shared.bodies.take(entry.body));
+            }
+        }
+    }
+}

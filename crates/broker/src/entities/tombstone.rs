@@ -1,0 +1,170 @@
+//! Tombstone: what is left of a deleted subscription until the bodies it shared are released.
+//!
+//! The rows of a subscription point to bodies that other subscriptions need, so it cannot go in one
+//! write: clients no longer find it, and its rows are removed in bounded pieces. Its definition
+//! marks it as a tombstone, so a restart continues the removal. When its topic is deleted, all
+//! bodies are, and with them every tombstone of the topic.
+
+use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
+
+use crate::api::time::Mono;
+use crate::context::read::{Purpose, Rows};
+use crate::context::{Alarm, Context};
+use crate::message::row;
+use crate::subqueue::refill::RETRY_MS;
+
+/// Most rows that are read at once.
+const PIECE: usize = 1_024;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Tombstone {
+    pub id: EntityId,
+    pub topic: EntityId,
+    head: Head,
+    /// The part that is being emptied.
+    part: usize,
+    /// Named rows of that part that lie before the others.
+    stragglers: bool,
+    is_reading: bool,
+    alarm: Alarm,
+}
+
+impl Tombstone {
+    /// Of what a head says; nothing is done before the next tick.
+    pub(crate) fn new(id: EntityId, topic: EntityId, head: Head) -> Self {
+        Self {
+            id,
+            topic,
+            head,
+            part: 0,
+            stragglers: true,
+            is_reading: false,
+            alarm: Alarm::default(),
+        }
+    }
+
+    /// How it is written: a definition that makes it a tombstone again after a restart.
+    pub(crate) fn mark(&self, row: EntityRow, cx: &mut Context<'_>) {
+        cx.write(Write::PutEntity(row));
+        self.write_head(cx);
+    }
+
+    fn write_head(&self, cx: &mut Context<'_>) {
+        cx.write(Write::PutHead {
+            entity: self.id,
+            head: self.head.clone(),
+        });
+    }
+
+    /// It is woken instead of the subscription.
+    pub(crate) fn take_alarm(&mut self, alarm: Alarm) {
+        self.alarm = alarm;
+    }
+
+    /// Wants a tick at once, or after a while if something went wrong.
+    pub(crate) fn set_alarm(&mut self, after_ms: u64, cx: &mut Context<'_>) {
+        let mono = Mono(cx.now.mono.0.saturating_add(after_ms));
+        let alarm = Alarm {
+            mono: (!self.is_reading).then_some(mono),
+            wall: None,
+        };
+        cx.shared.alarms.set(self.id, self.alarm, alarm);
+        self.alarm = alarm;
+    }
+
+    /// It needs no alarm any more.
+    pub(crate) fn end(mut self, cx: &mut Context<'_>) {
+        cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
+        self.alarm = Alarm::default();
+        cx.write(Write::RemoveEntity(self.id));
+    }
+
+    /// Reads the next rows. Returns whether there are none left.
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.is_reading {
+            return false;
+        }
+        let Some(query) = self.next_query() else {
+            return true;
+        };
+        cx.ask(query, Purpose::Tombstone(self.id));
+        self.is_reading = true;
+        self.set_alarm(0, cx);
+        false
+    }
+
+    fn next_query(&mut self) -> Option<Query> {
+        loop {
+            let part = *Part::ALL.get(self.part)?;
+            let head = self.head.part(part);
+            if head.count == 0 {
+                self.next_part();
+            } else if self.stragglers && !head.stragglers.is_empty() {
+                return Some(Query::Points {
+                    entity: self.id,
+                    part,
+                    numbers: head.stragglers.clone(),
+                    bodies: false,
+                    max_bytes: usize::MAX,
+                });
+            } else {
+                return Some(Query::Range {
+                    entity: self.id,
+                    part,
+                    from: SequenceNumber(head.resume),
+                    until: SequenceNumber::MAX,
+                    limit: PIECE,
+                    bodies: false,
+                    max_bytes: usize::MAX,
+                });
+            }
+        }
+    }
+
+    fn next_part(&mut self) {
+        self.part += 1;
+        self.stragglers = true;
+    }
+
+    /// Rows came back, and go. Returns whether there are none left.
+    pub(crate) fn loaded(&mut self, rows: Rows, cx: &mut Context<'_>) -> bool {
+        self.is_reading = false;
+        let part = Part::ALL.get(self.part);
+        let part = *part.expect("a part is emptied before the next one is read");
+        let Ok(rows) = rows else {
+            self.set_alarm(RETRY_MS, cx);
+            return false;
+        };
+        for stored in &rows {
+            self.remove_row(part, stored, cx);
+        }
+        if self.stragglers && !self.head.part(part).stragglers.is_empty() {
+            self.stragglers = false;
+            self.head.part_mut(part).stragglers.clear();
+        } else if rows.len() < PIECE {
+            self.head.part_mut(part).count = 0;
+            self.next_part();
+        }
+        self.write_head(cx);
+        self.advance(cx)
+    }
+
+    fn remove_row(&mut self, part: Part, stored: &StoredMessage, cx: &mut Context<'_>) {
+        let pointer = stored.row.body;
+        cx.write(Write::RemoveMessage {
+            entity: self.id,
+            part,
+            number: stored.number,
+        });
+        cx.write(if row::is_shared(&stored.row) {
+            Write::ReleaseBody { pointer }
+        } else {
+            Write::RemoveBody { pointer }
+        });
+        let head = self.head.part_mut(part);
+        head.count = head.count.saturating_sub(1);
+        head.bytes = head.bytes.saturating_sub(u64::from(stored.row.size));
+        head.resume = head.resume.max(stored.number.next().0);
+    }
+}

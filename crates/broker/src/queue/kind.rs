@@ -1,0 +1,74 @@
+//! Kind: what tells queues, topics and subscriptions apart. Everything else they have in common.
+//!
+//! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
+//! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)
+
+use std::fmt;
+
+use store::EntityId;
+
+use crate::api::rule::RuleUsage;
+use crate::queue::subscription::Subscription;
+use crate::topic::Topic;
+
+/// What an entity is, as others see it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum EntityKind {
+    #[default]
+    Queue,
+    Topic,
+    Subscription,
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Subscription => "subscription",
+        })
+    }
+}
+
+/// What an entity is, with what only its kind has.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Queue,
+    Topic(Topic),
+    Subscription(Box<Subscription>),
+}
+
+impl Kind {
+    pub(crate) fn seen(&self) -> EntityKind {
+        match self {
+            Self::Queue => EntityKind::Queue,
+            Self::Topic(_) => EntityKind::Topic,
+            Self::Subscription(_) => EntityKind::Subscription,
+        }
+    }
+
+    /// How many subscriptions a topic has.
+    pub(crate) fn subscriptions(&self) -> usize {
+        match self {
+            Self::Topic(topic) => topic.subscriptions.len(),
+            Self::Queue | Self::Subscription(_) => 0,
+        }
+    }
+
+    /// What the rules of a topic take up.
+    pub(crate) fn rule_room(&self) -> RuleUsage {
+        match self {
+            Self::Topic(topic) => topic.room(),
+            Self::Queue | Self::Subscription(_) => RuleUsage::default(),
+        }
+    }
+
+    /// The topic of a subscription.
+    pub(crate) fn topic(&self) -> Option<EntityId> {
+        match self {
+            Self::Subscription(subscription) => Some(subscription.topic),
+            Self::Queue | Self::Topic(_) => None,
+        }
+    }
+}

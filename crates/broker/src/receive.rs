@@ -1,0 +1,9 @@
+//! Receive: clients come for messages, and get them.
+//!
+//! Receivers with credit are handed messages; deferred ones are fetched by number, and a peek takes
+//! none. What a subqueue's receivers wait in line for is in `subqueue`.
+
+pub(crate) mod attach;
+pub(crate) mod deferred;
+pub(crate) mod dispatch;
+pub(crate) mod peek;

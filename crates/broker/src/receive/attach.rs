@@ -1,0 +1,251 @@
+//! Attach: receivers and connections come, get credit, write, and go.
+//!
+//! A receiver that goes leaves its locks running; only a lost connection may end them, if the
+//! broker is set up so. (docs/spec/README.md#settled)
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use filter::Selector;
+use store::EntityId;
+
+use crate::api::command::{Access, ReceiveMode};
+use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
+use crate::api::output::{Eviction, Output};
+use crate::api::settings::LocksOnDisconnect;
+use crate::context::Context;
+use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState};
+use crate::entities::directory::Directory;
+use crate::queue::Queue;
+use crate::sessions::SessionRole;
+use crate::transaction;
+
+/// A receiver appears, without credit.
+pub(crate) fn attach(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    place: SubqueueId,
+    access: Access,
+    selector: Option<Arc<Selector>>,
+    cx: &mut Context<'_>,
+) {
+    let browses = access == Access::Browse;
+    let Some(queue) = admit(directory, receiver, place, browses, cx) else {
+        return;
+    };
+    let mode = match access {
+        Access::Consume(mode) => mode,
+        Access::Browse => ReceiveMode::ReceiveAndDelete,
+    };
+    let clients = &mut cx.shared.clients;
+    let slot = clients.attach(receiver, place, mode);
+    let sub = queue.sub_mut(place.subqueue);
+    sub.attached += 1;
+    clients.get_mut(slot).choice = match (access, selector) {
+        (Access::Browse, selector) => {
+            sub.browsers.join(slot, selector);
+            Choice::Shown
+        }
+        (Access::Consume(_), Some(selector)) => Choice::Selected(sub.selections.join(selector)),
+        (Access::Consume(_), None) => Choice::Next,
+    };
+    // Expiry may depend on a receiver being there.
+    queue.run(cx);
+}
+
+/// The queue that a receiver is let in to, or it is told why not. Only a receiver that `browses` is
+/// let in to a queue with sessions without one.
+fn admit<'a>(
+    directory: &'a mut Directory,
+    receiver: ReceiverId,
+    place: SubqueueId,
+    browses: bool,
+    cx: &mut Context<'_>,
+) -> Option<&'a mut Queue> {
+    // A link that attaches again starts anew.
+    detach(directory, receiver, cx);
+    let reason = match directory.admit(place) {
+        Ok(queue) if place.subqueue != Subqueue::Main || queue.sessions.is_none() || browses => {
+            return Some(queue);
+        }
+        Ok(_) => Eviction::SessionRequired,
+        Err(reason) => reason,
+    };
+    cx.emit(Output::Evicted { receiver, reason });
+    None
+}
+
+/// A receiver has gone.
+pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
+    // The receiver may have been evicted before its link was closed.
+    let Some(slot) = cx.shared.clients.find(receiver) else {
+        return;
+    };
+    let receiver = cx.shared.clients.detach(slot);
+    let queue = queue_of(directory, &receiver);
+    if receiver.waits() {
+        // It has waited until now.
+        queue.note_access(cx);
+    }
+    if receiver.session_role != SessionRole::None {
+        queue.leave_session(&receiver, cx);
+        return queue.run(cx);
+    }
+    let sub = queue.sub_mut(receiver.place.subqueue);
+    sub.attached -= 1;
+    match receiver.choice {
+        Choice::Next => sub.takers.retain(|other| *other != slot),
+        Choice::Selected(id) => sub.selections.leave(id, slot),
+        Choice::Shown => sub.browsers.leave(slot),
+    }
+    sub.draining.retain(|other| *other != slot);
+    queue.run(cx);
+}
+
+/// Where a receiver is, or was until now.
+fn queue_of<'a>(directory: &'a mut Directory, receiver: &Receiver) -> &'a mut Queue {
+    let queue = directory.get_mut(receiver.place.entity);
+    queue.expect("an entity that goes detaches its receivers")
+}
+
+/// A receiver names its limit.
+pub(crate) fn credit(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    limit: u32,
+    drain: bool,
+    cx: &mut Context<'_>,
+) {
+    // The receiver may have been evicted before its credit came.
+    let Some(slot) = cx.shared.clients.find(receiver) else {
+        return;
+    };
+    let receiver = cx.shared.clients.get_mut(slot);
+    let waited = receiver.waits();
+    receiver.set_limit(limit);
+    receiver.draining = drain;
+    let waits = waited || receiver.waits();
+    let has_session_role = receiver.session_role != SessionRole::None;
+    let place = receiver.place;
+    let queue = queue_of(directory, receiver);
+    if waits {
+        queue.note_access(cx);
+    }
+    let sub = queue.sub_mut(place.subqueue);
+    sub.draining.retain(|other| *other != slot);
+    if drain && !has_session_role {
+        sub.draining.push(slot);
+    }
+    queue.invite(slot, cx);
+    queue.run(cx);
+}
+
+/// A connection has written deliveries of `bytes` bytes.
+pub(crate) fn written(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    bytes: usize,
+    cx: &mut Context<'_>,
+) {
+    let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
+    let freed = cx
+        .shared
+        .clients
+        .written(connection, bytes, output_buffer_bytes);
+    let mut entities: Vec<EntityId> = Vec::new();
+    for slot in freed {
+        let receiver = cx.shared.clients.get_mut(slot);
+        receiver.state = ReceiverState::Idle;
+        let queue = queue_of(directory, receiver);
+        queue.invite(slot, cx);
+        entities.push(queue.id);
+    }
+    // All of them are in their rings again before the first takes anything.
+    entities.dedup();
+    for entity in entities {
+        let queue = directory.get_mut(entity);
+        queue.expect("no entity goes in this step").run(cx);
+    }
+}
+
+/// A connection is gone, and all its receivers with it.
+pub(crate) fn disconnect(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) {
+    let places = leave(directory, connection, cx);
+    if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
+        for place in places {
+            // An entity may have gone since its receivers were attached.
+            if let Some(queue) = directory.get_mut(place.entity) {
+                queue.drop_locks(place.subqueue, connection, cx);
+                queue.run(cx);
+            }
+        }
+    }
+}
+
+/// A connection is gone, and keeps its locks. Returns where it may have some.
+pub(crate) fn leave(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) -> BTreeSet<SubqueueId> {
+    transaction::end(directory, connection, None, cx);
+    for slot in cx.shared.clients.receivers_of(connection) {
+        let receiver = cx.shared.clients.get(slot).id;
+        detach(directory, receiver, cx);
+    }
+    cx.shared.clients.disconnect(connection)
+}
+
+impl Queue {
+    /// Puts a receiver into its ring if it has credit and is nowhere yet.
+    pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
+        let receiver = cx.shared.clients.get_mut(slot);
+        match receiver.session_role {
+            SessionRole::None => {}
+            SessionRole::Waiting(_) => return,
+            SessionRole::Holding(session) => {
+                receiver.state = ReceiverState::Idle;
+                return self.mark_session_pending(session);
+            }
+        }
+        let sub = self.sub_mut(receiver.place.subqueue);
+        sub.needs_pump = true;
+        if receiver.state == ReceiverState::Idle && receiver.credit() > 0 {
+            receiver.state = ReceiverState::Taking;
+            match receiver.choice {
+                Choice::Next => sub.takers.push_back(slot),
+                Choice::Selected(id) => sub.selections.invite(id, slot),
+                Choice::Shown => sub.browsers.invite(slot),
+            }
+        }
+    }
+
+    /// Ends the locks of a connection as if their time were up.
+    fn drop_locks(&mut self, subqueue: Subqueue, connection: ConnectionId, cx: &mut Context<'_>) {
+        let locks = self.sub(subqueue).locks.range(..);
+        let held: Vec<_> = locks
+            .filter(|(_, lock)| {
+                lock.holder
+                    .is_some_and(|holder| holder.connection == connection)
+            })
+            .map(|(number, _)| number)
+            .collect();
+        for number in held {
+            self.expire_lock(subqueue, number, cx);
+        }
+    }
+
+    /// A delivery did not reach its receiver, which gets the credit back.
+    pub(crate) fn give_credit_back(&mut self, receiver: ReceiverId, cx: &mut Context<'_>) {
+        // A receiver that has gone needs no credit.
+        let Some(slot) = cx.shared.clients.find(receiver) else {
+            return;
+        };
+        cx.shared.clients.get_mut(slot).give_credit_back();
+        self.invite(slot, cx);
+    }
+}

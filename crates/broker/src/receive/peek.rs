@@ -1,0 +1,416 @@
+//! Peek: browses a subqueue from a number on, without taking anything.
+//!
+//! Shows what is scheduled, available, locked or deferred, or one of these states alone, in order
+//! of number. The scheduled ones come first, what the window knows is asked for by number, the rest
+//! by range, and the deferred ones last: a message only ever moves that way, so none is missed
+//! between two reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{Part, Query, SequenceNumber, StoredMessage};
+
+use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
+use crate::api::output::{Browsed, LockTime, MessageState, Output, RequestError};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows, body_of};
+use crate::entities::directory::Directory;
+use crate::queue::{Message, Queue};
+
+/// Most messages of one answer. (docs/spec/entities.md#13)
+pub(crate) const MOST: usize = 250;
+
+/// What is being read next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// Messages that wait for their time.
+    Scheduled,
+    /// Messages that the window or a lock knows.
+    Known,
+    /// Messages that are on disk only.
+    Disk,
+    Deferred,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub place: SubqueueId,
+    /// Whatever it is, if none is named.
+    pub state: Option<MessageState>,
+    pub from: SequenceNumber,
+    pub count: usize,
+    pub max_bytes: usize,
+}
+
+/// A peek on its way.
+#[derive(Debug)]
+pub(crate) struct Peek {
+    pub place: SubqueueId,
+    request: RequestId,
+    state: Option<MessageState>,
+    from: SequenceNumber,
+    count: usize,
+    max_bytes: usize,
+    stage: Stage,
+    /// Where the next read of the stage begins.
+    cursor: SequenceNumber,
+    /// Messages from here on are not shown: others before them may not have been read.
+    until: SequenceNumber,
+    bytes: usize,
+    found: BTreeMap<SequenceNumber, StoredMessage>,
+    scheduled: Vec<StoredMessage>,
+}
+
+/// Starts to browse.
+pub(crate) fn peek(
+    directory: &mut Directory,
+    request: RequestId,
+    wanted: Wanted,
+    cx: &mut Context<'_>,
+) {
+    let queue = match directory.receivable(wanted.place.entity) {
+        Ok(queue) => queue,
+        Err(error) => return refuse(request, error, cx),
+    };
+    let peek = Peek {
+        place: wanted.place,
+        request,
+        state: wanted.state,
+        from: wanted.from,
+        count: wanted.count.min(MOST),
+        max_bytes: wanted.max_bytes,
+        stage: Stage::Scheduled,
+        cursor: wanted.from,
+        until: queue.head.next_number,
+        bytes: 0,
+        found: BTreeMap::new(),
+        scheduled: Vec::new(),
+    };
+    queue.peek_on(peek, cx);
+}
+
+fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
+    let result = Err(error);
+    cx.emit(Output::Browsed { request, result });
+}
+
+impl Queue {
+    /// Asks for what comes next, or answers.
+    fn peek_on(&mut self, mut peek: Peek, cx: &mut Context<'_>) {
+        if peek.stage == Stage::Scheduled {
+            let scheduled = self.head.part(Part::Scheduled);
+            let from = peek.from.max(SequenceNumber(scheduled.resume));
+            let main = peek.place.subqueue == Subqueue::Main;
+            let wanted = main && peek.wants(MessageState::Scheduled);
+            if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
+                peek.cursor = from;
+                let read = Self::ask_range(peek, Part::Scheduled, cx);
+                return self.journal.begin(read);
+            }
+            peek.stage = Stage::Known;
+        }
+        if !peek.wants(MessageState::Active) {
+            peek.stage = Stage::Deferred;
+        }
+        if peek.stage == Stage::Known {
+            let numbers = self.peek_known(&mut peek);
+            if !numbers.is_empty() {
+                return self.ask_points(peek, numbers, cx);
+            }
+            peek.stage = Stage::Disk;
+        }
+        let subqueue = peek.place.subqueue;
+        if peek.stage == Stage::Disk {
+            peek.stage = Stage::Deferred;
+            if self.beyond(subqueue) > 0 && peek.has_room() && peek.cursor < peek.until {
+                peek.stage = Stage::Disk;
+                Self::ask_range(peek, subqueue.part(), cx);
+                return;
+            }
+        }
+        let deferred = self.head.part(subqueue.deferred_part());
+        let from = peek.from.max(SequenceNumber(deferred.resume));
+        let wanted = peek.wants(MessageState::Deferred);
+        if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
+            peek.cursor = from;
+            Self::ask_range(peek, subqueue.deferred_part(), cx);
+            return;
+        }
+        peek.answer(self, cx);
+    }
+
+    /// The next numbers that the window or a lock knows. The cursor moves behind them.
+    fn peek_known(&self, peek: &mut Peek) -> Vec<SequenceNumber> {
+        let sub = self.sub(peek.place.subqueue);
+        let end = self.known_until(peek.place.subqueue);
+        let room = peek.count.saturating_sub(peek.found.len());
+        let locks = sub.locks.range(peek.cursor..);
+        let locked = locks
+            .filter(|(_, lock)| lock.origin != crate::subqueue::lock::Origin::Deferred)
+            .map(|(number, lock)| (number, Some(lock.row.size)));
+        let mut known: Vec<_> = sub.window.known_from(peek.cursor).take(room).collect();
+        known.extend(locked.take(room));
+        known.retain(|(number, _)| *number < end && *number < peek.until);
+        known.sort_unstable();
+        known.truncate(room);
+        let mut numbers = Vec::new();
+        let mut bytes = peek.bytes;
+        for (number, size) in known {
+            if bytes >= peek.max_bytes && bytes > 0 {
+                break;
+            }
+            // One whose size is not known is asked for alone.
+            let size = size.map_or(peek.max_bytes, |size| size as usize);
+            bytes = bytes.saturating_add(size.max(1));
+            numbers.push(number);
+        }
+        peek.cursor = match numbers.last() {
+            Some(last) => last.next(),
+            None if peek.has_room() => peek.cursor.max(end),
+            None => peek.cursor,
+        };
+        numbers
+    }
+
+    /// Everything below this number is in the window or locked. Locks may know messages behind the
+    /// window's end, which has gone back since, when every message on disk is known.
+    fn known_until(&self, subqueue: Subqueue) -> SequenceNumber {
+        match self.beyond(subqueue) {
+            0 => SequenceNumber::MAX,
+            _ => self.sub(subqueue).window.end(),
+        }
+    }
+
+    fn ask_points(&self, peek: Peek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {
+        let query = Query::Points {
+            entity: self.id,
+            part: peek.place.subqueue.part(),
+            numbers,
+            bodies: true,
+            max_bytes: usize::MAX,
+        };
+        cx.ask(query, Purpose::Peek(Box::new(peek)));
+    }
+
+    fn ask_range(peek: Peek, part: Part, cx: &mut Context<'_>) -> ReadId {
+        let active = peek.stage == Stage::Disk;
+        let query = Query::Range {
+            entity: peek.place.entity,
+            part,
+            from: peek.cursor,
+            until: peek.until,
+            limit: peek.count - if active { peek.found.len() } else { 0 },
+            bodies: true,
+            max_bytes: peek.max_bytes
+                - if active {
+                    peek.bytes.min(peek.max_bytes)
+                } else {
+                    0
+                },
+        };
+        cx.ask(query, Purpose::Peek(Box::new(peek)))
+    }
+
+    /// A part of it was read.
+    pub(crate) fn peek_loaded(
+        &mut self,
+        read: ReadId,
+        mut peek: Peek,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        // The journal follows the read of scheduled messages only.
+        let touched = match peek.stage {
+            Stage::Scheduled => self.journal.finish(read),
+            Stage::Known | Stage::Disk | Stage::Deferred => BTreeSet::new(),
+        };
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => return peek.refuse(RequestError::Invalid(error.to_string()), cx),
+        };
+        match peek.stage {
+            Stage::Scheduled => {
+                self.note_first_scheduled(&peek, &rows);
+                // What was activated meanwhile is to be found where it is now.
+                peek.until = self.head.next_number;
+                let cut = peek.take_scheduled(rows, &touched);
+                if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
+                    // All that was read has gone on; those behind it have not been looked at.
+                    peek.stage = Stage::Scheduled;
+                    peek.from = std::mem::replace(&mut peek.until, self.head.next_number);
+                }
+                self.peek_on(peek, cx);
+            }
+            Stage::Known => {
+                peek.take(rows);
+                self.peek_on(peek, cx);
+            }
+            Stage::Disk => {
+                peek.take(rows);
+                peek.stage = Stage::Deferred;
+                self.peek_on(peek, cx);
+            }
+            Stage::Deferred => {
+                peek.take_deferred(rows);
+                peek.answer(self, cx);
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// What was read from the start of the scheduled part tells where it starts by now: numbers
+    /// only ever come at its end. So the next peek does not walk over what has gone.
+    fn note_first_scheduled(&mut self, peek: &Peek, rows: &[StoredMessage]) {
+        let part = self.head.part_mut(Part::Scheduled);
+        if peek.cursor.0 == part.resume {
+            part.resume = rows.first().map_or(peek.until, |first| first.number).0;
+        }
+    }
+}
+
+impl Peek {
+    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        refuse(self.request, error, cx);
+    }
+
+    fn wants(&self, state: MessageState) -> bool {
+        self.state.is_none_or(|only| only == state)
+    }
+
+    fn has_room(&self) -> bool {
+        self.found.len() < self.count && (self.bytes < self.max_bytes || self.found.is_empty())
+    }
+
+    fn take(&mut self, rows: Vec<StoredMessage>) {
+        for row in rows {
+            self.bytes = self.bytes.saturating_add(size_of_body(&row));
+            self.found.insert(row.number, row);
+        }
+        if !self.has_room()
+            && let Some(last) = self.found.last_key_value()
+        {
+            self.until = last.0.next();
+        }
+    }
+
+    /// Those that are still there; where they were cut off all others are too. Returns whether they
+    /// were.
+    fn take_scheduled(
+        &mut self,
+        rows: Vec<StoredMessage>,
+        touched: &BTreeSet<SequenceNumber>,
+    ) -> bool {
+        let bytes: usize = rows.iter().map(size_of_body).sum();
+        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
+        if cut && let Some(last) = rows.last() {
+            self.until = last.number.next();
+        }
+        self.scheduled = rows;
+        self.scheduled
+            .retain(|stored| !touched.contains(&stored.number));
+        self.stage = Stage::Known;
+        self.cursor = self.from;
+        cut
+    }
+
+    /// Merges the deferred ones; what they were cut off at cuts off the others too.
+    fn take_deferred(&mut self, rows: Vec<StoredMessage>) {
+        let bytes: usize = rows.iter().map(size_of_body).sum();
+        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
+        if cut && let Some(last) = rows.last() {
+            self.until = self.until.min(last.number.next());
+            drop(self.found.split_off(&self.until));
+        }
+        for row in rows {
+            self.found.entry(row.number).or_insert(row);
+        }
+    }
+
+    fn answer(mut self, queue: &Queue, cx: &mut Context<'_>) {
+        for stored in std::mem::take(&mut self.scheduled) {
+            if stored.number < self.until {
+                self.found.insert(stored.number, stored);
+            }
+        }
+        let mut bytes = 0_usize;
+        let mut shown: Vec<Browsed> = Vec::new();
+        let mut result = Ok(());
+        for stored in self.found.into_values().take(self.count) {
+            if bytes >= self.max_bytes && !shown.is_empty() {
+                break;
+            }
+            bytes = bytes.saturating_add(size_of_body(&stored));
+            match queue.peeked(self.place.subqueue, &stored, cx.now.mono) {
+                Some(browsed) => shown.push(browsed),
+                None => result = Err(unreadable(stored.number)),
+            }
+        }
+        cx.emit(Output::Browsed {
+            request: self.request,
+            result: result.map(|()| shown),
+        });
+    }
+}
+
+pub(crate) fn state_of(part: Part) -> MessageState {
+    match part {
+        Part::Scheduled => MessageState::Scheduled,
+        Part::Deferred | Part::DeadLetterDeferred | Part::TransferDeferred => {
+            MessageState::Deferred
+        }
+        Part::Active | Part::DeadLetter | Part::Transfer => MessageState::Active,
+    }
+}
+
+impl Queue {
+    /// A stored message as a peek shows it: with its lock, if it is locked.
+    pub(crate) fn peeked(
+        &self,
+        subqueue: Subqueue,
+        stored: &StoredMessage,
+        now: Mono,
+    ) -> Option<Browsed> {
+        let mut shown = shown_of(stored, state_of(stored.part))?;
+        shown.lock = self.lock_time(subqueue, stored.number, now);
+        Some(shown)
+    }
+
+    /// How long a message stays locked, if it is.
+    fn lock_time(&self, subqueue: Subqueue, number: SequenceNumber, now: Mono) -> Option<LockTime> {
+        let lock = self.sub(subqueue).locks.get(number)?;
+        lock.holder?;
+        match lock.session {
+            Some(session) => {
+                let hold = self.require_sessions().existing_hold(session);
+                let live = hold.is_live(now);
+                live.then(|| LockTime::WithSession(hold.left_ms(now)))
+            }
+            None => {
+                let left = lock.until.0.checked_sub(now.0).filter(|left| *left > 0);
+                left.map(LockTime::Own)
+            }
+        }
+    }
+}
+
+pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
+    let body = body_of(stored)?;
+    let message = Message {
+        number: stored.number,
+        part: stored.part,
+        row: stored.row,
+        delivery_count: stored.delivery_count,
+        patch: body.patch,
+    };
+    Some(message.shown(state, body.payload))
+}
+
+pub(crate) fn unreadable(number: SequenceNumber) -> RequestError {
+    RequestError::Invalid(format!("message {number} can not be read"))
+}
+
+pub(crate) fn size_of_body(stored: &StoredMessage) -> usize {
+    stored.body.as_ref().map_or(0, |body| body.len()).max(1)
+}

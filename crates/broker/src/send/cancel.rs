@@ -1,0 +1,110 @@
+//! Cancel: scheduled messages are taken back by their numbers, all or none.
+//!
+//! Their rows are read first, since only these tell when each is due. A number that is unknown, or
+//! that was activated or cancelled at any moment until the answer, is not there.
+//! (docs/spec/entities.md#11)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
+
+use crate::api::id::{ReadId, RequestId};
+use crate::api::output::{Output, RequestError};
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows};
+use crate::entities::directory::Directory;
+use crate::queue::Queue;
+
+/// A request that waits for the rows.
+#[derive(Debug)]
+pub(crate) struct Cancellation {
+    pub entity: EntityId,
+    request: RequestId,
+    /// As asked for, each once.
+    numbers: Vec<SequenceNumber>,
+}
+
+/// Cancels scheduled messages.
+pub(crate) fn cancel(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    mut numbers: Vec<SequenceNumber>,
+    cx: &mut Context<'_>,
+) {
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| seen.insert(*number));
+    let cancellation = Cancellation {
+        entity,
+        request,
+        numbers,
+    };
+    match directory.get_mut(entity) {
+        Some(queue) => queue.start_cancellation(cancellation, cx),
+        None => cancellation.refuse(RequestError::NotFound, cx),
+    }
+}
+
+impl Cancellation {
+    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
+        let (request, result) = (self.request, Err(error));
+        cx.emit(Output::Cancelled { request, result });
+    }
+}
+
+impl Queue {
+    fn start_cancellation(&mut self, cancellation: Cancellation, cx: &mut Context<'_>) {
+        let query = self.scheduled(cancellation.numbers.clone());
+        let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
+        self.journal.begin(read);
+    }
+
+    /// A query for the rows of scheduled messages.
+    pub(crate) fn scheduled(&self, numbers: Vec<SequenceNumber>) -> Query {
+        Query::Points {
+            entity: self.id,
+            part: Part::Scheduled,
+            numbers,
+            bodies: false,
+            max_bytes: usize::MAX,
+        }
+    }
+
+    /// The rows were read.
+    pub(crate) fn cancel_loaded(
+        &mut self,
+        read: ReadId,
+        cancellation: &Cancellation,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let touched = self.journal.finish(read);
+        let result = check(&cancellation.numbers, rows, &touched).map(|rows| {
+            for (number, row) in rows {
+                self.erase_scheduled(number, row, cx);
+            }
+        });
+        cx.emit(Output::Cancelled {
+            request: cancellation.request,
+            result,
+        });
+    }
+}
+
+/// The rows of all of the messages, if all are still there.
+pub(crate) fn check(
+    numbers: &[SequenceNumber],
+    rows: Rows,
+    touched: &BTreeSet<SequenceNumber>,
+) -> Result<BTreeMap<SequenceNumber, MessageRow>, RequestError> {
+    let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
+    let rows: BTreeMap<_, _> = rows
+        .iter()
+        .map(|stored| (stored.number, stored.row))
+        .collect();
+    let is_there = |number: &SequenceNumber| rows.contains_key(number) && !touched.contains(number);
+    match numbers.iter().find(|number| !is_there(number)) {
+        Some(missing) => Err(RequestError::MessageNotFound(*missing)),
+        None => Ok(rows),
+    }
+}

@@ -1,0 +1,136 @@
+//! Eras: message ids are kept by when they were accepted, a quarter of a window in each era, so
+//! that they go from the store as a whole once the windows of all of them are over.
+//!
+//! An era begins behind the last id of the one before, once that has lasted for long enough and
+//! another id is accepted, and the entity's head says when. An id accepted again after its window
+//! stands in two of them for a while. What counts is the time that stands with it, not whether it
+//! is still there, so an era may go late. Ids that were kept before there were eras are one that
+//! began at 0; its keys name no era.
+
+use std::ops::{Range, RangeInclusive};
+
+use bytes::Bytes;
+use store::{EntryKey, Head, Index, SequenceNumber, Write};
+
+use super::IdHash;
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::queue::Queue;
+
+/// Eras within a window.
+const WITHIN_A_WINDOW: u64 = 4;
+
+/// Bytes of an id's hash, and of the beginning of its era in front of it.
+const HASH: usize = 16;
+const START: usize = 8;
+
+/// How long an era takes in ids, in milliseconds.
+fn length(window: u64) -> u64 {
+    (window / WITHIN_A_WINDOW).max(1)
+}
+
+/// The key of an id in the era that began at this moment.
+pub(super) fn key(era: u64, id: IdHash) -> EntryKey {
+    EntryKey::new(group(era, id.0), SequenceNumber(0))
+}
+
+fn group(era: u64, hash: [u8; HASH]) -> Bytes {
+    if era == 0 {
+        return Bytes::copy_from_slice(&hash);
+    }
+    let mut group = [0; START + HASH];
+    group[..START].copy_from_slice(&era.to_be_bytes());
+    group[START..].copy_from_slice(&hash);
+    Bytes::copy_from_slice(&group)
+}
+
+/// The id that a key is about.
+pub(super) fn id_of(key: &EntryKey) -> Option<IdHash> {
+    let is_one = matches!(key.group.len(), HASH) || key.group.len() == START + HASH;
+    let hash = key.group.last_chunk().filter(|_| is_one)?;
+    Some(IdHash(*hash))
+}
+
+/// The keys of all ids of the era that began at this moment.
+fn keys(era: u64) -> Range<EntryKey> {
+    let first = EntryKey::new(group(era, [0; HASH]), SequenceNumber(0));
+    first..EntryKey::new(group(era, [u8::MAX; HASH]), SequenceNumber::MAX)
+}
+
+/// The keys of all ids of the eras that began at this moment and later.
+pub(super) fn keys_from(era: u64) -> Range<EntryKey> {
+    keys(era).start..keys(u64::MAX).end
+}
+
+/// Where an id is if it was accepted within this span of time.
+pub(super) fn keys_within(
+    eras: &[u64],
+    span: RangeInclusive<Wall>,
+    id: IdHash,
+) -> impl Iterator<Item = EntryKey> {
+    let ends = eras.iter().skip(1).copied().chain([u64::MAX]);
+    let overlap = move |(start, end): &(u64, u64)| span.start().0 <= *end && *start <= span.end().0;
+    let eras = eras.iter().copied().zip(ends).filter(overlap);
+    eras.map(move |(era, _)| key(era, id))
+}
+
+impl Queue {
+    /// The era of an id that is accepted at this moment.
+    pub(super) fn era_at(&mut self, at: Wall, cx: &mut Context<'_>) -> u64 {
+        let length = length(self.settings.duplicate_detection_history_time_window);
+        match self.head.eras.last() {
+            Some(last)
+                if at.0 < last.saturating_add(length) || self.head.eras.len() == Head::MAX_ERAS =>
+            {
+                *last
+            }
+            last => {
+                // The one before ends with its last id, so that it need not stay for longer than
+                // that.
+                let behind = last.map(|_| self.duplicates.newest.0.saturating_add(1));
+                let start = behind.map_or(at.0, |behind| behind.min(at.0));
+                self.head.eras.push(start);
+                self.touch(cx);
+                start
+            }
+        }
+    }
+
+    /// When the history wants a tick: the windows of all ids of its first era are over then.
+    pub(crate) fn history_alarm(&self) -> Option<Wall> {
+        let first = *self.head.eras.first()?;
+        if !self.settings.requires_duplicate_detection {
+            return None;
+        }
+        let window = self.settings.duplicate_detection_history_time_window;
+        // While it is the last one more may come, until another begins.
+        let latest = first.saturating_add(length(window));
+        let last = latest.max(self.duplicates.newest.0);
+        let end = self.head.eras.get(1).copied().unwrap_or(last);
+        Some(Wall(end.saturating_add(window)))
+    }
+
+    /// Removes the eras that are over.
+    pub(crate) fn sweep_history(&mut self, cx: &mut Context<'_>) {
+        while self.history_alarm().is_some_and(|at| at <= cx.now.wall) && cx.take_work() {
+            let era = self.head.eras.remove(0);
+            self.touch(cx);
+            self.remove_ids(Index::DuplicateId, keys(era), cx);
+            if era == 0 {
+                let first = EntryKey::by_u64(0, SequenceNumber(0));
+                let times = first..EntryKey::by_u64(u64::MAX, SequenceNumber::MAX);
+                self.remove_ids(Index::DuplicateTime, times, cx);
+            }
+            let next = self.head.eras.first().copied();
+            self.duplicates.filter.swept(Wall(next.unwrap_or(u64::MAX)));
+        }
+    }
+
+    fn remove_ids(&self, index: Index, keys: Range<EntryKey>, cx: &mut Context<'_>) {
+        cx.write(Write::RemoveEntries {
+            entity: self.id,
+            index,
+            keys: Box::new(keys),
+        });
+    }
+}

@@ -1,0 +1,219 @@
+//! Timetable: the next scheduled messages by due time, as far as they are known in memory.
+//!
+//! What comes before `end` is known; what comes at or after it is on disk only, and a refill
+//! brings the next of it. What changed meanwhile in a refill's range is merged in, so its answer
+//! may come from any moment since it was asked for.
+//! Invariant: nothing is taken out of order, forgotten, or known twice.
+
+use std::collections::BTreeMap;
+
+use store::{BodyPointer, MessageRow, SequenceNumber};
+
+use crate::api::id::ReadId;
+
+/// A scheduled message's place: what is due at the same time goes by number.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Due {
+    /// Wall clock, milliseconds.
+    pub at: u64,
+    pub number: SequenceNumber,
+}
+
+/// What activation has to know of a scheduled message.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Planned {
+    pub ttl_ms: u64,
+    pub size: u32,
+    pub flags: u32,
+    pub session_hash: u64,
+    /// In a queue with sessions; an allocation of its own.
+    pub session: Option<Box<[u8]>>,
+}
+
+/// A refill that is under way.
+#[derive(Debug)]
+struct Refill {
+    read: ReadId,
+    from: Due,
+    limit: usize,
+    /// Changes from here on were too many to be noted.
+    until: Due,
+    /// What became of its range since: scheduled as given, or gone.
+    changed: BTreeMap<Due, Option<Planned>>,
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    limit: usize,
+    known: BTreeMap<Due, Planned>,
+    end: Due,
+    refill: Option<Refill>,
+}
+
+impl Due {
+    /// After everything that can be scheduled.
+    pub(crate) const MAX: Self = Self {
+        at: u64::MAX,
+        number: SequenceNumber::MAX,
+    };
+
+    fn next(self) -> Self {
+        let number = SequenceNumber(self.number.0.saturating_add(1));
+        Self { number, ..self }
+    }
+}
+
+impl Planned {
+    /// Of a row in the scheduled part.
+    pub(crate) fn of(row: &MessageRow, session: Option<&[u8]>) -> Self {
+        Self {
+            ttl_ms: row.ttl_ms,
+            size: row.size,
+            flags: row.flags,
+            session_hash: row.session_hash,
+            session: session.map(Box::from),
+        }
+    }
+
+    /// The row in the scheduled part. Time to live begins with activation, so nothing expires here.
+    pub(crate) fn row(&self, due_ms: u64, body: BodyPointer) -> MessageRow {
+        MessageRow {
+            enqueued_ms: due_ms,
+            ttl_ms: self.ttl_ms,
+            expires_ms: u64::MAX,
+            size: self.size,
+            flags: self.flags,
+            session_hash: self.session_hash,
+            enqueued_number: 0,
+            body,
+        }
+    }
+}
+
+impl Timetable {
+    /// A timetable that knows nothing: everything from `start` on is on disk.
+    pub(crate) fn new(limit: usize, start: Due) -> Self {
+        Self {
+            limit: limit.max(1),
+            known: BTreeMap::new(),
+            end: start,
+            refill: None,
+        }
+    }
+
+    /// How many messages it knows.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The next message, if it is known.
+    pub(crate) fn first(&self) -> Option<Due> {
+        Some(*self.known.first_key_value()?.0)
+    }
+
+    /// Before this there is nothing.
+    pub(crate) fn start(&self) -> Due {
+        self.first().unwrap_or(self.end)
+    }
+
+    /// Takes the next message out.
+    pub(crate) fn take_first(&mut self) -> Option<(Due, Planned)> {
+        self.known.pop_first()
+    }
+
+    /// A message was scheduled. `beyond` counts the others that are on disk only.
+    pub(crate) fn insert(&mut self, due: Due, planned: Planned, beyond: u64) {
+        if beyond == 0 {
+            self.set_end(Due::MAX);
+        }
+        if due >= self.end {
+            return self.note(due, Some(planned));
+        }
+        self.known.insert(due, planned);
+        self.spill();
+    }
+
+    /// A message was cancelled.
+    pub(crate) fn forget(&mut self, due: Due) {
+        self.known.remove(&due);
+        self.note(due, None);
+    }
+
+    /// From where, and how many, it would like to read. `beyond` counts the messages that are on
+    /// disk only.
+    pub(crate) fn wants(&self, beyond: u64) -> Option<(Due, usize)> {
+        let low = self.known.len() * 2 < self.limit;
+        let wants = self.refill.is_none() && low && beyond > 0;
+        wants.then(|| (self.end, self.limit - self.known.len()))
+    }
+
+    /// What it wanted is being read.
+    pub(crate) fn asked(&mut self, read: ReadId, from: Due, limit: usize) {
+        self.refill = Some(Refill {
+            read,
+            from,
+            limit,
+            until: Due::MAX,
+            changed: BTreeMap::new(),
+        });
+    }
+
+    /// The refill did not succeed; it may be asked for again. Returns whether it was waited for.
+    pub(crate) fn failed(&mut self, read: ReadId) -> bool {
+        self.refill.take_if(|refill| refill.read == read).is_some()
+    }
+
+    /// What was read, ascending. A read that is no longer waited for changes nothing.
+    pub(crate) fn loaded(&mut self, read: ReadId, found: Vec<(Due, Planned)>) {
+        let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
+            return;
+        };
+        let covered = match found.last() {
+            Some((last, _)) if found.len() >= refill.limit => last.next().min(refill.until),
+            _ => refill.until,
+        };
+        let unchanged = found
+            .into_iter()
+            .filter(|(due, _)| !refill.changed.contains_key(due));
+        let changed = refill.changed.iter();
+        let arrived = changed.filter_map(|(due, planned)| Some((*due, planned.clone()?)));
+        let next = unchanged.chain(arrived).filter(|(due, _)| *due < covered);
+        self.known.extend(next);
+        self.end = covered;
+        self.spill();
+    }
+
+    /// Notes a change, if it is in the range of a refill under way.
+    fn note(&mut self, due: Due, planned: Option<Planned>) {
+        let Some(refill) = &mut self.refill else {
+            return;
+        };
+        if refill.from <= due && due < refill.until {
+            refill.changed.insert(due, planned);
+        }
+        if refill.changed.len() > self.limit {
+            let last = refill.changed.pop_last();
+            refill.until = last.expect("they are more than the limit").0;
+        }
+    }
+
+    /// A refill that starts elsewhere than at the end is of no use any more.
+    fn set_end(&mut self, end: Due) {
+        if self.end != end {
+            self.end = end;
+            self.refill = None;
+        }
+    }
+
+    /// What is beyond the limit is known no more: it is on disk like all behind it.
+    fn spill(&mut self) {
+        while self.known.len() > self.limit {
+            let last = self.known.pop_last();
+            self.set_end(last.expect("they are more than the limit").0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Dead-lettering: what becomes of messages that cannot be had, and the reasons given for it.
+//!
+//! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
+//! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)
+
+use store::{Part, SequenceNumber, Write};
+
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::message::patch::{Changes, Patch};
+use crate::queue::{Message, Queue};
+use crate::subqueue::lock::Lock;
+use crate::subqueue::window::Entry;
+
+impl Queue {
+    /// Moves a message to the dead-letter subqueue.
+    pub(crate) fn dead_letter(&mut self, message: &Message, patch: &Patch, cx: &mut Context<'_>) {
+        self.dead_letter_to(Subqueue::DeadLetter, message, patch, cx);
+    }
+
+    /// Moves a message to one of the dead-letter subqueues, its body left where it is.
+    pub(crate) fn dead_letter_to(
+        &mut self,
+        to: Subqueue,
+        message: &Message,
+        patch: &Patch,
+        cx: &mut Context<'_>,
+    ) {
+        assert!(
+            to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
+            "only messages of the main queue are dead-lettered"
+        );
+        self.remove_row(message.part, message.number, &message.row, cx);
+        self.put_patch(message.number, patch, cx);
+        let entry = Entry::written(message.row, message.delivery_count, cx.commit());
+        self.enter(to, message.number, entry, cx);
+    }
+
+    /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
+    /// it, or are ignored if it is a dead letter already. Returns whether it is still there.
+    pub(crate) fn change(
+        &mut self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        lock: &mut Lock,
+        changes: Changes,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if changes.is_empty() {
+            return true;
+        }
+        match Patch::merged(lock.patch.as_deref(), changes) {
+            Ok(patch) => {
+                self.put_patch(number, &patch, cx);
+                lock.patch = Some(Box::new(patch));
+                true
+            }
+            Err(_) if subqueue != Subqueue::Main => true,
+            Err(_) => {
+                let message = lock.message(subqueue, number);
+                self.put_delivery_count(number, message.delivery_count, cx);
+                self.dead_letter_outgrown(&message, cx);
+                false
+            }
+        }
+    }
+
+    /// Dead-letters a message because its receiver says so.
+    pub(crate) fn reject(&mut self, message: &Message, changes: Changes, cx: &mut Context<'_>) {
+        match Patch::merged(message.patch.as_deref(), changes) {
+            Ok(patch) => self.dead_letter(message, &patch, cx),
+            Err(_) => self.dead_letter_outgrown(message, cx),
+        }
+    }
+
+    pub(crate) fn dead_letter_outgrown(&mut self, message: &Message, cx: &mut Context<'_>) {
+        let description = "The size quota for this stream has been exceeded.";
+        let old = message.patch.as_deref();
+        let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
+        self.dead_letter(message, &patch, cx);
+    }
+
+    /// Dead-letters a message that was delivered too often.
+    pub(crate) fn give_up(&mut self, message: &Message, cx: &mut Context<'_>) {
+        let most = self.settings.max_delivery_count.max(1);
+        let description = format!("Message could not be consumed after {most} delivery attempts.");
+        let old = message.patch.as_deref();
+        let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
+        self.put_delivery_count(message.number, message.delivery_count, cx);
+        self.dead_letter(message, &patch, cx);
+    }
+
+    /// A message past its deadline expires as its lock ends.
+    pub(crate) fn expire_unlocked(&mut self, message: &Message, cx: &mut Context<'_>) {
+        if self.settings.dead_lettering_on_message_expiration {
+            self.put_delivery_count(message.number, message.delivery_count, cx);
+        }
+        let patched = message.patch.is_some();
+        self.expire(message, patched, cx);
+    }
+
+    pub(crate) fn put_delivery_count(
+        &mut self,
+        number: SequenceNumber,
+        count: u32,
+        cx: &mut Context<'_>,
+    ) {
+        if count > 0 {
+            cx.write(Write::PutDeliveryCount {
+                entity: self.id,
+                number,
+                count,
+            });
+        }
+    }
+
+    /// Writes a message's patch, if there is anything in it.
+    pub(crate) fn put_patch(
+        &mut self,
+        number: SequenceNumber,
+        patch: &Patch,
+        cx: &mut Context<'_>,
+    ) {
+        if !patch.is_empty() {
+            cx.write(Write::PutPatch {
+                entity: self.id,
+                number,
+                patch: patch.encode(),
+            });
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Redrive: a dead letter goes back to the queue or subscription that it came from.
+//!
+//! The client that redrives holds the dead letter's lock and sends its payload back, which the
+//! broker does not keep with a lock. In one write set the dead letter goes and the message arrives,
+//! as new: under a number of its own, with its time to live begun anew, undelivered, and without
+//! the reason why it was dead-lettered. Other properties that were changed stay changed. It is not
+//! looked for among duplicates, since it is one, and nothing is asked of the entity's status and
+//! size: an administrator says so, and the message counted already.
+
+use bytes::Bytes;
+
+use crate::api::id::{LockToken, RequestId, Subqueue, SubqueueId};
+use crate::api::output::{Output, SettleError};
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::message::bodies::Body;
+use crate::message::properties::Properties;
+use crate::message::row;
+use crate::queue::Queue;
+use crate::settle::Asker;
+
+/// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
+const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
+
+/// Redrives the dead letter whose lock a token names.
+pub(crate) fn redrive(
+    directory: &mut Directory,
+    request: RequestId,
+    place: SubqueueId,
+    token: LockToken,
+    payload: Bytes,
+    cx: &mut Context<'_>,
+) {
+    let asker = Asker::new(place, Some(request), None);
+    let result = match directory.get_mut(place.entity) {
+        Some(queue) => queue.redrive(&asker, token, payload, cx),
+        None => Err(SettleError::LockLost),
+    };
+    cx.emit(Output::Settled { request, result });
+    if let Some(queue) = directory.get_mut(place.entity) {
+        queue.run(cx);
+    }
+}
+
+impl Queue {
+    fn redrive(
+        &mut self,
+        asker: &Asker,
+        token: LockToken,
+        payload: Bytes,
+        cx: &mut Context<'_>,
+    ) -> Result<(), SettleError> {
+        let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
+        if subqueue == Subqueue::Main {
+            return Err(SettleError::NotDead);
+        }
+        let properties = Properties::of(&payload);
+        let session = properties.session_id.as_ref();
+        if self.settings.requires_session && session.is_none() {
+            return Err(SettleError::NoSession);
+        }
+        self.note_access(cx);
+        let lock = self.take_lock(subqueue, number, cx);
+        let message = lock.into_message(subqueue, number);
+        self.erase(&message, message.patch.is_some(), cx);
+        let arriving = self.take_number();
+        let enqueued = self.take_enqueued_time(cx);
+        let mut row = self.arriving_row(&message.row, number, arriving, enqueued);
+        row.enqueued_number = 0;
+        row.session_hash = self.session_hash(session);
+        let patch = message.patch.map(|patch| patch.without(&REASONS));
+        let patch = patch.filter(|patch| !patch.is_empty());
+        row.flags = row::arrived(patch.is_some());
+        if let Some(patch) = &patch {
+            self.put_patch(arriving, patch, cx);
+        }
+        let body = Body {
+            patch: patch.map(Box::new),
+            ..Body::received(payload)
+        };
+        self.insert_with_body(Subqueue::Main, session, arriving, row, body, cx);
+        Ok(())
+    }
+}

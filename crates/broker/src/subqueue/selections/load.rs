@@ -1,0 +1,248 @@
+//! Load: reads messages for selections, one read of a subqueue at a time.
+//!
+//! An answer may be old: what became of a message since it was asked for is noted meanwhile. A
+//! body that is damaged is found by reading one at a time, and passed over.
+
+use std::collections::BTreeMap;
+
+use store::{Query, SequenceNumber, StoreError, StoredMessage};
+
+use super::Selections;
+use super::page::Page;
+use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::time::Mono;
+use crate::context::Context;
+use crate::context::read::{Purpose, Rows, body_of, entry_of};
+use crate::queue::Queue;
+use crate::subqueue::refill::RETRY_MS;
+use crate::subqueue::window::Entry;
+
+/// Most messages and bytes of bodies of a page.
+const PAGE_MESSAGES: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
+
+/// What a selection would like to read.
+#[derive(Debug)]
+pub(super) enum Ask {
+    /// The messages from a number on.
+    From(SequenceNumber),
+    /// These, in order of number.
+    Points(Vec<SequenceNumber>),
+}
+
+/// A read that is under way.
+#[derive(Debug)]
+pub(super) struct Reading {
+    read: ReadId,
+    ask: Ask,
+    /// Above every number in use when it was asked for.
+    until: SequenceNumber,
+    /// Whether bodies were asked for.
+    bodies: bool,
+    /// What became of messages that it is about: available as given, or not at all.
+    changed: BTreeMap<SequenceNumber, Option<Entry>>,
+}
+
+impl Reading {
+    pub(super) fn note(&mut self, number: SequenceNumber, entry: Option<Entry>) {
+        let concerned = match &self.ask {
+            Ask::From(from) => *from <= number && number < self.until,
+            Ask::Points(numbers) => numbers.binary_search(&number).is_ok(),
+        };
+        if concerned {
+            self.changed.insert(number, entry);
+        }
+    }
+
+    /// Below which number everything was read.
+    fn covered(&self, rows: &[StoredMessage]) -> SequenceNumber {
+        let bytes = rows.iter().filter_map(|row| row.body.as_ref());
+        let bytes: usize = bytes.map(bytes::Bytes::len).sum();
+        match rows.last() {
+            Some(last) if rows.len() >= PAGE_MESSAGES || bytes >= PAGE_BYTES => last.number.next(),
+            _ => self.until,
+        }
+    }
+}
+
+impl Queue {
+    /// Asks for messages, unless something is being read already.
+    pub(super) fn read_for_selections(
+        &mut self,
+        subqueue: Subqueue,
+        ask: Ask,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub(subqueue);
+        if sub.selections.reading.is_some() || sub.retry_at.is_some() {
+            return;
+        }
+        // What the window can hold is judged there as it arrives.
+        self.refill(subqueue, cx);
+        let selections = &mut self.sub_mut(subqueue).selections;
+        let bodies = selections.cautious == 0 || matches!(ask, Ask::Points(_));
+        selections.cautious -= usize::from(selections.cautious > 0 && bodies);
+        let (place, until) = (self.place(subqueue), self.head.next_number);
+        let query = query_for(place, &ask, until, bodies);
+        let read = cx.ask(query, Purpose::Select(place));
+        self.sub_mut(subqueue).selections.reading = Some(Reading {
+            read,
+            ask,
+            until,
+            bodies,
+            changed: BTreeMap::new(),
+        });
+    }
+
+    /// A page, or some messages of it, came back.
+    pub(crate) fn selections_loaded(
+        &mut self,
+        subqueue: Subqueue,
+        read: ReadId,
+        rows: Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub_mut(subqueue);
+        let reading = &mut sub.selections.reading;
+        // All receivers may have gone since.
+        let Some(reading) = reading.take_if(|reading| reading.read == read) else {
+            return;
+        };
+        sub.needs_pump = true;
+        sub.selections.resume();
+        match rows {
+            Ok(rows) => self.take_page(subqueue, &reading, &rows, cx),
+            Err(StoreError::Corrupt { .. }) if reading.bodies => {
+                sub.selections.look_for_damage(&reading.ask);
+            }
+            Err(_) => sub.retry_at = Some(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
+        }
+    }
+
+    fn take_page(
+        &mut self,
+        subqueue: Subqueue,
+        reading: &Reading,
+        rows: &[StoredMessage],
+        cx: &mut Context<'_>,
+    ) {
+        self.turn_page(subqueue, reading, rows, cx);
+        for stored in rows {
+            let number = stored.number;
+            let is_locked = self.sub(subqueue).locks.contains(number);
+            if !is_locked && !reading.changed.contains_key(&number) {
+                self.take_row(subqueue, stored, reading.bodies, cx);
+            }
+        }
+        let page = &mut self.sub_mut(subqueue).selections.page;
+        for (number, entry) in &reading.changed {
+            if let Some(entry) = entry {
+                page.note_available(*number, *entry);
+            }
+        }
+        if let Ask::Points(numbers) = &reading.ask {
+            page.miss(numbers, reading, rows);
+        }
+    }
+
+    /// Makes room for what was read.
+    fn turn_page(
+        &mut self,
+        subqueue: Subqueue,
+        reading: &Reading,
+        rows: &[StoredMessage],
+        cx: &mut Context<'_>,
+    ) {
+        let sub = self.sub_mut(subqueue);
+        let Ask::From(from) = reading.ask else {
+            return sub.selections.page.drop_strays();
+        };
+        for (number, entry) in sub.selections.page.entries() {
+            if sub.window.get(number).is_none() {
+                drop(cx.shared.bodies.take(entry.body));
+            }
+        }
+        sub.selections.page = Page::new(from, reading.covered(rows));
+    }
+
+    fn take_row(
+        &mut self,
+        subqueue: Subqueue,
+        stored: &StoredMessage,
+        bodies: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let entity = self.id;
+        let sub = self.sub_mut(subqueue);
+        let mut entry = entry_of(stored, cx.effects.submitted);
+        match body_of(stored) {
+            Some(body) => entry.body = cx.shared.bodies.put(entity, body),
+            None if bodies => sub.selections.page.set_unreadable(stored.number),
+            None => {}
+        }
+        let has_body = cx.shared.bodies.is_resident(entry.body);
+        if let Some(known) = sub.window.get_mut(stored.number).filter(|_| has_body) {
+            drop(cx.shared.bodies.take(known.body));
+            known.body = entry.body;
+        }
+        let is_unreadable = sub.selections.page.is_unreadable(stored.number);
+        sub.selections.page.put(stored.number, entry);
+        if is_unreadable {
+            sub.selections.page.set_unreadable(stored.number);
+        }
+    }
+}
+
+impl Page {
+    /// Messages that were asked for and are not there, though nothing has happened to them, are
+    /// passed over.
+    fn miss(&mut self, numbers: &[SequenceNumber], reading: &Reading, rows: &[StoredMessage]) {
+        let bytes = rows.iter().filter_map(|row| row.body.as_ref());
+        let bytes: usize = bytes.map(bytes::Bytes::len).sum();
+        // Where it was cut off the others are still to be read.
+        let last = rows.last().filter(|_| bytes >= PAGE_BYTES);
+        for number in numbers {
+            let is_there = rows.iter().any(|row| row.number == *number);
+            let is_cut_off = last.is_some_and(|last| *number > last.number);
+            if !is_there && !is_cut_off && !reading.changed.contains_key(number) {
+                self.set_unreadable(*number);
+            }
+        }
+    }
+}
+
+impl Selections {
+    fn look_for_damage(&mut self, ask: &Ask) {
+        match ask {
+            Ask::Points(numbers) if numbers.len() == 1 => {
+                self.cautious = 0;
+                self.page.drop_strays();
+                self.page.set_unreadable(numbers[0]);
+            }
+            _ => self.cautious = PAGE_MESSAGES,
+        }
+    }
+}
+
+fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, bodies: bool) -> Query {
+    let entity = place.entity;
+    let part = place.subqueue.part();
+    match ask {
+        Ask::From(from) => Query::Range {
+            entity,
+            part,
+            from: *from,
+            until,
+            limit: PAGE_MESSAGES,
+            bodies,
+            max_bytes: PAGE_BYTES,
+        },
+        Ask::Points(numbers) => Query::Points {
+            entity,
+            part,
+            numbers: numbers.clone(),
+            bodies,
+            max_bytes: PAGE_BYTES,
+        },
+    }
+}

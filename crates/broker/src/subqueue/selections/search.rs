@@ -1,0 +1,215 @@
+//! Search: how a selection comes to its next message.
+//!
+//! First what became available again, then on from the cursor: through the page where there is
+//! one, else through the window, else by a read. Work is bounded; what is left of it goes on with
+//! the next tick.
+
+use store::SequenceNumber;
+
+use super::judge::judge;
+use super::load::Ask;
+use super::{Selection, SelectionId};
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::queue::Queue;
+use crate::subqueue::window::Entry;
+
+/// Most messages, and bytes of them, that are asked for by number at once.
+const POINTS: usize = 256;
+const POINT_BYTES: usize = 1 << 20;
+
+/// What a search has come to.
+pub(super) enum Found {
+    /// A message that is selected, with its body in memory.
+    Match(SequenceNumber, Entry),
+    /// There is none, or not before a read has come back.
+    Nothing,
+    /// The turn's budget is used up.
+    Interrupted,
+}
+
+/// Where a search goes next.
+enum Next {
+    /// This one is looked at; its body is in memory.
+    Judge(SequenceNumber, Entry),
+    /// It cannot be read.
+    PassOver(SequenceNumber),
+    /// It is looked at by itself, behind the cursor.
+    Aside(SequenceNumber),
+    /// There is nothing before this number.
+    Advance(SequenceNumber),
+    Read(Ask),
+    Wait,
+    End,
+}
+
+impl Queue {
+    /// The next message of a selection.
+    pub(super) fn search(
+        &mut self,
+        subqueue: Subqueue,
+        id: SelectionId,
+        cx: &mut Context<'_>,
+    ) -> Found {
+        loop {
+            let next = self.next_of_search(subqueue, id, cx);
+            let selection = self.sub_mut(subqueue).selections.get_mut(id);
+            match next {
+                Next::PassOver(number) => selection.pass(number),
+                Next::Advance(number) => selection.cursor = number,
+                Next::Aside(number) => {
+                    selection.pass(number);
+                    selection.available(number);
+                }
+                Next::Read(ask) => {
+                    self.read_for_selections(subqueue, ask, cx);
+                    return Found::Nothing;
+                }
+                Next::Wait => {
+                    // What a restart knows by number only comes before all else.
+                    self.refill(subqueue, cx);
+                    return Found::Nothing;
+                }
+                Next::End => return Found::Nothing,
+                Next::Judge(number, entry) => {
+                    match self.judge_next(subqueue, id, number, &entry, cx) {
+                        Some(true) => return Found::Match(number, entry),
+                        Some(false) => {}
+                        None => return Found::Interrupted,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Judges a message, which is passed then. `None` if there is no more work to be done now.
+    fn judge_next(
+        &mut self,
+        subqueue: Subqueue,
+        id: SelectionId,
+        number: SequenceNumber,
+        entry: &Entry,
+        cx: &mut Context<'_>,
+    ) -> Option<bool> {
+        let selections = &mut self.sub_mut(subqueue).selections;
+        if !cx.take_judging() {
+            selections.grace = selections.grace.checked_sub(1)?;
+        }
+        let selection = selections.get_mut(id);
+        let body = cx.shared.bodies.get(entry.body);
+        let body = body.expect("it was found in memory in this step, during which bodies stay");
+        selection.pass(number);
+        // What is past its deadline is the sweep's to take away.
+        if Self::is_expired(subqueue, &entry.row, cx.now.wall) {
+            return Some(false);
+        }
+        let count = entry.delivery_count;
+        let (is_selected, units) = judge(&selection.selector, number, &entry.row, count, body);
+        cx.pay_judging(units);
+        Some(is_selected)
+    }
+
+    fn next_of_search(&self, subqueue: Subqueue, id: SelectionId, cx: &Context<'_>) -> Next {
+        let sub = self.sub(subqueue);
+        let selections = &sub.selections;
+        if sub.window.has_stragglers() {
+            return Next::Wait;
+        }
+        let selection = selections.get(id);
+        if let Some(number) = selection.again.first() {
+            return self.look_at_again(subqueue, *number, selection, cx);
+        }
+        let (cursor, end) = (selection.cursor, self.head.next_number);
+        if cursor >= end {
+            return Next::End;
+        }
+        if selections.page.covers(cursor) {
+            return match selections.page.next(cursor) {
+                Some(number) => self.look_at(subqueue, number, cx),
+                None => Next::Advance(selections.page.until()),
+            };
+        }
+        let mut known = sub.window.range(cursor..SequenceNumber::MAX);
+        match known.next() {
+            Some((number, _)) => self.look_at(subqueue, number, cx),
+            None if cursor < sub.window.end().min(end) => Next::Advance(sub.window.end().min(end)),
+            None if self.beyond(subqueue) == 0 => Next::Advance(end),
+            None => Next::Read(Ask::From(cursor)),
+        }
+    }
+
+    fn look_at_again(
+        &self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        selection: &Selection,
+        cx: &Context<'_>,
+    ) -> Next {
+        let selections = &self.sub(subqueue).selections;
+        if selections.page.is_unreadable(number) {
+            return Next::PassOver(number);
+        }
+        if let Some(entry) = self.in_memory(subqueue, number, cx) {
+            return Next::Judge(number, entry);
+        }
+        let most = if selections.cautious > 0 { 1 } else { POINTS };
+        Next::Read(Ask::Points(
+            selection.again.iter().take(most).copied().collect(),
+        ))
+    }
+
+    fn look_at(&self, subqueue: Subqueue, number: SequenceNumber, cx: &Context<'_>) -> Next {
+        let selections = &self.sub(subqueue).selections;
+        if selections.page.is_unreadable(number) {
+            return Next::PassOver(number);
+        }
+        match self.in_memory(subqueue, number, cx) {
+            Some(entry) => Next::Judge(number, entry),
+            None if self.sub(subqueue).window.get(number).is_some() => {
+                Next::Read(Ask::Points(self.in_window_from(subqueue, number, cx)))
+            }
+            None if selections.cautious > 0 => Next::Aside(number),
+            None => Next::Read(Ask::From(number)),
+        }
+    }
+
+    /// The next messages of the window whose bodies are not in memory. What has gone between them
+    /// is not walked over.
+    fn in_window_from(
+        &self,
+        subqueue: Subqueue,
+        from: SequenceNumber,
+        cx: &Context<'_>,
+    ) -> Vec<SequenceNumber> {
+        let sub = self.sub(subqueue);
+        let most = if sub.selections.cautious > 0 {
+            1
+        } else {
+            POINTS
+        };
+        let known = sub.window.range(from..SequenceNumber::MAX).take(most);
+        let unread = known.filter(|(_, entry)| !cx.shared.bodies.is_resident(entry.body));
+        let mut bytes = 0_usize;
+        let fitting = unread.take_while(|(_, entry)| {
+            let fits = bytes < POINT_BYTES;
+            bytes = bytes.saturating_add(entry.row.size as usize);
+            fits
+        });
+        fitting.map(|(number, _)| number).collect()
+    }
+
+    /// An available message whose body is in memory.
+    fn in_memory(
+        &self,
+        subqueue: Subqueue,
+        number: SequenceNumber,
+        cx: &Context<'_>,
+    ) -> Option<Entry> {
+        let sub = self.sub(subqueue);
+        let known = [sub.window.get(number), sub.selections.page.get(number)];
+        let mut known = known.into_iter().flatten();
+        known
+            .find(|entry| cx.shared.bodies.is_resident(entry.body))
+            .copied()
+    }
+}
