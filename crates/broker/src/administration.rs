@@ -11,16 +11,12 @@ mod rules;
 
 use store::NamespaceId;
 
+use crate::api::entity_error::EntityError;
 use crate::api::id::RequestId;
+use crate::api::order::{Answer, Order};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-
-pub use crate::api::entity_error::EntityError;
-pub use crate::api::order::{
-    Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
-};
-pub use batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";

@@ -9,8 +9,11 @@ pub mod output;
 pub mod settings;
 pub mod time;
 
+pub(crate) mod batch;
 pub(crate) mod entity_error;
 pub(crate) mod forward_error;
+pub(crate) mod info;
+pub(crate) mod kind;
 pub(crate) mod name;
 pub(crate) mod order;
 pub(crate) mod rule;

@@ -3,38 +3,25 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
+mod loaded;
 pub(crate) mod step;
 
-use store::{CommitId, EntityId, NamespaceId, Part, Recovery, StoreError, WriteSet};
+use crate::api::info::Deadline;
+use crate::api::info::QueueInfo;
+use crate::context::effects::Effects;
+use crate::queue::info::info;
+use store::{EntityId, Recovery, StoreError};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
-use crate::api::id::Subqueue;
 use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
-use crate::api::settings::{BrokerSettings, QueueSettings};
-use crate::api::time::{Now, Wall};
-use crate::api::traffic::Traffic;
+use crate::api::settings::BrokerSettings;
+use crate::api::time::Now;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
 use crate::forward;
-use crate::queue::Queue;
-use crate::queue::kind::{EntityKind, Kind};
-use crate::shard::ReadRequest;
-
-/// What one or several steps caused.
-#[derive(Debug, Default)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub struct Effects {
-    /// The newest commit when the turn began: its own writes will be the next one.
-    pub submitted: CommitId,
-    pub writes: WriteSet,
-    pub outputs: Vec<Output>,
-    /// After this turn's commit at most.
-    pub reads: Vec<ReadRequest>,
-    /// Whether there is a piece of a batch deletion: no other is begun before [`Command::Durable`].
-    pub deletes: bool,
-}
+use crate::queue::kind::Kind;
 
 /// The deterministic core.
 #[derive(Debug)]
@@ -196,76 +183,5 @@ impl Broker {
     #[must_use]
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
         self.directory.get(id).map(|queue| info(queue, self.now))
-    }
-}
-
-/// When a tick is wanted: at whichever of the two is reached first.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub struct Deadline {
-    pub mono: Option<crate::api::time::Mono>,
-    pub wall: Option<Wall>,
-}
-
-/// A queue's definition and counters at one moment.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub struct QueueInfo {
-    pub id: EntityId,
-    pub namespace: NamespaceId,
-    pub path: String,
-    pub kind: EntityKind,
-    pub settings: QueueSettings,
-    pub active: u64,
-    pub dead_letter: u64,
-    pub deferred: u64,
-    pub scheduled: u64,
-    /// How long ago the next scheduled message was due.
-    pub schedule_lag_ms: u64,
-    pub bytes: u64,
-    /// How long ago the next available message was enqueued, if it is known without a look at the
-    /// disk.
-    pub oldest_age_ms: Option<u64>,
-    pub traffic: Traffic,
-    /// Attached to its messages, those that wait for a session among them; not to its subqueues.
-    pub receivers: u64,
-    /// Of the active ones, how many wait to be forwarded.
-    pub transfer: u64,
-    pub transfer_dead_letter: u64,
-    pub created: Wall,
-    /// The last change of its settings.
-    pub updated: Wall,
-    /// When it was used last, if it ever was.
-    pub accessed: Option<Wall>,
-}
-
-pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
-    let count = |part| queue.head.part(part).count;
-    QueueInfo {
-        id: queue.id,
-        namespace: queue.namespace,
-        path: queue.path.clone(),
-        kind: queue.kind.seen(),
-        settings: queue.settings.clone(),
-        active: count(Subqueue::Main.part()),
-        dead_letter: count(Subqueue::DeadLetter.part())
-            + count(Subqueue::DeadLetter.deferred_part()),
-        deferred: count(Subqueue::Main.deferred_part()),
-        scheduled: count(Part::Scheduled),
-        schedule_lag_ms: queue.schedule_lag(now.wall),
-        bytes: queue.bytes(),
-        oldest_age_ms: queue.oldest_age(now.wall),
-        traffic: queue.traffic,
-        receivers: queue.sub(Subqueue::Main).attached as u64,
-        transfer: if queue.forwards(Subqueue::Main) {
-            count(Subqueue::Main.part())
-        } else {
-            0
-        },
-        transfer_dead_letter: count(Subqueue::TransferDeadLetter.part())
-            + count(Subqueue::TransferDeadLetter.deferred_part()),
-        created: queue.times.created,
-        updated: queue.times.updated,
-        accessed: (queue.head.accessed_ms > 0).then_some(Wall(queue.head.accessed_ms)),
     }
 }

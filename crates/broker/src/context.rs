@@ -1,7 +1,9 @@
 //! Shared: what all entities of a broker have in common, and the context of one step.
 
+pub(crate) mod alarms;
 pub(crate) mod clients;
 pub(crate) mod deletion_scheduler;
+pub(crate) mod effects;
 pub(crate) mod read;
 pub(crate) mod token;
 
@@ -14,16 +16,20 @@ use crate::api::forward_error::DescribeForwardError;
 use crate::api::id::{ReadId, SubqueueId};
 use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
-use crate::api::time::{Mono, Now, Wall};
-use crate::broker::Effects;
+use crate::api::time::Now;
+use crate::context::alarms::Alarms;
 use crate::context::clients::Clients;
 use crate::context::deletion_scheduler::DeletionScheduler;
+use crate::context::effects::Effects;
+use crate::context::effects::ReadRequest;
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::message::bodies::Bodies;
-use crate::shard::ReadRequest;
-use crate::topic::Sizes;
+use crate::topic::sizes::Sizes;
 use crate::transaction::Transactions;
+
+/// How long to leave a store alone that could not read.
+pub(crate) const RETRY_MS: u64 = 1_000;
 
 /// What all entities have in common.
 #[derive(Debug)]
@@ -165,73 +171,23 @@ impl Context<'_> {
         self.shared.pump_left = self.shared.pump_left.saturating_sub(units);
     }
 
+    /// Takes one unit out of the turn's budget for judging, if there is one.
+    pub(crate) fn take_judging(&mut self) -> bool {
+        let left = self.shared.judging_left;
+        self.shared.judging_left = left.saturating_sub(1);
+        left > 0
+    }
+
+    /// Pays for what has been done already.
+    pub(crate) fn pay_judging(&mut self, units: usize) {
+        let left = self.shared.judging_left;
+        self.shared.judging_left = left.saturating_sub(units);
+    }
+
     /// Takes one unit of background work out of the turn's budget, if there is one.
     pub(crate) fn take_work(&mut self) -> bool {
         let left = self.shared.work_left;
         self.shared.work_left = left.saturating_sub(1);
         left > 0
-    }
-}
-
-/// When an entity wants a tick. It may be earlier than needed, never later.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Alarm {
-    pub mono: Option<Mono>,
-    pub wall: Option<Wall>,
-}
-
-/// The deadlines of all entities, one alarm each.
-#[derive(Debug, Default)]
-pub(crate) struct Alarms {
-    mono: BTreeSet<(Mono, EntityId)>,
-    wall: BTreeSet<(Wall, EntityId)>,
-    /// Whose turn it is.
-    wall_next: bool,
-}
-
-impl Alarms {
-    /// The first alarm of all.
-    pub(crate) fn first(&self) -> Alarm {
-        Alarm {
-            mono: self.mono.first().map(|(at, _)| *at),
-            wall: self.wall.first().map(|(at, _)| *at),
-        }
-    }
-
-    /// Changes an entity's alarm.
-    pub(crate) fn set(&mut self, entity: EntityId, old: Alarm, new: Alarm) {
-        if old.mono != new.mono {
-            old.mono.map(|at| self.mono.remove(&(at, entity)));
-            new.mono.map(|at| self.mono.insert((at, entity)));
-        }
-        if old.wall != new.wall {
-            old.wall.map(|at| self.wall.remove(&(at, entity)));
-            new.wall.map(|at| self.wall.insert((at, entity)));
-        }
-    }
-
-    /// Whether an alarm is due.
-    pub(crate) fn is_due(&self, now: Now) -> bool {
-        let (mono, wall) = self.due(now);
-        mono.or(wall).is_some()
-    }
-
-    /// The next entity whose alarm is due. Both clocks have their turns, so that a flood of locks
-    /// that run out keeps nothing from its time, nor the other way round.
-    pub(crate) fn next_due(&mut self, now: Now) -> Option<EntityId> {
-        let (mono, wall) = self.due(now);
-        self.wall_next = !self.wall_next;
-        if self.wall_next {
-            mono.or(wall)
-        } else {
-            wall.or(mono)
-        }
-    }
-
-    /// By each clock the first entity whose alarm is due.
-    fn due(&self, now: Now) -> (Option<EntityId>, Option<EntityId>) {
-        let mono = self.mono.first().filter(|(at, _)| *at <= now.mono);
-        let wall = self.wall.first().filter(|(at, _)| *at <= now.wall);
-        (mono.map(|due| due.1), wall.map(|due| due.1))
     }
 }

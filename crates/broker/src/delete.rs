@@ -16,9 +16,10 @@ use crate::api::output::{Output, RequestError};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::queue::{Message, Queue};
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::queue::Queue;
 use crate::sessions::SessionKey;
-use crate::subqueue::window::Entry;
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]

@@ -14,11 +14,12 @@ use crate::delete;
 use crate::entities::directory::Directory;
 use crate::entities::remove;
 use crate::entities::tombstone::Tombstone;
+use crate::message::Message;
+use crate::message::entry::Entry;
 use crate::message::patch::Patch;
+use crate::queue::Queue;
 use crate::queue::idle;
 use crate::queue::kind::Kind;
-use crate::queue::{Message, Queue};
-use crate::subqueue::window::Entry;
 use crate::transaction;
 
 /// Time has passed: every entity whose alarm is due does what is due, within the budget.

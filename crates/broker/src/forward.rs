@@ -18,15 +18,15 @@ use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::time::Mono;
 use crate::context::Context;
+use crate::context::RETRY_MS;
 use crate::entities::directory::Directory;
 use crate::message::bodies::Body;
+use crate::message::entry::Entry;
 use crate::message::id::IdHash;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::kind::Kind;
 use crate::send::duplicates::Known;
-use crate::subqueue::refill::RETRY_MS;
-use crate::subqueue::window::Entry;
 use crate::topic::fan_out;
 
 /// More often than this a message does not go on. (docs/spec/entities.md#14.3)

@@ -24,18 +24,21 @@ mod subqueue;
 mod topic;
 mod transaction;
 
-pub use administration::{
-    Answer, Batch, Below, Ensured, EntityDescription, EntityError, EntityInfo, EntityPath, Listing,
-    MAX_BATCH, MAX_BATCH_BYTES, NamespaceInfo, Order, Page,
-};
 pub use amqp::Value;
+pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::command::{Access, Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
+pub use api::entity_error::EntityError;
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,
 };
+pub use api::info::{Deadline, QueueInfo};
+pub use api::kind::EntityKind;
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
+};
+pub use api::order::{
+    Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
 };
 pub use api::output::{
     Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
@@ -52,8 +55,8 @@ pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties}
 pub use api::time::{Mono, Now, Wall};
 pub use api::traffic::Traffic;
 pub use api::{command, id, output, settings, time};
-pub use broker::{Broker, Deadline, Effects, QueueInfo};
+pub use broker::Broker;
+pub use context::effects::{Effects, ReadRequest};
 pub use filter::{Correlation, Selector};
-pub use queue::kind::EntityKind;
 pub use send::MAX_GROWTH;
-pub use shard::{ReadRequest, Shard};
+pub use shard::Shard;

@@ -4,7 +4,81 @@
 //! budget.
 
 pub(crate) mod bodies;
+pub(crate) mod entry;
 pub(crate) mod id;
 pub(crate) mod patch;
 pub(crate) mod properties;
 pub(crate) mod row;
+pub(crate) mod stored;
+
+use bytes::Bytes;
+use store::{MessageRow, Part, SequenceNumber};
+
+use crate::api::output::{Browsed, MessageState};
+use crate::api::time::Wall;
+use crate::message::entry::Entry;
+use crate::message::patch::Patch;
+
+/// A message that is to move or to go, with what the store knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub number: SequenceNumber,
+    pub part: Part,
+    pub row: MessageRow,
+    pub delivery_count: u32,
+    pub patch: Option<Box<Patch>>,
+}
+
+impl Message {
+    /// An available message.
+    pub(crate) fn available(
+        part: Part,
+        number: SequenceNumber,
+        entry: &Entry,
+        patch: Option<Box<Patch>>,
+    ) -> Self {
+        Self {
+            number,
+            part,
+            row: entry.row,
+            delivery_count: entry.delivery_count,
+            patch,
+        }
+    }
+
+    /// As a receiver or browser sees it while it is not locked.
+    pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
+        let MessageRow {
+            enqueued_ms,
+            ttl_ms,
+            expires_ms,
+            enqueued_number,
+            ..
+        } = self.row;
+        Browsed {
+            number: self.number,
+            enqueued_number: match enqueued_number {
+                0 => self.number,
+                first => SequenceNumber(first),
+            },
+            was_forwarded: row::hops(&self.row) > 0,
+            was_scheduled: row::was_scheduled(&self.row),
+            lock: None,
+            enqueued: Wall(enqueued_ms),
+            ttl_ms: (ttl_ms != u64::MAX).then_some(ttl_ms),
+            expires: (expires_ms != u64::MAX).then_some(Wall(expires_ms)),
+            delivery_count: self.delivery_count,
+            state,
+            payload,
+            changes: match &self.patch {
+                Some(patch) => patch.changes().clone(),
+                None => Vec::new(),
+            },
+            dead_letter_source: self
+                .patch
+                .as_ref()
+                .and_then(|patch| patch.source())
+                .map(str::to_owned),
+        }
+    }
+}

@@ -7,10 +7,12 @@
 
 pub(crate) mod head;
 pub(crate) mod idle;
+pub(crate) mod info;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod subscription;
 
+use crate::message::Message;
 use store::{
     BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, PartHead, SequenceNumber, Write,
 };
@@ -23,11 +25,12 @@ use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::{Mono, Wall};
 use crate::api::traffic::Traffic;
-use crate::context::{Alarm, Context};
+use crate::context::Context;
+use crate::context::alarms::Alarm;
 use crate::delete::Deletion;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
-use crate::message::patch::Patch;
+use crate::message::entry::Entry;
 use crate::message::row;
 use crate::queue::idle::Idle;
 use crate::queue::journal::Journal;
@@ -36,7 +39,6 @@ use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
 use crate::sessions::Sessions;
 use crate::subqueue::Sub;
-use crate::subqueue::window::Entry;
 
 /// One entity.
 #[derive(Debug)]
@@ -75,16 +77,6 @@ pub(crate) struct Times {
     pub created: Wall,
     /// The last change of its settings.
     pub updated: Wall,
-}
-
-/// A message that is to move or to go, with what the store knows of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Message {
-    pub number: SequenceNumber,
-    pub part: Part,
-    pub row: MessageRow,
-    pub delivery_count: u32,
-    pub patch: Option<Box<Patch>>,
 }
 
 impl Queue {

@@ -21,10 +21,10 @@ use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::message::bodies::Body;
+use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::send::duplicates::Known;
-use crate::subqueue::window::Entry;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;

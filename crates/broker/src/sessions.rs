@@ -15,9 +15,9 @@ use bytes::Bytes;
 use store::SequenceNumber;
 
 use crate::api::time::{Mono, Wall};
-use crate::context::clients::ReceiverSlot;
+use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
+use crate::message::entry::Entry;
 use crate::queue::Queue;
-use crate::subqueue::window::Entry;
 
 pub(crate) mod accept;
 pub(crate) mod age;
@@ -35,7 +35,7 @@ pub(crate) mod session_expiry;
 pub(crate) mod state;
 pub(crate) mod survey;
 
-pub(crate) use hold::{Hold, HoldId};
+pub(crate) use hold::Hold;
 pub(crate) use key::SessionKey;
 use survey::{Check, Survey};
 
@@ -57,20 +57,6 @@ pub(crate) struct Record {
 pub(crate) struct Waiter {
     pub slot: ReceiverSlot,
     pub until: Mono,
-}
-
-/// Names a waiter; in the order in which they came.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct WaiterId(u64);
-
-/// What a receiver has to do with sessions.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum SessionRole {
-    /// Nothing: it takes from a queue without sessions.
-    #[default]
-    None,
-    Waiting(WaiterId),
-    Holding(HoldId),
 }
 
 /// Why a queue has sessions.

@@ -17,10 +17,11 @@ use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, S
 use crate::api::output::{Output, SettleError};
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::message::Message;
+use crate::message::entry::Entry;
 use crate::message::patch::Changes;
-use crate::queue::{Message, Queue};
+use crate::queue::Queue;
 use crate::subqueue::lock::{Lock, Origin};
-use crate::subqueue::window::Entry;
 
 /// A client that wants locks to end.
 #[derive(Clone, Debug)]

@@ -6,30 +6,22 @@
 
 mod outbox;
 
-use store::{Caller, CommitId, Query, Store, StoreError, WriteSet};
+use crate::context::effects::ReadRequest;
+use store::{Caller, CommitId, Store, StoreError, WriteSet};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
-use crate::api::id::ReadId;
+use crate::api::info::Deadline;
 use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
-use crate::broker::{Broker, Deadline, Effects};
+use crate::broker::Broker;
+use crate::context::effects::Effects;
 use crate::shard::outbox::Outbox;
 
 /// For more writes or outputs there is no room at the start of a turn, since write sets are kept
 /// for a while.
 const MOST_ROOM: usize = 4_096;
-
-/// A read to be made off the shard; its rows come back as `Command::Loaded`.
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub struct ReadRequest {
-    pub read: ReadId,
-    /// What the answer has to hold, with everything before it.
-    pub after: CommitId,
-    pub query: Query,
-}
 
 /// A broker joined to its store.
 pub struct Shard {

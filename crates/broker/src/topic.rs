@@ -8,6 +8,7 @@
 pub(crate) mod command;
 pub(crate) mod fan_out;
 mod rules;
+pub(crate) mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,25 +42,4 @@ struct RuleFacts {
     place: u64,
     filter_parameters: Vec<(String, Value)>,
     action_parameters: Vec<(String, Value)>,
-}
-
-/// What the subscriptions of each topic hold together, in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Sizes(BTreeMap<EntityId, u64>);
-
-impl Sizes {
-    /// A subscription of a topic has grown, or shrunk.
-    pub(crate) fn weigh(&mut self, topic: EntityId, bytes: i64) {
-        let size = self.0.entry(topic).or_default();
-        *size = size.saturating_add_signed(bytes);
-    }
-
-    pub(crate) fn bytes_below(&self, topic: EntityId) -> u64 {
-        self.0.get(&topic).copied().unwrap_or(0)
-    }
-
-    /// A topic is gone.
-    pub(crate) fn forget(&mut self, topic: EntityId) {
-        self.0.remove(&topic);
-    }
 }

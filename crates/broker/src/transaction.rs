@@ -25,8 +25,8 @@ use crate::api::output::{Output, TransactionError};
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::entities::directory::Directory;
-use crate::sessions::HoldId;
 use discharge::Decision;
 
 pub(crate) use discharge::{discharge, loaded};

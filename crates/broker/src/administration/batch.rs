@@ -9,65 +9,24 @@
 //! changed since, the batch is refused, so it is never mixed with another administrator's changes.
 
 mod draft;
-mod limits;
 
 use store::{EntityId, NamespaceId};
 
-use super::{Answer, EntityError};
-use crate::api::rule::{CheckedRule, RuleDescription};
-use crate::api::settings::{QueueSettings, SubscriptionSettings};
+use crate::api::batch::{Batch, check_size};
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::order::Answer;
+use crate::api::rule::CheckedRule;
+use crate::api::settings::QueueSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::entities::remove;
-use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::note_access;
 
 use draft::Draft;
-
-/// Entities and rules of one batch, so that a turn that carries one out stays one of moderate
-/// length. Twice as many as one topic can have.
-pub const MAX_BATCH: usize = 250_000;
-/// What the rules of one batch can take, in bytes. Twice as much as those of one topic can.
-pub const MAX_BATCH_BYTES: usize = 128 << 20;
-
-/// Changes that are made as one. No entity and no rule may be named twice.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Batch {
-    /// What the namespace's version has to be; whatever it is, if there is none.
-    pub version: Option<u64>,
-    /// The paths of entities that go, with all that is in them.
-    pub removed: Vec<String>,
-    /// Rules that go: the path of the subscription, and the name.
-    pub removed_rules: Vec<(String, String)>,
-    /// Topics before their subscriptions.
-    pub ensured: Vec<Ensured>,
-    /// Whether it is only looked at, and not done.
-    pub dry_run: bool,
-}
-
-/// An entity that is there then, and as it is described.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "the fields are named for what they are")]
-pub enum Ensured {
-    Queue {
-        path: String,
-        settings: QueueSettings,
-    },
-    Topic {
-        path: String,
-        settings: QueueSettings,
-    },
-    /// A new one has these `rules`, or selects everything if none are given; one that is there
-    /// keeps its rules and gets these besides.
-    Subscription {
-        topic: String,
-        name: String,
-        settings: Box<SubscriptionSettings>,
-        rules: Option<Vec<RuleDescription>>,
-    },
-}
 
 /// One change that can be made.
 enum Step {
@@ -108,7 +67,7 @@ pub(super) fn carry_out(
 ) -> Result<Answer, EntityError> {
     let mut draft = Draft::new(directory, namespace);
     draft.check_version(batch.version)?;
-    limits::check(&batch)?;
+    check_size(&batch)?;
     for path in &batch.removed {
         draft.remove(path)?;
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
-use super::{Answer, EntityDescription, EntityError, EntityPath, SUBSCRIPTIONS, inquiry};
+use super::{SUBSCRIPTIONS, inquiry};
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::order::{Answer, EntityDescription, EntityPath};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
@@ -12,7 +15,7 @@ use crate::context::Context;
 use crate::entities::directory::{Directory, check_forwarding, settled};
 use crate::entities::remove;
 use crate::forward;
-use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
 use crate::topic::command::MAX_SUBSCRIPTIONS;

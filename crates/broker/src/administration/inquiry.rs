@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
-use super::{Answer, Below, EntityError, EntityInfo, Listing, NamespaceInfo, Page, SUBSCRIPTIONS};
+use super::SUBSCRIPTIONS;
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::order::{Answer, Below, EntityInfo, Listing, NamespaceInfo, Page};
 use crate::api::time::Wall;
-use crate::broker;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::info::info as queue_info;
+use crate::queue::kind::Kind;
 
 /// The entity of a path.
 pub(super) fn describe(
@@ -134,7 +137,7 @@ fn page<'a>(
 
 fn info(queue: &Queue, cx: &Context<'_>) -> EntityInfo {
     EntityInfo {
-        queue: broker::info(queue, cx.now),
+        queue: queue_info(queue, cx.now),
         dead_lettering_on_filter_evaluation_exceptions: match &queue.kind {
             Kind::Subscription(subscription) => {
                 subscription.dead_lettering_on_filter_evaluation_exceptions

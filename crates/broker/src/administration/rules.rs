@@ -2,11 +2,13 @@
 
 use store::{EntityId, NamespaceId};
 
-use super::{Answer, EntityError, Page, inquiry};
+use super::inquiry;
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::order::{Answer, Page};
 use crate::api::rule::{RuleDescription, RuleError};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::queue::kind::EntityKind;
 use crate::topic::command::note_access;
 
 /// The subscription of a path.

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
-use crate::administration::Order;
 use crate::api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
 };
+use crate::api::order::Order;
 use crate::api::output::MessageState;
 use crate::api::rule::Distribution;
 use crate::api::rule::RuleDescription;

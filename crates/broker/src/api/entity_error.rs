@@ -2,9 +2,9 @@
 
 #![allow(missing_docs, reason = "the texts say it")]
 
+use crate::api::kind::EntityKind;
 use crate::api::output::RequestError;
 use crate::api::rule::RuleError;
-use crate::queue::kind::EntityKind;
 
 /// Why an order was refused. Nothing has changed then.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

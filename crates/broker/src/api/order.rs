@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use store::EntityId;
 
-use crate::administration::{Batch, Ensured};
+use crate::api::batch::{Batch, Ensured};
+use crate::api::info::QueueInfo;
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::Wall;
-use crate::broker::QueueInfo;
 
 /// What an administrator asks for. Paths are found in any case.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,14 +8,15 @@
 use bytes::Bytes;
 use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
-use crate::administration::{Answer, EntityError};
+use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
+use crate::api::kind::EntityKind;
+use crate::api::order::Answer;
 use crate::api::rule::RuleSnapshot;
 use crate::api::rule::{RuleDescription, RuleError};
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
-use crate::queue::kind::EntityKind;
 
 /// A message's state as the wire shows it. (docs/spec/entities.md#5)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

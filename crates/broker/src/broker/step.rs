@@ -6,8 +6,8 @@
 use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
+use crate::broker::loaded;
 use crate::context::Context;
-use crate::context::read;
 use crate::delete;
 use crate::entities::directory::Directory;
 use crate::expire;
@@ -244,7 +244,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
         Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
-        Command::Loaded { read, found } => read::loaded(directory, read, found, cx),
+        Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),
         Command::Durable => cx.shared.deletion_scheduler.go_on(),
         Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),

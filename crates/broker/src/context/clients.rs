@@ -10,8 +10,6 @@ use store::EntityId;
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{ConnectionId, ReceiverId, SubqueueId};
-use crate::sessions::SessionRole;
-use crate::subqueue::selections::SelectionId;
 
 /// Why a slot has a receiver.
 const ATTACHED: &str = "a slot is kept as long as its receiver is attached";
@@ -41,6 +39,28 @@ pub(crate) enum Choice {
     Selected(SelectionId),
     /// It is shown all of them and takes none.
     Shown,
+}
+
+/// Names a selection of a subqueue.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct SelectionId(pub u64);
+
+/// Names one acceptance of a session; never used again.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct HoldId(pub u64);
+
+/// Names a waiter; in the order in which they came.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct WaiterId(pub u64);
+
+/// What a receiver has to do with sessions.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum SessionRole {
+    /// Nothing: it takes from a queue without sessions.
+    #[default]
+    None,
+    Waiting(WaiterId),
+    Holding(HoldId),
 }
 
 /// One link that takes messages.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
+use crate::api::kind::EntityKind;
 use crate::api::output::{EntityChange, Output, RequestError};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::{BrokerSettings, QueueSettings};
@@ -17,7 +18,7 @@ use crate::entities::definition::{self, Definition};
 use crate::entities::eviction;
 use crate::entities::tombstone::Tombstone;
 use crate::forward;
-use crate::queue::kind::{EntityKind, Kind};
+use crate::queue::kind::Kind;
 use crate::queue::{Queue, Times};
 
 /// Why there is the entity of a path.

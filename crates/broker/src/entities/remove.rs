@@ -8,7 +8,8 @@ use store::{EntityId, SequenceNumber, Write};
 
 use crate::api::id::Subqueue;
 use crate::api::output::{EntityChange, Eviction, Output};
-use crate::context::{Alarm, Context};
+use crate::context::Context;
+use crate::context::alarms::Alarm;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;

@@ -8,10 +8,12 @@
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 
 use crate::api::time::Mono;
-use crate::context::read::{Purpose, Rows};
-use crate::context::{Alarm, Context};
+use crate::context::Context;
+use crate::context::RETRY_MS;
+use crate::context::alarms::Alarm;
+use crate::context::read::Purpose;
 use crate::message::row;
-use crate::subqueue::refill::RETRY_MS;
+use crate::message::stored::Rows;
 
 /// Most rows that are read at once.
 const PIECE: usize = 1_024;

@@ -13,12 +13,14 @@ use store::{CommitId, Query, SequenceNumber, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, body_of, entry_of};
+use crate::context::RETRY_MS;
+use crate::context::read::Purpose;
 use crate::expire::index::{self, bounds_of};
-use crate::queue::{Message, Queue};
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::message::stored::{Rows, body_of, entry_of};
+use crate::queue::Queue;
 use crate::subqueue::lock::Origin;
-use crate::subqueue::refill::RETRY_MS;
-use crate::subqueue::window::Entry;
 
 /// When to look again after messages that were due and locked.
 const LOOK_AGAIN_MS: u64 = 60_000;

@@ -9,15 +9,16 @@ use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::settings::ForwardFailures;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
+use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
+use crate::message::Message;
 use crate::message::bodies::Body;
 use crate::message::id::IdHash;
 use crate::message::patch::Patch;
 use crate::message::properties::Properties;
 use crate::message::row;
+use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::queue::{Message, Queue};
-use crate::subqueue::refill::RETRY_MS;
 
 impl Queue {
     /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them

@@ -3,33 +3,13 @@
 //! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
 //! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)
 
-use std::fmt;
-
 use store::EntityId;
+
+use crate::api::kind::EntityKind;
 
 use crate::api::rule::RuleUsage;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
-
-/// What an entity is, as others see it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[allow(missing_docs, reason = "the variants are named for what they are")]
-pub enum EntityKind {
-    #[default]
-    Queue,
-    Topic,
-    Subscription,
-}
-
-impl fmt::Display for EntityKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "queue",
-            Self::Topic => "topic",
-            Self::Subscription => "subscription",
-        })
-    }
-}
 
 /// What an entity is, with what only its kind has.
 #[derive(Debug)]

@@ -14,10 +14,10 @@ use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::api::output::{Eviction, Output};
 use crate::api::settings::LocksOnDisconnect;
 use crate::context::Context;
+use crate::context::clients::SessionRole;
 use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::SessionRole;
 use crate::transaction;
 
 /// A receiver appears, without credit.

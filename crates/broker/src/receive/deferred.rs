@@ -12,10 +12,12 @@ use crate::api::command::ReceiveMode;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::api::output::{Delivery, LockTime, MessageState, Output, RequestError};
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, body_of};
+use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::Message;
 use crate::message::bodies::Body;
-use crate::queue::{Message, Queue};
+use crate::message::stored::{Rows, body_of};
+use crate::queue::Queue;
 use crate::subqueue::lock::{Holder, Origin};
 
 /// Most messages of one request.

@@ -7,20 +7,19 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use store::{CommitId, MessageRow, Part, SequenceNumber};
+use store::{CommitId, SequenceNumber};
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{LockToken, ReceiverId, Subqueue};
-use crate::api::output::{Browsed, Delivery, LockTime, MessageState, Output};
-use crate::api::time::{Mono, Wall};
+use crate::api::output::{Delivery, LockTime, MessageState, Output};
+use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::{Choice, Readiness, ReceiverSlot, ReceiverState};
-use crate::message::patch::Patch;
-use crate::message::row;
-use crate::queue::{Message, Queue};
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::queue::Queue;
 use crate::subqueue::Sub;
 use crate::subqueue::lock::{Holder, Lock, Origin};
-use crate::subqueue::window::Entry;
 
 /// A receiver whose turn it is.
 #[derive(Clone, Copy, Debug)]
@@ -256,59 +255,5 @@ impl Queue {
     fn is_stopped(&self, subqueue: Subqueue, cx: &Context<'_>) -> bool {
         let sub = self.sub(subqueue);
         sub.is_full_of_locks(&cx.shared.settings) || sub.retry_at.is_some()
-    }
-}
-
-impl Message {
-    /// An available message.
-    pub(crate) fn available(
-        part: Part,
-        number: SequenceNumber,
-        entry: &Entry,
-        patch: Option<Box<Patch>>,
-    ) -> Self {
-        Self {
-            number,
-            part,
-            row: entry.row,
-            delivery_count: entry.delivery_count,
-            patch,
-        }
-    }
-
-    /// As a receiver or browser sees it while it is not locked.
-    pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
-        let MessageRow {
-            enqueued_ms,
-            ttl_ms,
-            expires_ms,
-            enqueued_number,
-            ..
-        } = self.row;
-        Browsed {
-            number: self.number,
-            enqueued_number: match enqueued_number {
-                0 => self.number,
-                first => SequenceNumber(first),
-            },
-            was_forwarded: row::hops(&self.row) > 0,
-            was_scheduled: row::was_scheduled(&self.row),
-            lock: None,
-            enqueued: Wall(enqueued_ms),
-            ttl_ms: (ttl_ms != u64::MAX).then_some(ttl_ms),
-            expires: (expires_ms != u64::MAX).then_some(Wall(expires_ms)),
-            delivery_count: self.delivery_count,
-            state,
-            payload,
-            changes: match &self.patch {
-                Some(patch) => patch.changes().clone(),
-                None => Vec::new(),
-            },
-            dead_letter_source: self
-                .patch
-                .as_ref()
-                .and_then(|patch| patch.source())
-                .map(str::to_owned),
-        }
     }
 }

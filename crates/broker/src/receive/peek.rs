@@ -5,6 +5,10 @@
 //! by range, and the deferred ones last: a message only ever moves that way, so none is missed
 //! between two reads.
 
+use crate::message::stored::shown_of;
+use crate::message::stored::size_of_body;
+use crate::message::stored::state_of;
+use crate::message::stored::unreadable;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
@@ -13,9 +17,10 @@ use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::api::output::{Browsed, LockTime, MessageState, Output, RequestError};
 use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, body_of};
+use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::queue::{Message, Queue};
+use crate::message::stored::Rows;
+use crate::queue::Queue;
 
 /// Most messages of one answer. (docs/spec/entities.md#13)
 pub(crate) const MOST: usize = 250;
@@ -354,16 +359,6 @@ impl Peek {
     }
 }
 
-pub(crate) fn state_of(part: Part) -> MessageState {
-    match part {
-        Part::Scheduled => MessageState::Scheduled,
-        Part::Deferred | Part::DeadLetterDeferred | Part::TransferDeferred => {
-            MessageState::Deferred
-        }
-        Part::Active | Part::DeadLetter | Part::Transfer => MessageState::Active,
-    }
-}
-
 impl Queue {
     /// A stored message as a peek shows it: with its lock, if it is locked.
     pub(crate) fn peeked(
@@ -393,24 +388,4 @@ impl Queue {
             }
         }
     }
-}
-
-pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
-    let body = body_of(stored)?;
-    let message = Message {
-        number: stored.number,
-        part: stored.part,
-        row: stored.row,
-        delivery_count: stored.delivery_count,
-        patch: body.patch,
-    };
-    Some(message.shown(state, body.payload))
-}
-
-pub(crate) fn unreadable(number: SequenceNumber) -> RequestError {
-    RequestError::Invalid(format!("message {number} can not be read"))
-}
-
-pub(crate) fn size_of_body(stored: &StoredMessage) -> usize {
-    stored.body.as_ref().map_or(0, |body| body.len()).max(1)
 }

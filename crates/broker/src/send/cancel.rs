@@ -11,8 +11,9 @@ use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
 use crate::api::id::{ReadId, RequestId};
 use crate::api::output::{Output, RequestError};
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows};
+use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::stored::Rows;
 use crate::queue::Queue;
 
 /// A request that waits for the rows.

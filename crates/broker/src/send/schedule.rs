@@ -15,12 +15,13 @@ use crate::api::command::Incoming;
 use crate::api::id::ReadId;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
+use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
+use crate::message::Message;
+use crate::message::entry::Entry;
 use crate::message::row;
-use crate::queue::{Message, Queue};
+use crate::queue::Queue;
 use crate::send::timetable::{Due, Planned, Timetable};
-use crate::subqueue::refill::RETRY_MS;
-use crate::subqueue::window::Entry;
 
 /// Most messages that are read at once, so that taking them in fits a turn.
 const READ: usize = 4_096;

@@ -13,10 +13,11 @@ use crate::api::output::{Output, SessionError};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
+use crate::context::clients::{HoldId, SessionRole, WaiterId};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::receive::attach;
-use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole, Sessions, Waiter, WaiterId};
+use crate::sessions::{Hold, Record, SessionKey, Sessions, Waiter};
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
 

@@ -13,9 +13,11 @@ use store::{Entry, Found, Index, Part, Query, SequenceNumber, StoreError, Stored
 use crate::api::id::{ReadId, Subqueue};
 use crate::api::output::Output;
 use crate::context::Context;
-use crate::context::read::{Purpose, entry_of};
+use crate::context::read::Purpose;
 use crate::delete::{Asked, Deletion, Progress};
-use crate::queue::{Message, Queue};
+use crate::message::Message;
+use crate::message::stored::entry_of;
+use crate::queue::Queue;
 use crate::sessions::{SessionKey, Sessions, id_of, key};
 
 /// Rows that are read at least, since many of them may be held.

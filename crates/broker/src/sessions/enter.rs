@@ -9,10 +9,11 @@ use store::{Index, Part, SequenceNumber, Write};
 
 use crate::api::id::Subqueue;
 use crate::context::Context;
+use crate::context::clients::HoldId;
+use crate::message::entry::Entry;
 use crate::message::patch::Patch;
 use crate::queue::Queue;
-use crate::sessions::{HoldId, SessionKey, key};
-use crate::subqueue::window::Entry;
+use crate::sessions::{SessionKey, key};
 
 impl Queue {
     /// A message enters the active part: it arrives, or its scheduled time has come. In a queue

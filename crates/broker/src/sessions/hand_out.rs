@@ -11,9 +11,10 @@ use crate::api::id::{LockToken, Subqueue};
 use crate::api::output::{Delivery, LockTime, MessageState, Output};
 use crate::api::time::Mono;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::context::clients::Readiness;
-use crate::queue::{Message, Queue};
-use crate::sessions::HoldId;
+use crate::message::Message;
+use crate::queue::Queue;
 use crate::subqueue::lock::{Holder, Lock, Origin};
 
 /// Whether it is worth going on with a session.

@@ -14,12 +14,13 @@ use crate::api::command::ReceiveMode;
 use crate::api::id::ReceiverId;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Mono;
-use crate::context::clients::ReceiverSlot;
+use crate::context::clients::{HoldId, ReceiverSlot};
+use crate::message::entry::Entry;
 use crate::sessions::Sessions;
 use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
 use crate::subqueue::fetch::Fetch;
-use crate::subqueue::window::{Entry, Window};
+use crate::subqueue::window::Window;
 
 /// Most messages of one session that are known in memory, however many its holder takes.
 const WIDEST: usize = 8_192;
@@ -34,10 +35,6 @@ pub(crate) const MAX_UNSETTLED: usize = 16_384;
 /// milliseconds longer: one that waits for a message exactly as long as the lock lasts ends its
 /// wait first. (docs/spec/amqp.md#3.4)
 pub(crate) const IDLE_GRACE_MS: u64 = 500;
-
-/// Names one acceptance of a session; never used again.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct HoldId(pub u64);
 
 /// See the head of this file.
 #[derive(Debug)]

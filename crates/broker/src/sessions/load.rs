@@ -8,10 +8,13 @@ use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMes
 
 use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, entry_of, known_of, take_body};
-use crate::queue::{Message, Queue};
+use crate::context::clients::HoldId;
+use crate::context::read::Purpose;
+use crate::message::Message;
+use crate::message::stored::{Rows, entry_of, known_of, take_body};
+use crate::queue::Queue;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{HoldId, id_of, key};
+use crate::sessions::{id_of, key};
 use crate::subqueue::lock::Origin;
 use crate::subqueue::window::Ask;
 

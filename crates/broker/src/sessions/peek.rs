@@ -17,8 +17,9 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::stored::{size_of_body, unreadable};
 use crate::queue::Queue;
-use crate::receive::peek::{MOST, size_of_body, unreadable};
+use crate::receive::peek::MOST;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{SessionKey, id_of, key};
 

@@ -5,11 +5,12 @@ use store::{Found, SequenceNumber, StoreError};
 use crate::api::id::ReadId;
 use crate::api::output::RequestError;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::queue::Queue;
+use crate::sessions::SessionKey;
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
 use crate::sessions::session_expiry::{Piece, SessionExpiry};
-use crate::sessions::{HoldId, SessionKey};
 
 /// What was read of sessions.
 #[derive(Debug)]

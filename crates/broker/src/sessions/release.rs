@@ -10,10 +10,11 @@ use crate::api::id::{ConnectionId, RequestId, Subqueue};
 use crate::api::output::{Output, RequestError};
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
+use crate::context::clients::{HoldId, SessionRole};
 use crate::context::clients::{Receiver, ReceiverSlot};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::{Hold, HoldId, Record, SessionKey, SessionRole};
+use crate::sessions::{Hold, Record, SessionKey};
 use crate::subqueue::lock::Origin;
 
 /// Renews a session's lock for its holder's connection.

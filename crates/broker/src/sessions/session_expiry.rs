@@ -14,8 +14,10 @@ use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 use crate::api::id::{ReadId, Subqueue};
 use crate::api::settings::Expiry;
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, body_of};
-use crate::queue::{Message, Queue};
+use crate::context::read::Purpose;
+use crate::message::Message;
+use crate::message::stored::{Rows, body_of};
+use crate::queue::Queue;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Sessions, key};
 

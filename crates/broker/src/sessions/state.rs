@@ -12,11 +12,12 @@ use crate::api::id::RequestId;
 use crate::api::output::{Output, RequestError, SendError};
 use crate::api::time::Wall;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::sessions::SessionKey;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{HoldId, SessionKey};
 
 /// What a state costs besides its bytes; it counts towards the entity's size too.
 const OVERHEAD: u64 = 64;

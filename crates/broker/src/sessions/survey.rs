@@ -13,11 +13,11 @@ use store::{Entry, Index, Query, SequenceNumber, StoreError};
 use crate::api::id::Subqueue;
 use crate::api::time::Mono;
 use crate::context::Context;
+use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
 use crate::queue::Queue;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Record, SessionKey, Sessions, id_of, key};
-use crate::subqueue::refill::RETRY_MS;
 
 /// Sessions that are learnt of with one read.
 const PIECE: usize = 1_024;

@@ -7,10 +7,11 @@ use store::{Part, SequenceNumber, Write};
 
 use crate::api::id::Subqueue;
 use crate::context::Context;
+use crate::message::Message;
+use crate::message::entry::Entry;
 use crate::message::patch::{Changes, Patch};
-use crate::queue::{Message, Queue};
+use crate::queue::Queue;
 use crate::subqueue::lock::Lock;
-use crate::subqueue::window::Entry;
 
 impl Queue {
     /// Moves a message to the dead-letter subqueue.

@@ -16,11 +16,12 @@ use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::output::{Delivery, MessageState, Output};
 use crate::api::time::Mono;
 use crate::context::Context;
+use crate::context::RETRY_MS;
 use crate::context::clients::{Readiness, ReceiverSlot, ReceiverState};
-use crate::context::read::{Purpose, Rows, body_of};
+use crate::context::read::Purpose;
+use crate::message::stored::{Rows, body_of};
+use crate::message::stored::{shown_of, size_of_body};
 use crate::queue::Queue;
-use crate::receive::peek::{shown_of, size_of_body};
-use crate::subqueue::refill::RETRY_MS;
 use crate::subqueue::selections::REST_MS;
 use crate::subqueue::selections::judge::judge;
 

@@ -13,8 +13,8 @@ use store::{MessageRow, SequenceNumber};
 
 use crate::api::id::{ConnectionId, LockToken};
 use crate::api::time::Mono;
+use crate::context::clients::HoldId;
 use crate::message::patch::Patch;
-use crate::sessions::HoldId;
 use crate::subqueue::number_map::NumberMap;
 
 /// Why there is a lock on a message.

@@ -4,6 +4,7 @@
 //! a second; a message whose body is damaged is locked for a lock's time, so that those behind it
 //! are delivered.
 
+use crate::context::RETRY_MS;
 use std::collections::BTreeSet;
 
 use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
@@ -11,11 +12,14 @@ use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMes
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, entry_of, known_of, take_body};
-use crate::queue::{Message, Queue};
+use crate::context::read::Purpose;
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::message::stored::{Rows, entry_of, known_of, take_body};
+use crate::queue::Queue;
 use crate::subqueue::lock::Origin;
 use crate::subqueue::read_ahead::ReadAhead;
-use crate::subqueue::window::{Ask, Entry};
+use crate::subqueue::window::Ask;
 
 /// Most messages that are fetched at once, which is also what can be read back in the time of a
 /// commit if they have just arrived.
@@ -30,9 +34,6 @@ const LOOK: usize = 2;
 /// The most reads ahead at a time, over all queues: reads that a receiver waits for need readers
 /// too.
 const MOST_AHEAD: usize = 4;
-/// How long to leave a store alone that could not read.
-pub(crate) const RETRY_MS: u64 = 1_000;
-
 /// Messages whose bodies are to be asked for.
 #[derive(Debug, Default)]
 struct Missing {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use filter::Selector;
 use store::SequenceNumber;
 
-use crate::context::clients::ReceiverSlot;
-use crate::subqueue::window::Entry;
+use crate::context::clients::{ReceiverSlot, SelectionId};
+use crate::message::entry::Entry;
 
 mod hand_out;
 pub(crate) mod judge;
@@ -33,10 +33,6 @@ const MOST_AGAIN: usize = 4_096;
 
 /// Why there is a selection.
 const HAS_RECEIVERS: &str = "a selection is named by its receivers, and goes with the last of them";
-
-/// Names a selection of a subqueue.
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct SelectionId(u64);
 
 /// See the head of this file.
 #[derive(Debug)]

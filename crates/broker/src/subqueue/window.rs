@@ -10,45 +10,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use store::{BodyLocation, CommitId, MessageRow, SequenceNumber};
+use store::SequenceNumber;
 
 use crate::api::id::ReadId;
-use crate::message::bodies::BodyRef;
-use crate::message::row;
+use crate::message::entry::Entry;
 use crate::subqueue::number_map::NumberMap;
 
 /// Most messages of one refill, so that taking them in does not keep others waiting.
 const MOST_AT_ONCE: usize = 4_096;
-
-/// An available message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Entry {
-    pub row: MessageRow,
-    pub delivery_count: u32,
-    pub body: BodyRef,
-    /// The commit with which all this is on the disk.
-    pub rests_on: CommitId,
-    /// Where its body was when its row was read.
-    pub body_location: BodyLocation,
-}
-
-impl Entry {
-    /// A message that this commit writes, its body not in memory.
-    pub(crate) fn written(row: MessageRow, delivery_count: u32, commit: CommitId) -> Self {
-        Self {
-            row,
-            delivery_count,
-            body: BodyRef::NONE,
-            rests_on: commit,
-            body_location: BodyLocation::UNKNOWN,
-        }
-    }
-
-    /// Whether properties may have been changed: it was abandoned, or came so from elsewhere.
-    pub(crate) fn may_have_patch(&self) -> bool {
-        self.delivery_count > 0 || row::came_patched(&self.row)
-    }
-}
 
 /// What a window would like to read.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -5,6 +5,7 @@
 //! with the last of them; what a rule's action has changed has a body of its own.
 //! (docs/spec/entities.md#17.2)
 
+use crate::message;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::message::bodies::Body;
 use crate::message::patch::Patch;
 use crate::message::properties::Properties;
 use crate::message::row;
+use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::queue::{self, Queue};
 
 /// The reason and the description of a dead letter without a session. (docs/spec/amqp.md#4.7)
 const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (
@@ -153,7 +154,7 @@ impl Queue {
         drop(cx.shared.bodies.take(transfer.entry.body));
         let patch = transfer.body.patch.clone();
         let part = Subqueue::Main.part();
-        let message = queue::Message::available(part, transfer.number, &transfer.entry, patch);
+        let message = message::Message::available(part, transfer.number, &transfer.entry, patch);
         let patched = message.patch.is_some();
         self.erase_row(&message, patched, cx);
         let pointer = message.row.body;

@@ -13,8 +13,9 @@ use super::{Transaction, states};
 use crate::api::command::Operation;
 use crate::api::id::{ReadId, TransactionId};
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows};
+use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::stored::Rows;
 use crate::send::cancel;
 use crate::send::duplicates::{Inquiry, Known};
 

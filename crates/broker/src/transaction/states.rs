@@ -16,10 +16,10 @@ use crate::api::command::Operation;
 use crate::api::id::{ReadId, RequestId, TransactionId};
 use crate::api::output::RequestError;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::HoldId;
 use crate::sessions::state::cost;
 
 /// Takes the setting of a state into a transaction.

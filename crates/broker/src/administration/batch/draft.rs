@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, NamespaceId};
 
-use super::{Ensured, New, Step};
-use crate::administration::{EntityError, SUBSCRIPTIONS, entities, rules};
+use super::{New, Step};
+use crate::administration::{SUBSCRIPTIONS, entities, rules};
+use crate::api::batch::Ensured;
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
 use crate::api::output::RequestError;
 use crate::api::rule::RuleUsage;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
 use crate::entities::directory::{Directory, check_forwarding, check_unchanged, settled};
-use crate::queue::kind::EntityKind;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {

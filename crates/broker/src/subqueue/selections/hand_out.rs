@@ -4,9 +4,10 @@ use super::search::Found;
 use crate::api::id::Subqueue;
 use crate::api::time::Mono;
 use crate::context::Context;
-use crate::queue::{Message, Queue};
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::queue::Queue;
 use crate::receive::dispatch::{self, Taker};
-use crate::subqueue::window::Entry;
 use store::SequenceNumber;
 
 /// How long a search rests when the turn's budget is used up, in milliseconds.

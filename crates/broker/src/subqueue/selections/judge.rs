@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use filter::{Facts, Message, Selector};
 use store::{MessageRow, SequenceNumber};
 
-use crate::context::Context;
 use crate::message::bodies::Body;
 use crate::message::patch::Patch;
 
@@ -56,20 +55,5 @@ fn facts<'a>(
         state: Some(0),
         dead_letter_source: body.patch.as_deref().and_then(Patch::source),
         ..Facts::default()
-    }
-}
-
-impl Context<'_> {
-    /// Takes one unit out of the turn's budget for judging, if there is one.
-    pub(crate) fn take_judging(&mut self) -> bool {
-        let left = self.shared.judging_left;
-        self.shared.judging_left = left.saturating_sub(1);
-        left > 0
-    }
-
-    /// Pays for what has been done already.
-    pub(crate) fn pay_judging(&mut self, units: usize) {
-        let left = self.shared.judging_left;
-        self.shared.judging_left = left.saturating_sub(units);
     }
 }

@@ -12,10 +12,11 @@ use super::page::Page;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::read::{Purpose, Rows, body_of, entry_of};
+use crate::context::RETRY_MS;
+use crate::context::read::Purpose;
+use crate::message::entry::Entry;
+use crate::message::stored::{Rows, body_of, entry_of};
 use crate::queue::Queue;
-use crate::subqueue::refill::RETRY_MS;
-use crate::subqueue::window::Entry;
 
 /// Most messages and bytes of bodies of a page.
 const PAGE_MESSAGES: usize = 256;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::SequenceNumber;
 
-use crate::subqueue::window::Entry;
+use crate::message::entry::Entry;
 
 /// See the head of this file.
 #[derive(Debug)]

@@ -6,13 +6,14 @@
 
 use store::SequenceNumber;
 
+use super::Selection;
 use super::judge::judge;
 use super::load::Ask;
-use super::{Selection, SelectionId};
 use crate::api::id::Subqueue;
 use crate::context::Context;
+use crate::context::clients::SelectionId;
+use crate::message::entry::Entry;
 use crate::queue::Queue;
-use crate::subqueue::window::Entry;
 
 /// Most messages, and bytes of them, that are asked for by number at once.
 const POINTS: usize = 256;

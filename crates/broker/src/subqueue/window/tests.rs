@@ -1,6 +1,7 @@
 //! The window against a model that simply knows what is on disk and what is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use store::MessageRow;
 
 use proptest::prelude::*;
 use store::{BodyPointer, CommitId, EntityId};

@@ -1,0 +1,71 @@
+//! Batch: entities and rules that are made, changed and deleted as one, and how many at most.
+
+use crate::api::entity_error::EntityError;
+use crate::api::rule::RuleDescription;
+use crate::api::settings::{QueueSettings, SubscriptionSettings};
+
+/// Entities and rules of one batch, so that a turn that carries one out stays one of moderate
+/// length. Twice as many as one topic can have.
+pub const MAX_BATCH: usize = 250_000;
+/// What the rules of one batch can take, in bytes. Twice as much as those of one topic can.
+pub const MAX_BATCH_BYTES: usize = 128 << 20;
+
+/// Changes that are made as one. No entity and no rule may be named twice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// What the namespace's version has to be; whatever it is, if there is none.
+    pub version: Option<u64>,
+    /// The paths of entities that go, with all that is in them.
+    pub removed: Vec<String>,
+    /// Rules that go: the path of the subscription, and the name.
+    pub removed_rules: Vec<(String, String)>,
+    /// Topics before their subscriptions.
+    pub ensured: Vec<Ensured>,
+    /// Whether it is only looked at, and not done.
+    pub dry_run: bool,
+}
+
+/// An entity that is there then, and as it is described.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub enum Ensured {
+    Queue {
+        path: String,
+        settings: QueueSettings,
+    },
+    Topic {
+        path: String,
+        settings: QueueSettings,
+    },
+    /// A new one has these `rules`, or selects everything if none are given; one that is there
+    /// keeps its rules and gets these besides.
+    Subscription {
+        topic: String,
+        name: String,
+        settings: Box<SubscriptionSettings>,
+        rules: Option<Vec<RuleDescription>>,
+    },
+}
+
+/// Whether a batch is not too large to be carried out in one turn.
+pub(crate) fn check_size(batch: &Batch) -> Result<(), EntityError> {
+    let count = batch.removed.len() + batch.removed_rules.len() + batch.ensured.len();
+    if count.saturating_add(rules(batch).count()) > MAX_BATCH {
+        let (limit, what) = (MAX_BATCH, "entities and rules in one batch");
+        return Err(EntityError::TooMany { limit, what });
+    }
+    let bytes: usize = rules(batch).map(RuleDescription::bytes).sum();
+    if bytes > MAX_BATCH_BYTES {
+        let (limit, what) = (MAX_BATCH_BYTES, "bytes of rules in one batch");
+        return Err(EntityError::TooMany { limit, what });
+    }
+    Ok(())
+}
+
+fn rules(batch: &Batch) -> impl Iterator<Item = &RuleDescription> {
+    let rules = batch.ensured.iter().filter_map(|ensured| match ensured {
+        Ensured::Subscription { rules, .. } => rules.as_ref(),
+        Ensured::Queue { .. } | Ensured::Topic { .. } => None,
+    });
+    rules.flatten()
+}

@@ -1,0 +1,48 @@
+//! Info: what can be known of a queue, and when the broker wants a tick.
+
+use store::{EntityId, NamespaceId};
+
+use crate::api::kind::EntityKind;
+use crate::api::settings::QueueSettings;
+use crate::api::time::{Mono, Wall};
+use crate::api::traffic::Traffic;
+
+/// When a tick is wanted: at whichever of the two is reached first.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Deadline {
+    pub mono: Option<Mono>,
+    pub wall: Option<Wall>,
+}
+
+/// A queue's definition and counters at one moment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct QueueInfo {
+    pub id: EntityId,
+    pub namespace: NamespaceId,
+    pub path: String,
+    pub kind: EntityKind,
+    pub settings: QueueSettings,
+    pub active: u64,
+    pub dead_letter: u64,
+    pub deferred: u64,
+    pub scheduled: u64,
+    /// How long ago the next scheduled message was due.
+    pub schedule_lag_ms: u64,
+    pub bytes: u64,
+    /// How long ago the next available message was enqueued, if it is known without a look at the
+    /// disk.
+    pub oldest_age_ms: Option<u64>,
+    pub traffic: Traffic,
+    /// Attached to its messages, those that wait for a session among them; not to its subqueues.
+    pub receivers: u64,
+    /// Of the active ones, how many wait to be forwarded.
+    pub transfer: u64,
+    pub transfer_dead_letter: u64,
+    pub created: Wall,
+    /// The last change of its settings.
+    pub updated: Wall,
+    /// When it was used last, if it ever was.
+    pub accessed: Option<Wall>,
+}

@@ -1,0 +1,23 @@
+//! Kind: whether an entity is a queue, a topic or a subscription.
+
+use std::fmt;
+
+/// What an entity is, as others see it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum EntityKind {
+    #[default]
+    Queue,
+    Topic,
+    Subscription,
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Subscription => "subscription",
+        })
+    }
+}

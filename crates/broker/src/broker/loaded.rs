@@ -1,0 +1,74 @@
+//! Loaded: which operation continues with what was read, one arm for each purpose.
+
+use store::{Found, StoreError};
+
+use crate::api::id::ReadId;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::forward;
+use crate::send::duplicates::Known;
+use crate::transaction;
+
+use crate::context::read::Purpose;
+
+/// Hands the answer to the operation that asked for it.
+pub(crate) fn loaded(
+    directory: &mut Directory,
+    read: ReadId,
+    found: Result<Found, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    let purpose = cx.shared.take_read(read);
+    if let Purpose::Fetch(_, _, Some(bytes)) = purpose {
+        cx.shared.ahead_reads -= 1;
+        cx.shared.ahead_bytes -= bytes;
+    }
+    if let Purpose::TransferLookup(place, destination) = purpose {
+        let known = found.and_then(Found::into_entries);
+        let known = known.and_then(|entries| Known::of(&entries));
+        return forward::looked_up(directory, read, place, destination, known, cx);
+    }
+    if let Purpose::Transaction(_, id) = purpose {
+        // It is about other entities too, and has to be decided even if this one is gone.
+        return transaction::loaded(directory, id, read, found, cx);
+    }
+    if let Purpose::Tombstone(entity) = purpose {
+        let rows = found.and_then(Found::into_messages);
+        return directory.advance_tombstone(entity, |tombstone, cx| tombstone.loaded(rows, cx), cx);
+    }
+    let Some(queue) = directory.get_mut(purpose.entity()) else {
+        return purpose.refuse(cx);
+    };
+    let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
+    let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
+    match purpose {
+        Purpose::Refill(place, after) => {
+            queue.refilled(place.subqueue, read, after, rows(found), cx);
+        }
+        Purpose::Fetch(place, numbers, _) => {
+            queue.fetched(place.subqueue, read, &numbers, rows(found), cx);
+        }
+        Purpose::Select(place) => {
+            queue.selections_loaded(place.subqueue, read, rows(found), cx);
+        }
+        Purpose::Show(place, slot) => {
+            queue.show_loaded(place.subqueue, slot, read, rows(found), cx);
+        }
+        Purpose::Sweep(_) => queue.sweep_loaded(read, rows(found), cx),
+        Purpose::SweepPatches(_, numbers) => {
+            queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
+        }
+        Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
+        Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
+        Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
+        Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
+            unreachable!("it has been dealt with above");
+        }
+        Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
+        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
+        Purpose::Delete(_) => queue.deletion_loaded(read, found, cx),
+        Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
+        Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
+    }
+    queue.run(cx);
+}

@@ -1,0 +1,39 @@
+//! Info: a queue's definition and counters at one moment.
+
+use store::Part;
+
+use crate::api::id::Subqueue;
+use crate::api::info::QueueInfo;
+use crate::api::time::{Now, Wall};
+use crate::queue::Queue;
+
+pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
+    let count = |part| queue.head.part(part).count;
+    QueueInfo {
+        id: queue.id,
+        namespace: queue.namespace,
+        path: queue.path.clone(),
+        kind: queue.kind.seen(),
+        settings: queue.settings.clone(),
+        active: count(Subqueue::Main.part()),
+        dead_letter: count(Subqueue::DeadLetter.part())
+            + count(Subqueue::DeadLetter.deferred_part()),
+        deferred: count(Subqueue::Main.deferred_part()),
+        scheduled: count(Part::Scheduled),
+        schedule_lag_ms: queue.schedule_lag(now.wall),
+        bytes: queue.bytes(),
+        oldest_age_ms: queue.oldest_age(now.wall),
+        traffic: queue.traffic,
+        receivers: queue.sub(Subqueue::Main).attached as u64,
+        transfer: if queue.forwards(Subqueue::Main) {
+            count(Subqueue::Main.part())
+        } else {
+            0
+        },
+        transfer_dead_letter: count(Subqueue::TransferDeadLetter.part())
+            + count(Subqueue::TransferDeadLetter.deferred_part()),
+        created: queue.times.created,
+        updated: queue.times.updated,
+        accessed: (queue.head.accessed_ms > 0).then_some(Wall(queue.head.accessed_ms)),
+    }
+}
