@@ -13,8 +13,8 @@ mod fixed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use server::ServerHandle;
 use server::plan::{DesiredNamespace, Plan};
+use server::{ServerHandle, ShardError};
 use tokio::signal::unix::Signal;
 
 use crate::arguments::ServeArguments;
@@ -46,7 +46,7 @@ enum ReloadError {
     #[error(transparent)]
     Tls(#[from] tls::Error),
     #[error(transparent)]
-    Closed(#[from] server::Closed),
+    Shard(#[from] server::ShardError),
     #[error("the files could not be read: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
@@ -105,7 +105,7 @@ impl Reloader {
             }
             match self.reload().await {
                 Ok(()) => {}
-                Err(ReloadError::Closed(_)) => return,
+                Err(ReloadError::Shard(ShardError::Stopping)) => return,
                 Err(error) => tracing::error!("the configuration was not reloaded: {error}"),
             }
         }

@@ -9,7 +9,7 @@ use broker::{Batch, EntityError, Order};
 
 use crate::namespace::NamespaceSnapshot;
 use crate::plan::{DesiredNamespace, Plan, RefusedChange};
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{ShardClient, ShardError};
 
 /// Plans that are made while other clients change the namespace.
 const MAX_ATTEMPTS: usize = 10;
@@ -27,7 +27,7 @@ pub async fn apply(
     shard_client: &mut ShardClient,
     wanted: &DesiredNamespace,
     mode: ApplyMode,
-) -> Result<Plan, Closed> {
+) -> Result<Plan, ShardError> {
     let mut plan = Plan::default();
     for _ in 0..MAX_ATTEMPTS {
         let snapshot = NamespaceSnapshot::make(shard_client).await?;

@@ -52,4 +52,4 @@ pub use options::{
 };
 pub use server::{BoundServer, Server, StartError};
 pub use server_handle::ServerHandle;
-pub use shard_client::Closed;
+pub use shard_client::ShardError;

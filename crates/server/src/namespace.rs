@@ -3,7 +3,7 @@
 use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
 
 use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{ShardClient, ShardError};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
@@ -44,7 +44,7 @@ pub(crate) struct SubscriptionSnapshot {
 
 impl NamespaceSnapshot {
     /// Reads the namespace. Other clients may change it meanwhile.
-    pub(crate) async fn make(shard_client: &mut ShardClient) -> Result<Self, Closed> {
+    pub(crate) async fn make(shard_client: &mut ShardClient) -> Result<Self, ShardError> {
         let version = match shard_client.order(Order::DescribeNamespace).await? {
             Ok(Answer::Namespace(info)) => Some(info.version),
             _ => None,
@@ -118,7 +118,7 @@ pub(crate) fn last_segment(path: &str) -> &str {
 pub(crate) async fn subscriptions(
     shard_client: &mut ShardClient,
     topic: &str,
-) -> Result<Vec<SubscriptionSnapshot>, Closed> {
+) -> Result<Vec<SubscriptionSnapshot>, ShardError> {
     let mut all = Vec::new();
     for info in list(shard_client, &Listing::Subscriptions(topic.to_owned())).await? {
         let rules = rules(shard_client, &info.queue.path).await?;
@@ -127,7 +127,7 @@ pub(crate) async fn subscriptions(
     Ok(all)
 }
 
-async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<EntityInfo>, Closed> {
+async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<EntityInfo>, ShardError> {
     let mut all = Vec::new();
     loop {
         let order = Order::List {
@@ -150,7 +150,7 @@ async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<Entity
 pub(crate) async fn rules(
     shard_client: &mut ShardClient,
     subscription: &str,
-) -> Result<Vec<RuleDescription>, Closed> {
+) -> Result<Vec<RuleDescription>, ShardError> {
     let mut all = Vec::new();
     loop {
         let order = Order::ListRules {

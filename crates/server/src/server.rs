@@ -100,7 +100,7 @@ impl BoundServer {
                 end(&inbox, shard).await?;
                 return Err(StartError::Entities(RefusedChange::from(error)));
             }
-            Err(setup::Error::Closed(_)) => return Err(StartError::Store(failure(shard.await))),
+            Err(setup::Error::Shard(_)) => return Err(StartError::Store(failure(shard.await))),
         }
         let (listeners, addresses) = match bind(&options.listen).await {
             Ok(bound) => bound,

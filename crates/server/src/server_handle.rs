@@ -12,7 +12,7 @@ use crate::apply::{ApplyMode, apply};
 use crate::options::Limits;
 use crate::plan::{DesiredNamespace, Plan};
 use crate::server_state::ServerState;
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// A handle to a server's entities, keys and limits. It does not keep the server from ending.
 #[derive(Clone)]
@@ -45,40 +45,36 @@ impl ServerHandle {
     /// if it lists a refusal, nothing has changed.
     ///
     /// # Errors
-    /// When the server stops or has failed.
-    pub async fn apply(&self, wanted: &DesiredNamespace) -> Result<Plan, Closed> {
+    /// When the server stops or has failed, or its shard does not answer.
+    pub async fn apply(&self, wanted: &DesiredNamespace) -> Result<Plan, ShardError> {
         let mut shard_client = self.shard_client().await?;
-        let plan = apply(&mut shard_client, wanted, ApplyMode::Apply).await?;
-        shard_client.close().await;
-        Ok(plan)
+        apply(&mut shard_client, wanted, ApplyMode::Apply).await
     }
 
     /// Sets new limits. Those of all connections together and of the broker apply at once, those of
     /// one connection to new connections.
     ///
     /// # Errors
-    /// When the server stops or has failed.
+    /// When the server stops or has failed, or its shard does not answer.
     pub async fn set_limits(
         &self,
         limits: Limits,
         connections: servicebus::Settings,
         broker: BrokerLimits,
-    ) -> Result<(), Closed> {
+    ) -> Result<(), ShardError> {
         self.server()?.set_limits(limits, connections);
         let shard_client = self.shard_client().await?;
         shard_client
             .send_commands(vec![Command::SetLimits(broker)])
-            .await?;
-        shard_client.close().await;
-        Ok(())
+            .await
     }
 
-    async fn shard_client(&self) -> Result<ShardClient, Closed> {
+    async fn shard_client(&self) -> Result<ShardClient, ShardError> {
         let server = self.server()?;
-        ShardClient::connect_to(&server).await
+        ShardClient::connect_to(&server, LocksAtEnd::AsConfigured).await
     }
 
-    fn server(&self) -> Result<Arc<ServerState>, Closed> {
-        self.server.upgrade().ok_or(Closed)
+    fn server(&self) -> Result<Arc<ServerState>, ShardError> {
+        self.server.upgrade().ok_or(ShardError::Stopping)
     }
 }

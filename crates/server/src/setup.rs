@@ -11,7 +11,7 @@ use broker::{Batch, ConnectionId, Ensured, EntityError, Order, QueueInfo, QueueS
 use crate::namespace::SUBSCRIPTIONS;
 use crate::options::{QueueDefinition, TopicDefinition};
 use crate::shard::Inbox;
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{ShardClient, ShardError};
 
 /// Why the entities could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum Error {
     #[error("the entities were refused: {0}")]
     Refused(EntityError),
     #[error(transparent)]
-    Closed(#[from] Closed),
+    Shard(#[from] ShardError),
 }
 
 /// Makes queues and topics exist.
@@ -48,7 +48,6 @@ pub async fn prepare(
         ..Batch::default()
     };
     let result = shard_client.order(Order::Apply(Box::new(batch))).await?;
-    shard_client.close().await;
     result.map(drop).map_err(Error::Refused)
 }
 
@@ -85,7 +84,7 @@ fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
 struct StoredEntities(HashMap<String, QueueInfo>);
 
 impl StoredEntities {
-    async fn read(shard_client: &mut ShardClient) -> Result<Self, Closed> {
+    async fn read(shard_client: &mut ShardClient) -> Result<Self, ShardError> {
         let entities = shard_client.entities().await?.into_iter();
         let by_path = entities.map(|entity| (entity.path.to_lowercase(), entity));
         Ok(Self(by_path.collect()))

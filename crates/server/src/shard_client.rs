@@ -1,107 +1,166 @@
 //! Shard client: sends commands to the shard and waits for the outputs that answer them.
 //!
-//! The shard treats it as a connection of its own until it is closed. Its outputs, like all
-//! outputs of a shard, rest on a durable commit.
+//! [`ShardClient::ask`] is one command and its answer. It is bounded by [`ANSWER_TIME`], and a
+//! caller may drop it at any time: the shard still carries the command out, and a late answer is
+//! not taken for that of another request. A shard that has ended is [`ShardError::Stopping`]
+//! everywhere. The shard treats a client as a connection of its own, which ends when the client is
+//! dropped. Its outputs, like all outputs of a shard, rest on a durable commit.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::vec;
 
 use broker::{Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestId};
 use store::NamespaceId;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::server_state::ServerState;
 use crate::shard::{Inbox, Message};
+use crate::staging::{CommandStager, staged};
 
 /// The only namespace there is so far.
 pub const NAMESPACE: NamespaceId = NamespaceId(0);
 
-/// The shard has failed, or the server stops.
+/// The most time between a command and its answer. A disk that takes longer for a commit or a read
+/// is stuck, and its client should not be.
+const ANSWER_TIME: Duration = Duration::from_secs(120);
+
+/// Why a command has no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the broker is stopping")]
-pub struct Closed;
+pub enum ShardError {
+    /// The shard has failed, or the server stops.
+    #[error("the broker is stopping")]
+    Stopping,
+    /// The shard is alive, and its disk may be stuck.
+    #[error(
+        "the broker has not answered within {} seconds; it may still carry out the request",
+        ANSWER_TIME.as_secs()
+    )]
+    NoAnswer,
+}
+
+/// What the end of a client means for the messages that it has locked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LocksAtEnd {
+    /// As those of a lost connection.
+    AsConfigured,
+    /// They stay locked, whatever the settings say of lost connections.
+    Keep,
+}
 
 /// A connection to the shard within the server.
 pub struct ShardClient {
     inbox: Inbox,
     connection: ConnectionId,
+    locks: LocksAtEnd,
+    /// For large messages.
+    command_stager: Option<CommandStager>,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
+    /// Outputs that have arrived and were not looked at.
+    arrived: vec::IntoIter<Output>,
+    /// The token of the next request.
+    next_token: u64,
+    /// [`ANSWER_TIME`].
+    answer_time: Duration,
 }
 
 impl ShardClient {
     /// Registers a client that the shard knows as `connection`.
-    pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, Closed> {
+    pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, ShardError> {
         let (sender, outputs) = mpsc::unbounded_channel();
-        let shard_client = Self {
+        let open = Message::Open { connection, sender };
+        inbox.send(open).await.map_err(|_| ShardError::Stopping)?;
+        Ok(Self {
             inbox: inbox.clone(),
             connection,
+            locks: LocksAtEnd::AsConfigured,
+            command_stager: None,
             outputs,
-        };
-        shard_client
-            .send(Message::Open { connection, sender })
-            .await?;
-        Ok(shard_client)
+            arrived: Vec::new().into_iter(),
+            next_token: 0,
+            answer_time: ANSWER_TIME,
+        })
     }
 
     /// Registers a client of a running server, under a new connection id.
-    pub async fn connect_to(server: &ServerState) -> Result<Self, Closed> {
+    pub async fn connect_to(server: &ServerState, locks: LocksAtEnd) -> Result<Self, ShardError> {
         let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
-        Self::open(&server.inbox, connection).await
+        let mut client = Self::open(&server.inbox, connection).await?;
+        client.locks = locks;
+        client.command_stager.clone_from(&server.command_stager);
+        Ok(client)
+    }
+
+    /// Has the shard carry out the command that `command` makes for a request id, and waits for the
+    /// output that answers it. `pick` takes the answer out of that output. Large messages are
+    /// staged first.
+    pub async fn ask<T>(
+        &mut self,
+        command: impl FnOnce(RequestId) -> Command,
+        pick: impl Fn(Output) -> Option<T>,
+    ) -> Result<T, ShardError> {
+        let request = self.new_request();
+        let command = staged(command(request), self.command_stager.as_ref()).await;
+        let command = command.ok_or(ShardError::Stopping)?;
+        self.send_commands(vec![command]).await?;
+        self.answer(|output| match request_of(&output) {
+            Some(answered) if answered == request => pick(output),
+            _ => None,
+        })
+        .await
     }
 
     /// Has the broker carry out an order.
-    pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, Closed> {
-        let command = Command::Administer {
-            request: self.request(0),
+    pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, ShardError> {
+        let command = |request| Command::Administer {
+            request,
             namespace: NAMESPACE,
             order: Box::new(order),
         };
-        self.send(Message::Commands(vec![command])).await?;
-        loop {
-            let said = self.outputs.recv().await.ok_or(Closed)?;
-            let answer = said.into_iter().find_map(|output| match output {
-                Output::Administered { result, .. } => Some(*result),
-                _ => None,
-            });
-            if let Some(answer) = answer {
-                return Ok(answer);
-            }
-        }
-    }
-
-    /// Sends commands that may have several answers, or none.
-    pub async fn send_commands(&self, commands: Vec<Command>) -> Result<(), Closed> {
-        self.send(Message::Commands(commands)).await
-    }
-
-    /// The next batch of outputs.
-    pub async fn next_outputs(&mut self) -> Result<Vec<Output>, Closed> {
-        self.outputs.recv().await.ok_or(Closed)
+        self.ask(command, |output| match output {
+            Output::Administered { result, .. } => Some(*result),
+            _ => None,
+        })
+        .await
     }
 
     /// Every entity there is, in no order.
-    pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, Closed> {
-        let (answer, queues) = oneshot::channel();
-        self.send(Message::Queues(answer)).await?;
-        queues.await.map_err(|_| Closed)
+    pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, ShardError> {
+        ask_task(&self.inbox, Message::Queues).await
     }
 
-    /// Ends the client, as a lost connection ends.
-    pub async fn close(self) {
-        let connection = self.connection;
-        _ = self
-            .send_commands(vec![Command::Disconnect { connection }])
-            .await;
-        // The inbox is closed only when the shard has failed or stopped.
-        _ = self.send(Message::Close { connection }).await;
+    /// Sends commands that may have several answers, or none.
+    pub async fn send_commands(&self, commands: Vec<Command>) -> Result<(), ShardError> {
+        let sent = self.inbox.send(Message::Commands(commands)).await;
+        sent.map_err(|_| ShardError::Stopping)
     }
 
-    /// Ends the client, but keeps its locks, whatever happens to those of lost connections.
-    pub async fn leave(self) {
-        let connection = self.connection;
-        _ = self
-            .send_commands(vec![Command::Leave { connection }])
-            .await;
-        _ = self.send(Message::Close { connection }).await;
+    /// What `pick` takes out of the first output that it takes; outputs before it are dropped.
+    /// Waits for as long as it takes. No output is lost if the future is dropped.
+    pub async fn wait_for<T>(
+        &mut self,
+        pick: impl Fn(Output) -> Option<T>,
+    ) -> Result<T, ShardError> {
+        loop {
+            if let Some(found) = self.arrived.find_map(&pick) {
+                return Ok(found);
+            }
+            let batch = self.outputs.recv().await.ok_or(ShardError::Stopping)?;
+            self.arrived = batch.into_iter();
+        }
+    }
+
+    /// The same, for an output that answers a command and so is due.
+    pub async fn answer<T>(&mut self, pick: impl Fn(Output) -> Option<T>) -> Result<T, ShardError> {
+        let answer = tokio::time::timeout(self.answer_time, self.wait_for(pick)).await;
+        answer.unwrap_or(Err(ShardError::NoAnswer))
+    }
+
+    /// All outputs that have arrived, at least one, when some are due.
+    pub async fn answers(&mut self) -> Result<Vec<Output>, ShardError> {
+        let first = self.answer(Some).await?;
+        Ok(std::iter::once(first).chain(&mut self.arrived).collect())
     }
 
     /// The id that the broker knows it by.
@@ -109,13 +168,201 @@ impl ShardClient {
         self.connection
     }
 
-    /// The id of a request, which its answer repeats.
-    pub fn request(&self, token: u64) -> RequestId {
+    /// The id of a further request, which its answer repeats.
+    pub fn new_request(&mut self) -> RequestId {
+        let token = self.next_token;
+        self.next_token += 1;
+        RequestId {
+            connection: self.connection,
+            token,
+        }
+    }
+}
+
+impl Drop for ShardClient {
+    /// Tells the shard that the client is gone. If the inbox is full, a task of its own waits for
+    /// room. The inbox is closed only when the shard has failed or stopped.
+    fn drop(&mut self) {
         let connection = self.connection;
-        RequestId { connection, token }
+        let last = match self.locks {
+            LocksAtEnd::AsConfigured => Command::Disconnect { connection },
+            LocksAtEnd::Keep => Command::Leave { connection },
+        };
+        let messages = [Message::Commands(vec![last]), Message::Close { connection }];
+        if let Ok(room) = self.inbox.try_reserve_many(messages.len()) {
+            room.zip(messages)
+                .for_each(|(room, message)| room.send(message));
+        } else if let Ok(runtime) = Handle::try_current() {
+            let inbox = self.inbox.clone();
+            drop(runtime.spawn(async move {
+                for message in messages {
+                    drop(inbox.send(message).await);
+                }
+            }));
+        }
+    }
+}
+
+/// The request that an output answers, if it answers one.
+fn request_of(output: &Output) -> Option<RequestId> {
+    match output {
+        Output::Administered { request, .. }
+        | Output::RuleChanged { request, .. }
+        | Output::Rules { request, .. }
+        | Output::Sent { request, .. }
+        | Output::Settled { request, .. }
+        | Output::Renewed { request, .. }
+        | Output::Browsed { request, .. }
+        | Output::Deferred { request, .. }
+        | Output::Cancelled { request, .. }
+        | Output::Deleted { request, .. }
+        | Output::Declared { request, .. }
+        | Output::Discharged { request, .. }
+        | Output::SessionRenewed { request, .. }
+        | Output::SessionState { request, .. }
+        | Output::SessionStateSet { request, .. }
+        | Output::Sessions { request, .. } => Some(*request),
+        Output::EntityChanged(_)
+        | Output::RulesChanged(_)
+        | Output::Deliver { .. }
+        | Output::Drained { .. }
+        | Output::Evicted { .. }
+        | Output::SessionAccepted { .. }
+        | Output::SessionRefused { .. }
+        | Output::SessionLost { .. }
+        | Output::TimedOut { .. } => None,
+    }
+}
+
+/// Asks the shard task about itself or its clock. It answers in its own time.
+pub async fn ask_task<T>(
+    inbox: &Inbox,
+    question: impl FnOnce(oneshot::Sender<T>) -> Message,
+) -> Result<T, ShardError> {
+    let (sender, answer) = oneshot::channel();
+    let sent = inbox.send(question(sender)).await;
+    sent.map_err(|_| ShardError::Stopping)?;
+    answer.await.map_err(|_| ShardError::Stopping)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use tokio::sync::mpsc::{Receiver, UnboundedSender};
+
+    use super::*;
+
+    const CONNECTION: ConnectionId = ConnectionId(7);
+
+    fn command(request: RequestId) -> Command {
+        Command::CancelScheduled {
+            request,
+            entity: store::EntityId(1),
+            numbers: Vec::new(),
+        }
     }
 
-    async fn send(&self, message: Message) -> Result<(), Closed> {
-        self.inbox.send(message).await.map_err(|_| Closed)
+    fn cancelled(token: u64) -> Output {
+        Output::Cancelled {
+            request: RequestId {
+                connection: CONNECTION,
+                token,
+            },
+            result: Ok(()),
+        }
+    }
+
+    /// The next thing that a shard with this inbox is told.
+    fn told(inbox: &mut Receiver<Message>) -> String {
+        match inbox.try_recv() {
+            Ok(Message::Commands(commands)) => format!("{:?}", commands[0]),
+            Ok(Message::Close { .. }) => "close".to_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// Runs `test` with a client, the inbox of its shard, and the sender of the shard's outputs.
+    fn check<F: Future<Output = ()>>(
+        test: impl FnOnce(ShardClient, Receiver<Message>, UnboundedSender<Vec<Output>>) -> F,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (sender, mut inbox) = mpsc::channel(2);
+            let client = ShardClient::open(&sender, CONNECTION).await.unwrap();
+            let Some(Message::Open { sender, .. }) = inbox.recv().await else {
+                panic!("a client registers first");
+            };
+            test(client, inbox, sender).await;
+        });
+    }
+
+    #[test]
+    fn an_answer_to_a_request_that_was_dropped_is_not_taken_for_the_next_one() {
+        check(|mut client, mut inbox, outputs| async move {
+            let mut context = Context::from_waker(Waker::noop());
+            assert_eq!(
+                pin!(client.ask(command, Some)).poll(&mut context),
+                Poll::Pending
+            );
+            outputs.send(vec![cancelled(0), cancelled(1)]).unwrap();
+            assert_eq!(client.ask(command, Some).await, Ok(cancelled(1)));
+            assert!(told(&mut inbox).starts_with("CancelScheduled"));
+        });
+    }
+
+    #[test]
+    fn outputs_behind_an_answer_are_kept() {
+        check(|mut client, _inbox, outputs| async move {
+            outputs.send(vec![cancelled(5), cancelled(6)]).unwrap();
+            assert_eq!(client.wait_for(Some).await, Ok(cancelled(5)));
+            outputs.send(vec![cancelled(7)]).unwrap();
+            assert_eq!(client.answers().await, Ok(vec![cancelled(6)]));
+            assert_eq!(client.answers().await, Ok(vec![cancelled(7)]));
+        });
+    }
+
+    #[test]
+    fn a_shard_that_does_not_answer_in_time_is_told_from_one_that_has_ended() {
+        check(|mut client, inbox, outputs| async move {
+            client.answer_time = Duration::ZERO;
+            assert_eq!(
+                client.ask(command, Some).await,
+                Err(ShardError::NoAnswer),
+                "there is no answer"
+            );
+            drop(outputs);
+            assert_eq!(client.ask(command, Some).await, Err(ShardError::Stopping));
+            drop(inbox);
+            assert_eq!(client.ask(command, Some).await, Err(ShardError::Stopping));
+            assert_eq!(
+                ask_task(&client.inbox, Message::Queues).await.err(),
+                Some(ShardError::Stopping)
+            );
+        });
+    }
+
+    #[test]
+    fn the_end_of_a_client_reaches_a_shard_whose_inbox_is_full() {
+        for locks in [LocksAtEnd::AsConfigured, LocksAtEnd::Keep] {
+            check(|mut client, mut inbox, _outputs| async move {
+                client.locks = locks;
+                let commands = vec![command(client.new_request())];
+                client.send_commands(commands).await.unwrap();
+                drop(client);
+                assert!(told(&mut inbox).starts_with("CancelScheduled"));
+                tokio::task::yield_now().await;
+                let last = match locks {
+                    LocksAtEnd::AsConfigured => "Disconnect",
+                    LocksAtEnd::Keep => "Leave",
+                };
+                assert!(told(&mut inbox).starts_with(last));
+                assert_eq!(told(&mut inbox), "close");
+            });
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::body::{self, BodyError};
 use super::caller::Caller;
 use crate::random::random;
 use crate::server_state::ServerState;
-use crate::shard_client::ShardClient;
+use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// Says that a request is one of management, whatever its path is called.
 const VERSION: &str = "api-version=";
@@ -94,20 +94,19 @@ async fn manage(
             return exchange.refuse(&unauthorized(&reason));
         }
     }
-    let Ok(mut shard_client) = ShardClient::connect_to(server).await else {
+    let Ok(mut shard_client) = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await
+    else {
         return exchange.refuse(&Error::unavailable());
     };
-    let response = loop {
+    loop {
         let Ok(answer) = shard_client.order(order).await else {
             return exchange.refuse(&Error::unavailable());
         };
         match exchange.handle_answer(answer) {
             Step::Ask(next) => order = next,
-            Step::Respond(response) => break response,
+            Step::Respond(response) => return response,
         }
-    };
-    shard_client.close().await;
-    response
+    }
 }
 
 pub fn unauthorized(reason: &Unauthorized) -> Error {

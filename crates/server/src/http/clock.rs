@@ -10,13 +10,13 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request as HttpRequest, StatusCode};
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
 use crate::duration;
 use crate::server_state::ServerState;
 use crate::shard::Message;
+use crate::shard_client::ask_task;
 use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
 
 /// More than enough for a request's body.
@@ -74,10 +74,8 @@ fn parse(body: &Bytes) -> Result<ClockRequest, String> {
 }
 
 async fn ask(request: ClockRequest, server: &ServerState) -> Response {
-    let (answer, reading) = oneshot::channel();
-    // The shard is gone only when the server stops or has failed.
-    drop(server.inbox.send(Message::Clock(request, answer)).await);
-    match reading.await {
+    let question = |answer| Message::Clock(request, answer);
+    match ask_task(&server.inbox, question).await {
         Ok(Ok(reading)) => show(&reading),
         Ok(Err(refusal @ ClockError::NotVirtual)) => {
             answer::error(StatusCode::CONFLICT, &refusal.to_string())
@@ -85,7 +83,7 @@ async fn ask(request: ClockRequest, server: &ServerState) -> Response {
         Ok(Err(refusal @ ClockError::TooFar)) => {
             answer::error(StatusCode::BAD_REQUEST, &refusal.to_string())
         }
-        Err(_) => answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping"),
+        Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 

@@ -27,7 +27,7 @@ use super::answer::Response;
 use super::caller::Caller;
 use crate::random::random;
 use crate::server_state::ServerState;
-use crate::shard_client::Closed;
+use crate::shard_client::ShardError;
 
 /// What a request asks of messages, unless its path is an entity's or its body describes one.
 pub fn call(request: &Request<Incoming>, server: &ServerState) -> Option<Call> {
@@ -75,7 +75,7 @@ pub async fn respond(
 }
 
 /// The shard is not available.
-fn closed(_: Closed) -> Error {
+fn unavailable(_: ShardError) -> Error {
     Error::unavailable()
 }
 

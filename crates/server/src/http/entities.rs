@@ -27,7 +27,7 @@ use super::answer::{self, Response};
 use super::body;
 use super::routes::Route;
 use crate::server_state::ServerState;
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use bulk_operation::BulkOperation;
 use messages::Range;
 use resource_path::ResourcePath;
@@ -44,7 +44,7 @@ enum ApiError {
     #[error(transparent)]
     Entity(#[from] EntityError),
     #[error(transparent)]
-    Closed(#[from] Closed),
+    Shard(#[from] ShardError),
     #[error("the broker answered something else")]
     Unexpected,
 }
@@ -63,7 +63,7 @@ impl ApiError {
                 | EntityError::Rule(RuleError::Exists(_) | RuleError::TooMany { .. }),
             ) => StatusCode::CONFLICT,
             Self::Entity(_) | Self::Bad(_) => StatusCode::BAD_REQUEST,
-            Self::Closed(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -167,8 +167,8 @@ async fn handle(
     request: EntityRequest,
     client: oneshot::Sender<()>,
 ) -> Result<(StatusCode, Json), ApiError> {
-    let mut shard_client = ShardClient::connect_to(server).await?;
-    let result = match request {
+    let mut shard_client = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
+    match request {
         EntityRequest::Show => show::resource(&mut shard_client, resource).await,
         EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
         EntityRequest::Bulk(operation, body) => {
@@ -179,7 +179,5 @@ async fn handle(
         EntityRequest::Put(json, may_be_there) => {
             change::put(&mut shard_client, resource, json, may_be_there).await
         }
-    };
-    shard_client.close().await;
-    result
+    }
 }

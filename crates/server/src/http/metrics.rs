@@ -15,12 +15,12 @@ mod store;
 use std::fmt;
 
 use hyper::{Method, StatusCode};
-use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use crate::report::Report;
 use crate::server_state::ServerState;
 use crate::shard::Message;
+use crate::shard_client::ask_task;
 use page::Page;
 
 /// What OpenMetrics text is called.
@@ -31,15 +31,12 @@ pub async fn respond(method: &Method, server: &ServerState) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");
     }
-    let (answer, report) = oneshot::channel();
-    // The shard is gone only when the server stops or has failed.
-    drop(server.inbox.send(Message::Measure(answer)).await);
-    match report.await {
+    match ask_task(&server.inbox, Message::Measure).await {
         Ok(report) => match encode(&report, server) {
             Ok(text) => answer::text(StatusCode::OK, TEXT, text),
             Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
-        Err(_) => answer::error(StatusCode::SERVICE_UNAVAILABLE, "the broker is stopping"),
+        Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 

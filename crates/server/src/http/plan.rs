@@ -17,7 +17,7 @@ use crate::apply::{self, ApplyMode};
 use crate::entities::{QueueConfig, TopicConfig, fault};
 use crate::plan::{DesiredNamespace, Plan};
 use crate::server_state::ServerState;
-use crate::shard_client::{Closed, ShardClient};
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// Room for the rules of a topic that has as many as can be.
 const BODY_BYTES: usize = 64 << 20;
@@ -51,7 +51,7 @@ pub async fn respond(
     let working = tokio::spawn(async move { work(&server, &wanted, mode).await });
     match working.await {
         Ok(Ok((status, plan))) => answer::value(status, &plan),
-        Ok(Err(closed)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &closed.to_string()),
+        Ok(Err(error)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
         Err(error) => {
             tracing::error!(%error, "a request ended by a fault of ours");
             answer::error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the broker's")
@@ -77,10 +77,9 @@ async fn work(
     server: &ServerState,
     wanted: &DesiredNamespace,
     mode: ApplyMode,
-) -> Result<(StatusCode, Plan), Closed> {
-    let mut shard_client = ShardClient::connect_to(server).await?;
+) -> Result<(StatusCode, Plan), ShardError> {
+    let mut shard_client = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
     let plan = apply::apply(&mut shard_client, wanted, mode).await?;
-    shard_client.close().await;
     let status = match mode {
         ApplyMode::Apply if !plan.refused.is_empty() => StatusCode::CONFLICT,
         _ => StatusCode::OK,

@@ -12,12 +12,11 @@ use hyper::{Request, StatusCode};
 use servicebus::{Entity, MessageIds};
 
 use super::super::body::{self, BodyError};
-use super::{Response, closed, empty, run_detached};
+use super::{Response, empty, run_detached, unavailable};
 use crate::budget::BudgetShare;
 use crate::random::random;
 use crate::server_state::ServerState;
-use crate::shard_client::ShardClient;
-use crate::staging::staged;
+use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
 const ENVELOPE: u64 = 1 << 20;
@@ -98,25 +97,18 @@ async fn send(
     messages: Vec<Message>,
     server: &ServerState,
 ) -> Result<Response, Error> {
-    let mut shard_client = ShardClient::connect_to(server).await.map_err(closed)?;
-    let command = Command::Send {
-        request: shard_client.request(0),
+    let shard_client = ShardClient::connect_to(server, LocksAtEnd::Keep).await;
+    let mut shard_client = shard_client.map_err(unavailable)?;
+    let command = |request| Command::Send {
+        request,
         entity: entity.id,
         messages,
     };
-    let command = staged(command, server.command_stager.as_ref()).await;
-    let command = command.ok_or_else(Error::unavailable)?;
-    shard_client
-        .send_commands(vec![command])
-        .await
-        .map_err(closed)?;
-    let said = shard_client.next_outputs().await.map_err(closed)?;
-    shard_client.leave().await;
-    let sent = said.into_iter().find_map(|output| match output {
+    let sent = shard_client.ask(command, |output| match output {
         Output::Sent { result, .. } => Some(result),
         _ => None,
     });
-    let sent = sent.ok_or_else(Error::unavailable)?;
+    let sent = sent.await.map_err(unavailable)?;
     sent.map_err(|error| data::send(&error, &entity.path))?;
     Ok(empty(StatusCode::CREATED))
 }

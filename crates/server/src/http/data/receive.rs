@@ -22,9 +22,9 @@ use uuid::Uuid;
 use super::super::Transport;
 use super::super::admin::unauthorized;
 use super::super::caller::Caller;
-use super::{Response, empty};
+use super::{Response, empty, unavailable};
 use crate::server_state::ServerState;
-use crate::shard_client::ShardClient;
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// What the path of a URI does not hold as it stands. [RFC 3986 3.3]
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -44,8 +44,8 @@ enum ReceiveOutcome {
     Message(Box<Delivery>),
     Nothing,
     Evicted(Eviction),
-    /// The server stops or has failed.
-    Stopped,
+    /// There is no shard that answers.
+    Unavailable,
 }
 
 /// Takes the response; it is closed when the client has gone.
@@ -95,15 +95,15 @@ async fn receive_and_respond(
     mut answer: ResponseSender,
     server: &ServerState,
 ) {
-    let Ok(mut shard_client) = ShardClient::connect_to(server).await else {
+    let Ok(mut shard_client) = ShardClient::connect_to(server, LocksAtEnd::Keep).await else {
         return;
     };
-    match receive(call, entity, &mut answer, &mut shard_client, server).await {
+    let received = receive(call, entity, &mut answer, &mut shard_client, server).await;
+    match received.unwrap_or(ReceiveOutcome::Unavailable) {
         ReceiveOutcome::Message(delivery) => {
             if let Err(error) = authorization.check(server) {
                 release(call, entity, &delivery, &mut shard_client).await;
-                drop(answer.send(Err(error)));
-                return shard_client.leave().await;
+                return drop(answer.send(Err(error)));
             }
             deliver(
                 call,
@@ -121,9 +121,8 @@ async fn receive_and_respond(
         ReceiveOutcome::Evicted(reason) => {
             drop(answer.send(Err(data::evicted(reason, &entity.path))));
         }
-        ReceiveOutcome::Stopped => drop(answer.send(Err(Error::unavailable()))),
+        ReceiveOutcome::Unavailable => drop(answer.send(Err(Error::unavailable()))),
     }
-    shard_client.leave().await;
 }
 
 /// Waits for a message, until the time is up or the client has gone.
@@ -133,7 +132,7 @@ async fn receive(
     answer: &mut ResponseSender,
     shard_client: &mut ShardClient,
     server: &ServerState,
-) -> ReceiveOutcome {
+) -> Result<ReceiveOutcome, ShardError> {
     let receiver = ReceiverId {
         connection: shard_client.connection(),
         link: 0,
@@ -152,13 +151,9 @@ async fn receive(
         access: Access::Consume(ReceiveMode::PeekLock),
         selector: None,
     };
-    if shard_client
+    shard_client
         .send_commands(vec![attach, credit(false)])
-        .await
-        .is_err()
-    {
-        return ReceiveOutcome::Stopped;
-    }
+        .await?;
     let mut stopping = server.stopping.clone();
     let time_is_up = tokio::time::sleep(call.timeout);
     let enough = async {
@@ -170,34 +165,20 @@ async fn receive(
     };
     tokio::select! {
         biased;
-        said = next(shard_client) => return said,
+        outcome = shard_client.wait_for(outcome_of) => return outcome,
         () = enough => {}
     }
     // What is on its way arrives before the drain is answered.
-    if shard_client
-        .send_commands(vec![credit(true)])
-        .await
-        .is_err()
-    {
-        return ReceiveOutcome::Stopped;
-    }
-    next(shard_client).await
+    shard_client.send_commands(vec![credit(true)]).await?;
+    shard_client.answer(outcome_of).await
 }
 
-async fn next(shard_client: &mut ShardClient) -> ReceiveOutcome {
-    loop {
-        let Ok(said) = shard_client.next_outputs().await else {
-            return ReceiveOutcome::Stopped;
-        };
-        let taken = said.into_iter().find_map(|output| match output {
-            Output::Deliver { delivery, .. } => Some(ReceiveOutcome::Message(delivery)),
-            Output::Drained { .. } => Some(ReceiveOutcome::Nothing),
-            Output::Evicted { reason, .. } => Some(ReceiveOutcome::Evicted(reason)),
-            _ => None,
-        });
-        if let Some(taken) = taken {
-            return taken;
-        }
+fn outcome_of(output: Output) -> Option<ReceiveOutcome> {
+    match output {
+        Output::Deliver { delivery, .. } => Some(ReceiveOutcome::Message(delivery)),
+        Output::Drained { .. } => Some(ReceiveOutcome::Nothing),
+        Output::Evicted { reason, .. } => Some(ReceiveOutcome::Evicted(reason)),
+        _ => None,
     }
 }
 
@@ -213,13 +194,16 @@ async fn deliver(
 ) {
     let is_wanted = !answer.is_closed();
     if is_wanted && call.action == Action::ReceiveAndDelete {
-        let request = Some(shard_client.request(0));
-        let complete = settle(call, entity, delivery, request, Outcome::Complete);
-        let response = match removed(complete, shard_client).await {
-            Some(true) => Ok(show(delivery, None, StatusCode::OK)),
+        let complete = |request| settle(call, entity, delivery, Some(request), Outcome::Complete);
+        let removed = shard_client.ask(complete, |output| match output {
+            Output::Settled { result, .. } => Some(result.is_ok()),
+            _ => None,
+        });
+        let response = match removed.await {
+            Ok(true) => Ok(show(delivery, None, StatusCode::OK)),
             // Its lock is lost already: another receiver gets the message.
-            Some(false) => Ok(empty(StatusCode::NO_CONTENT)),
-            None => Err(Error::unavailable()),
+            Ok(false) => Ok(empty(StatusCode::NO_CONTENT)),
+            Err(error) => Err(unavailable(error)),
         };
         // A client that has gone since then has received it.
         return drop(answer.send(response));
@@ -261,21 +245,6 @@ async fn release(
     let release = settle(call, entity, delivery, None, Outcome::Release);
     // A shard that has ended holds no locks.
     let _ = shard_client.send_commands(vec![release]).await;
-}
-
-/// Whether a message is removed for good; `None` when the server stops or has failed.
-async fn removed(complete: Command, shard_client: &mut ShardClient) -> Option<bool> {
-    shard_client.send_commands(vec![complete]).await.ok()?;
-    loop {
-        let said = shard_client.next_outputs().await.ok()?;
-        let settled = said.into_iter().find_map(|output| match output {
-            Output::Settled { result, .. } => Some(result.is_ok()),
-            _ => None,
-        });
-        if settled.is_some() {
-            return settled;
-        }
-    }
 }
 
 fn show(delivery: &Delivery, lock: Option<(&str, u64)>, status: StatusCode) -> Response {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use admin::Error;
 use admin::data::{self, Action, Call};
-use broker::{Command, LockToken, Outcome, Output, SubqueueId};
+use broker::{Command, LockToken, Outcome, Output, RequestId, SubqueueId};
 use hyper::StatusCode;
 use servicebus::Entity;
 
-use super::{Response, closed, empty, run_detached};
+use super::{Response, empty, run_detached, unavailable};
 use crate::server_state::ServerState;
-use crate::shard_client::ShardClient;
+use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// Does with the lock what the call asks for.
 pub async fn respond(
@@ -21,28 +21,25 @@ pub async fn respond(
 ) -> Result<Response, Error> {
     let server = Arc::clone(server);
     run_detached(async move {
-        let mut shard_client = ShardClient::connect_to(&server).await.map_err(closed)?;
-        let command = command(&call, token, &entity, &shard_client);
-        shard_client
-            .send_commands(vec![command])
-            .await
-            .map_err(closed)?;
-        let said = shard_client.next_outputs().await.map_err(closed)?;
-        shard_client.leave().await;
-        match said.into_iter().next() {
-            Some(Output::Settled { result, .. }) => result.map_err(|error| data::lock(&error))?,
-            Some(Output::Renewed { result, .. }) => {
-                result.map_err(|error| data::request(&error, &entity.path))?;
+        let shard_client = ShardClient::connect_to(&server, LocksAtEnd::Keep).await;
+        let mut shard_client = shard_client.map_err(unavailable)?;
+        let command = |request| command(&call, token, &entity, request);
+        let done = shard_client.ask(command, |output| match output {
+            Output::Settled { result, .. } => Some(result.map_err(|error| data::lock(&error))),
+            Output::Renewed { result, .. } => {
+                let refuse = |error| data::request(&error, &entity.path);
+                Some(result.map(drop).map_err(refuse))
             }
-            _ => return Err(Error::unavailable()),
-        }
+            _ => None,
+        });
+        done.await.map_err(unavailable)??;
         Ok(empty(StatusCode::OK))
     })
     .await
 }
 
-fn command(call: &Call, token: LockToken, entity: &Entity, shard_client: &ShardClient) -> Command {
-    let (request, entity, subqueue) = (shard_client.request(0), entity.id, call.subqueue);
+fn command(call: &Call, token: LockToken, entity: &Entity, request: RequestId) -> Command {
+    let (entity, subqueue) = (entity.id, call.subqueue);
     let outcome = match call.action {
         Action::Renew(_) => {
             let tokens = vec![token];

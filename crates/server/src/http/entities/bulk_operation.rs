@@ -14,7 +14,7 @@ mod receive_run;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{EntityInfo, MessageState, Subqueue};
+use broker::{EntityInfo, MessageState, Subqueue, SubqueueId};
 use bytes::Bytes;
 use filter::Selector;
 use hyper::StatusCode;
@@ -107,6 +107,13 @@ pub async fn handle(
 }
 
 impl Job {
+    fn subqueue_id(&self) -> SubqueueId {
+        SubqueueId {
+            entity: self.entity,
+            subqueue: self.subqueue,
+        }
+    }
+
     fn new(
         operation: BulkOperation,
         request: &BulkRequest,

@@ -7,9 +7,7 @@
 //! holds enough bytes; `next` is the number to continue from, or null at the end. A large body is
 //! left out, and its size shown.
 
-use broker::{
-    Browsed, Command, EntityKind, MessageState, Output, RequestError, Subqueue, SubqueueId,
-};
+use broker::{Browsed, Command, EntityKind, MessageState, Output, Subqueue, SubqueueId};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
@@ -132,25 +130,20 @@ async fn browse(
     count: u64,
 ) -> Result<Vec<Browsed>, ApiError> {
     let (subqueue, state) = part.subqueue_and_state();
-    let command = Command::Peek {
-        request: shard_client.request(0),
+    let command = |request| Command::Peek {
+        request,
         subqueue: SubqueueId { entity, subqueue },
         state,
         from: SequenceNumber(from),
         count: usize::try_from(count).unwrap_or(usize::MAX),
         max_bytes: BROWSE_BYTES,
     };
-    shard_client.send_commands(vec![command]).await?;
-    loop {
-        let said = shard_client.next_outputs().await?;
-        let result = said.into_iter().find_map(|output| match output {
-            Output::Browsed { result, .. } => Some(result),
-            _ => None,
-        });
-        if let Some(result) = result {
-            return result.map_err(|error: RequestError| ApiError::Bad(error.to_string()));
-        }
-    }
+    let browsed = shard_client.ask(command, |output| match output {
+        Output::Browsed { result, .. } => Some(result),
+        _ => None,
+    });
+    let browsed = browsed.await?;
+    browsed.map_err(|error| ApiError::Bad(error.to_string()))
 }
 
 /// A message as `railbus peek --json` shows it.

@@ -80,22 +80,21 @@ impl<'a> BrowseRun<'a> {
     }
 
     async fn browse(&mut self, count: u64) -> Result<Vec<Browsed>, ApiError> {
-        let command = Command::Peek {
-            request: self.shard_client.request(0),
-            subqueue: SubqueueId {
-                entity: self.job.entity,
-                subqueue: self.job.subqueue,
-            },
-            state: Some(self.state),
-            from: self.next,
+        let (state, from) = (Some(self.state), self.next);
+        let subqueue = self.job.subqueue_id();
+        let command = |request| Command::Peek {
+            request,
+            subqueue,
+            state,
+            from,
             count: usize::try_from(count).unwrap_or(usize::MAX),
             max_bytes: BROWSE_BYTES,
         };
-        let result = self.ask(command, |output| match output {
+        let found = self.shard_client.ask(command, |output| match output {
             Output::Browsed { result, .. } => Some(result),
             _ => None,
         });
-        let found = result.await?;
+        let found = found.await?;
         found.map_err(|error| ApiError::Bad(error.to_string()))
     }
 
@@ -149,8 +148,8 @@ impl<'a> BrowseRun<'a> {
         &mut self,
         numbers: Vec<SequenceNumber>,
     ) -> Result<Result<(), RequestError>, ApiError> {
-        let (request, entity) = (self.shard_client.request(0), self.job.entity);
-        let command = match self.state {
+        let SubqueueId { entity, subqueue } = self.job.subqueue_id();
+        let command = |request| match self.state {
             MessageState::Scheduled => Command::CancelScheduled {
                 request,
                 entity,
@@ -158,10 +157,7 @@ impl<'a> BrowseRun<'a> {
             },
             MessageState::Active | MessageState::Deferred => Command::ReceiveDeferred {
                 request,
-                subqueue: SubqueueId {
-                    entity,
-                    subqueue: self.job.subqueue,
-                },
+                subqueue: SubqueueId { entity, subqueue },
                 numbers,
                 mode: ReceiveMode::ReceiveAndDelete,
                 max_bytes: usize::MAX,
@@ -172,21 +168,7 @@ impl<'a> BrowseRun<'a> {
             Output::Deferred { result, .. } => Some(result.map(drop)),
             _ => None,
         };
-        self.ask(command, pick).await
-    }
-
-    async fn ask<T>(
-        &mut self,
-        command: Command,
-        pick: impl Fn(Output) -> Option<T>,
-    ) -> Result<T, ApiError> {
-        self.shard_client.send_commands(vec![command]).await?;
-        loop {
-            let said = self.shard_client.next_outputs().await?;
-            if let Some(answer) = said.into_iter().find_map(&pick) {
-                return Ok(answer);
-            }
-        }
+        Ok(self.shard_client.ask(command, pick).await?)
     }
 }
 

@@ -2,10 +2,7 @@
 //!
 //! The broker itself deletes the messages of a purge without a filter; no receiver gets them.
 
-use broker::{
-    Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestError,
-    SubqueueId, Wall,
-};
+use broker::{Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, Wall};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -84,9 +81,6 @@ impl<'a> ReceiveRun<'a> {
     }
 
     async fn attach(&self) -> Result<(), ApiError> {
-        let Job {
-            entity, subqueue, ..
-        } = *self.job;
         let receiver = self.receiver;
         let selector = self.job.selector.clone();
         let access = match self.job.operation {
@@ -96,7 +90,7 @@ impl<'a> ReceiveRun<'a> {
         };
         let command = Command::Attach {
             receiver,
-            subqueue: SubqueueId { entity, subqueue },
+            subqueue: self.job.subqueue_id(),
             access,
             selector,
         };
@@ -116,7 +110,7 @@ impl<'a> ReceiveRun<'a> {
         let (mut taken, mut unanswered, mut drained) = (0, 0_u64, false);
         while !drained || unanswered > 0 {
             let mut commands = Vec::new();
-            for output in self.shard_client.next_outputs().await? {
+            for output in self.shard_client.answers().await? {
                 match output {
                     Output::Deliver { delivery, .. } => {
                         taken += 1;
@@ -150,13 +144,10 @@ impl<'a> ReceiveRun<'a> {
             self.result.count += 1;
             return false;
         }
-        let Job {
-            entity, subqueue, ..
-        } = *self.job;
-        let token = delivery.token;
+        let (subqueue, token) = (self.job.subqueue_id(), delivery.token);
         commands.push(Command::Redrive {
-            request: self.shard_client.request(0),
-            subqueue: SubqueueId { entity, subqueue },
+            request: self.shard_client.new_request(),
+            subqueue,
             token,
             payload: delivery.message.payload,
         });
@@ -164,7 +155,7 @@ impl<'a> ReceiveRun<'a> {
         commands.push(Command::Settle {
             request: None,
             session: None,
-            subqueue: SubqueueId { entity, subqueue },
+            subqueue,
             token,
             outcome: Outcome::Release,
         });
@@ -172,30 +163,22 @@ impl<'a> ReceiveRun<'a> {
     }
 
     async fn delete(&mut self, count: u64) -> Result<u64, ApiError> {
-        let command = Command::DeleteMessages {
-            request: self.shard_client.request(0),
-            subqueue: SubqueueId {
-                entity: self.job.entity,
-                subqueue: self.job.subqueue,
-            },
+        let subqueue = self.job.subqueue_id();
+        let command = |request| Command::DeleteMessages {
+            request,
+            subqueue,
             session: None,
             enqueued_before: Wall(u64::MAX),
             count: usize::try_from(count).unwrap_or(usize::MAX),
         };
-        self.shard_client.send_commands(vec![command]).await?;
-        loop {
-            let said = self.shard_client.next_outputs().await?;
-            let result = said.into_iter().find_map(|output| match output {
-                Output::Deleted { result, .. } => Some(result),
-                _ => None,
-            });
-            if let Some(result) = result {
-                let deleted =
-                    result.map_err(|error: RequestError| ApiError::Bad(error.to_string()))?;
-                self.result.count += deleted as u64;
-                return Ok(deleted as u64);
-            }
-        }
+        let deleted = self.shard_client.ask(command, |output| match output {
+            Output::Deleted { result, .. } => Some(result),
+            _ => None,
+        });
+        let deleted = deleted.await?;
+        let deleted = deleted.map_err(|error| ApiError::Bad(error.to_string()))? as u64;
+        self.result.count += deleted;
+        Ok(deleted)
     }
 }
 
