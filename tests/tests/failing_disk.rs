@@ -5,11 +5,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::DeliveryState;
 use broker::{BrokerSettings, QueueSettings};
 use e2e::Peer;
 use server::{BoundServer, Limits, Options, QueueDefinition, Server};
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::{CommitId, MemoryDisk, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;

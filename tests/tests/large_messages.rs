@@ -6,12 +6,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
 
+use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::DeliveryState;
 use broker::{BrokerSettings, QueueSettings};
 use bytes::Bytes;
 use e2e::Peer;
 use server::{BoundServer, Limits, Options, QueueDefinition, Server};
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::{CommitId, MemoryStore, Reader, Recovery, Stager, Store, StoreError, WriteSet};
 use tokio::task::spawn_blocking;
 

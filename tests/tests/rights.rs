@@ -6,6 +6,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use access::{Operation, RequiredRight, Rights, Secret};
 use amqp::message::{Properties, Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::sasl::Code;
 use amqp::{Role, Value};
@@ -13,7 +14,6 @@ use broker::Wall;
 use bytes::BytesMut;
 use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
 use endpoint::LinkId;
-use servicebus::{Operation, RequiredRight, Rights, Secret};
 
 const RULES: &str = "
 [[auth.rules]]
@@ -117,7 +117,7 @@ impl Claimant {
             .duration_since(UNIX_EPOCH)
             .expect("after 1970");
         let expires = Wall(u64::try_from(now.as_millis()).expect("before 500,000,000") + 600_000);
-        let token = servicebus::sign("http://localhost/", rule, &key, expires);
+        let token = access::sign("http://localhost/", rule, &key, expires);
         Some(format!("authorization: {token}"))
     }
 }

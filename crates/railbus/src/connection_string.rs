@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use access::{Secret, sign};
 use broker::Wall;
-use servicebus::{Secret, sign};
 
 use crate::keys::{DEVELOPMENT_KEY, DEVELOPMENT_RULE};
 

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
+use access::{AccessRule, AccessRules, Rights, Secret};
 
 use crate::command_error::CommandError;
 use crate::config::{Auth, AuthRule, Right};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::AccessRules;
 use broker::{BrokerSettings, QueueSettings, RuleDescription, SubscriptionSettings};
 use rustls::ServerConfig;
-use servicebus::AccessRules;
 use tokio::sync::watch;
 
 /// The current configuration of TLS handshakes. The holder of the sender may replace it at any

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use access::AccessRules;
 use broker::Shard;
-use servicebus::AccessRules;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};

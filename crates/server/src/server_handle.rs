@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, Weak};
 
+use access::{AccessRules, Directory};
 use broker::{BrokerLimits, Command};
-use servicebus::{AccessRules, Directory};
 use tokio::sync::watch;
 
 use crate::apply::{ApplyMode, apply};

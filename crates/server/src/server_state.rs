@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use servicebus::Directory;
+use access::Directory;
 use tokio::sync::{mpsc, watch};
 
 use crate::budget::Budget;

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 use std::thread;
 
+use access::{AccessRules, Directory};
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
-use servicebus::{AccessRules, Directory};
 use store::{Caller, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};

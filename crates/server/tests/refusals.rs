@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::sasl::Code;
 use amqp::{Attach, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use server::{BoundServer, Limits, Options, PlaintextPolicy, QueueDefinition, Server};
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

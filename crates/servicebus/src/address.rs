@@ -5,16 +5,11 @@
 //! percent escapes, in any case. All of them become one [`Node`]. The attach keeps the original
 //! text for its reply.
 
-use std::borrow::Cow;
-
+use access::scope::{DEAD_LETTER, MANAGEMENT, TRANSFER, normalise, strip_segment};
 use broker::Subqueue;
-use percent_encoding::percent_decode_str;
 
 /// The name of the claims node.
 pub(crate) const CBS: &str = "$cbs";
-const MANAGEMENT: &str = "$management";
-const DEAD_LETTER: &str = "$deadletterqueue";
-const TRANSFER: &str = "$transfer";
 
 /// A node that an address names.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -89,74 +84,6 @@ impl Node {
     pub(crate) fn key(&self) -> String {
         self.name().to_lowercase()
     }
-}
-
-/// The path of an audience or of a token's resource: normalised, in lower case, without
-/// `/$management`, nor the query of a request that was signed whole.
-pub(crate) fn scope(uri: &str) -> String {
-    let uri = uri.split('?').next().unwrap_or_default();
-    let path = normalise(uri).to_lowercase();
-    match strip_segment(&path, MANAGEMENT) {
-        // The namespace's own node is not the namespace.
-        Some("") | None => path,
-        Some(entity) => entity.to_owned(),
-    }
-}
-
-/// The same for a request's path, which is no URI: it has no scheme and no host.
-pub(crate) fn request_scope(path: &str) -> String {
-    let path = percent_decode_str(path.trim_matches('/')).decode_utf8_lossy();
-    path.to_lowercase()
-}
-
-/// Whether `ancestor` is `path` or stands above it, by whole segments; both normalised and in one
-/// case. `orders` does not cover `orders2`.
-pub(crate) fn covers(ancestor: &str, path: &str) -> bool {
-    match path.strip_prefix(ancestor) {
-        None => false,
-        Some(rest) => ancestor.is_empty() || rest.is_empty() || rest.starts_with('/'),
-    }
-}
-
-/// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its
-/// messages over HTTP. What else stands below is an entity of its own; one whose name goes on like
-/// a path of these (`orders/messages`) is taken for a part. Both normalised and in lower case.
-pub(crate) fn belongs(path: &str, entity: &str) -> bool {
-    const OWN: [&str; 4] = [DEAD_LETTER, TRANSFER, "subscriptions", "messages"];
-    match path.strip_prefix(entity) {
-        None => false,
-        Some("") => true,
-        Some(rest) => {
-            let next = rest
-                .strip_prefix('/')
-                .and_then(|rest| rest.split('/').next());
-            next.is_some_and(|next| OWN.contains(&next))
-        }
-    }
-}
-
-/// Without scheme, authority, outer slashes and escapes. An authority without a scheme is known by
-/// the colon of its port, which no name has.
-fn normalise(address: &str) -> Cow<'_, str> {
-    let (authority, behind) = match address.split_once("://") {
-        Some((_, rest)) => (true, rest),
-        None => {
-            let first = address.split('/').next().unwrap_or_default();
-            (first.contains(':'), address)
-        }
-    };
-    let path = if authority {
-        behind.split_once('/').map_or("", |(_, path)| path)
-    } else {
-        behind
-    };
-    percent_decode_str(path.trim_matches('/')).decode_utf8_lossy()
-}
-
-/// `path` without its last segment, if that is `segment` in any case.
-fn strip_segment<'a>(path: &'a str, segment: &str) -> Option<&'a str> {
-    let (parent, last) = path.rsplit_once('/').unwrap_or(("", path));
-    last.eq_ignore_ascii_case(segment).then_some(parent)
 }
 
 #[cfg(test)]

@@ -98,34 +98,3 @@ fn a_nodes_key_is_the_same_for_every_way_to_write_it() {
         Node::parse("orders/$management").key()
     );
 }
-
-#[test]
-fn an_audience_loses_scheme_host_port_case_and_management() {
-    let table = [
-        ("sb://host:5672/Orders", "orders"),
-        ("amqps://host/orders/$management", "orders"),
-        (
-            "amqp://host/orders/$DeadLetterQueue",
-            "orders/$deadletterqueue",
-        ),
-        ("wss://host/orders/", "orders"),
-        ("amqps://host/", ""),
-        ("amqps://host", ""),
-        // The node, not all that is in the namespace.
-        ("amqps://host/$management", "$management"),
-        ("orders", "orders"),
-    ];
-    for (uri, expected) in table {
-        assert_eq!(scope(uri), expected, "{uri}");
-    }
-}
-
-#[test]
-fn a_path_covers_what_is_below_it_by_whole_segments() {
-    assert!(covers("", "orders"));
-    assert!(covers("orders", "orders"));
-    assert!(covers("orders", "orders/$deadletterqueue"));
-    assert!(!covers("orders", "orders2"));
-    assert!(!covers("orders/a", "orders"));
-    assert!(!covers("orders2", "orders"));
-}

@@ -4,12 +4,12 @@
 //! The check runs when a link is attached and again when entities change. Management nodes accept
 //! links in every status; the broker refuses their operations one by one.
 
+use access::Entity;
 use amqp::Error;
 use broker::{EntityKind, Eviction, ReceiverId, Subqueue};
 use endpoint::LinkId;
 
 use crate::client::Client;
-use crate::directory::Entity;
 use crate::errors;
 use crate::link::{EntityRef, Link, LinkKind};
 

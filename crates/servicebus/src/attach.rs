@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use access::{Entity, Operation, RequiredRight};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{ReceiveMode, Subqueue};
@@ -17,15 +18,12 @@ use crate::attach_reply;
 use crate::client::Client;
 use crate::coordinator;
 use crate::credit::Credit;
-use crate::directory::Entity;
 use crate::errors;
 use crate::link::{CreditWindow, EntityRef, Link, LinkKind};
-use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::receiver_source::ReceiverSource;
 use crate::refusals::{Origin, Subject};
 use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
-use crate::rights::RequiredRight;
 use crate::sender::Sender;
 use crate::session_attach::{self, PendingAttach, RequestedSession};
 

@@ -4,16 +4,16 @@
 //! cannot find out which entities exist. If a new token allows less than the one it replaces, links
 //! that depend on the old one are detached at once.
 
+use access::{scope, token};
 use amqp::error::condition;
 use amqp::{Error, decode, encode};
 
-use crate::address::{self, EntityAddress, Node};
+use crate::address::{EntityAddress, Node};
 use crate::client::Client;
 use crate::errors;
 use crate::refusals::{Origin, Subject};
 use crate::request_response::{Request, text};
 use crate::response::{self, NodeKind, Status};
-use crate::token;
 
 /// Most tokens refused in a row before the connection is closed. Each costs several signatures.
 const MAX_FAILURES: u32 = 32;
@@ -61,7 +61,7 @@ impl Client {
             501 => condition::NOT_IMPLEMENTED,
             _ => condition::ARGUMENT_ERROR,
         };
-        let audience = request.text("name").map(address::scope);
+        let audience = request.text("name").map(scope::of_uri);
         let origin = Origin {
             entity: audience.as_deref(),
             ..Origin::default()
@@ -74,7 +74,7 @@ impl Client {
         let audience = request
             .text("name")
             .ok_or_else(|| bad_request("The audience (name) is missing."))?;
-        let scope = address::scope(audience);
+        let scope = scope::of_uri(audience);
         let body = request
             .body
             .as_ref()

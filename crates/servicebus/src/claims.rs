@@ -9,14 +9,12 @@
 
 use std::collections::HashMap;
 
+use access::token::VerifiedToken;
+use access::{Access, Credential, Rights, scope};
 use broker::Wall;
 use endpoint::Mono;
 
-use crate::access::{Access, Credential};
-use crate::address;
 use crate::clock_reading::ClockReading;
-use crate::rights::Rights;
-use crate::token::VerifiedToken;
 
 /// Most audiences one connection may hold tokens for.
 const MAX_TOKENS: usize = 4_096;
@@ -102,7 +100,7 @@ impl Claims {
         let plain = plain.map(|credential| access.rights(credential, path));
         let tokens = self.tokens.iter();
         let tokens = tokens
-            .filter(|(audience, claim)| counts(claim) && address::covers(audience, path))
+            .filter(|(audience, claim)| counts(claim) && scope::covers(audience, path))
             .map(|(audience, claim)| access.rights(&claim.credential, audience));
         plain.chain(tokens).fold(access.anonymous(), Rights::union)
     }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
+use access::Directory;
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
@@ -17,7 +18,6 @@ use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::claims::Claims;
 use crate::clock_reading::ClockReading;
-use crate::directory::Directory;
 use crate::errors;
 use crate::link::LinkKind;
 use crate::links::Links;

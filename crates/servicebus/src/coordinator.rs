@@ -5,6 +5,7 @@
 //! its own right. A message other than declare or discharge is rejected. All coordinators of a
 //! connection see the same transactions; when one detaches, the transactions that it declared end.
 
+use access::Operation;
 use amqp::message::{BodyKind, Sections};
 use amqp::{Attach, DecodeError, DeliveryState, Error, Role, TargetTerminus, Value, decode};
 use broker::{Command, RequestId, TransactionError, TransactionId};
@@ -16,7 +17,6 @@ use crate::client::Client;
 use crate::errors;
 use crate::fields;
 use crate::link::{CreditWindow, Link, LinkKind, PendingDisposition};
-use crate::operation::Operation;
 use crate::pending_requests::PendingRequest;
 use crate::sender::IncomingDelivery;
 use crate::transactions;

@@ -4,11 +4,10 @@
 //! contract where it gives one (docs/spec/amqp.md#2.6, #2.7, #3.4, #3.6, #5.2, #5.5). No text ever
 //! repeats a token, a signature or a key.
 
+use access::RequiredRight;
 use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
 use broker::{Eviction, SessionError, TransactionError};
-
-use crate::rights::RequiredRight;
 
 mod from_broker;
 

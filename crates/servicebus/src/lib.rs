@@ -3,12 +3,8 @@
 //! The only place where AMQP links and broker entities meet. A [`Client`] is one connection:
 //! bytes and broker outputs go in, broker commands and bytes come out.
 
-pub mod access;
-pub mod authorization;
 pub mod client;
 pub mod clock_reading;
-pub mod directory;
-pub mod rights;
 pub mod settings;
 
 mod address;
@@ -29,7 +25,6 @@ mod links;
 mod management;
 mod message_id;
 mod message_list;
-pub mod operation;
 mod oversize;
 mod pending_requests;
 mod receiver;
@@ -41,23 +36,16 @@ mod sasl;
 mod sender;
 mod session_attach;
 mod teardown;
-mod token;
 mod transactions;
 mod unauthenticated;
 
 use amqp::items as fields;
 
-pub use access::Access;
-pub use authorization::Unauthorized;
 pub use client::Client;
 pub use clock_reading::ClockReading;
 pub use delivery::browsed;
-pub use directory::{Directory, Entity};
 pub use errors::describe_forward_error;
 pub use incoming::read as read_message;
 pub use message_id::MessageIds;
-pub use operation::Operation;
 pub use refusals::{Refusal, Refusals, Severity, Subject};
-pub use rights::{AccessRule, AccessRules, RequiredRight, Rights, Secret};
 pub use settings::Settings;
-pub use token::sign;

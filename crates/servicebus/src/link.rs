@@ -4,6 +4,7 @@
 //! half of a request-response pair. Each holds its path and the right that it requires, so that it
 //! can be found when a token expires.
 
+use access::RequiredRight;
 use broker::Subqueue;
 use endpoint::{LinkId, SessionId};
 use store::EntityId;
@@ -14,7 +15,6 @@ use crate::coordinator::Coordinator;
 use crate::disposition::Settlement;
 use crate::receiver::Receiver;
 use crate::request_response::{RequestLink, ResponseLink};
-use crate::rights::RequiredRight;
 use crate::sender::Sender;
 
 /// One attached link.

@@ -4,13 +4,13 @@
 //! answered. Each has a file of its own. An unknown operation gets 501, because an empty success
 //! would mislead the client.
 
+use access::Operation;
 use amqp::{Error, Value, decode};
 use broker::RequestError;
 
 use crate::client::Client;
 use crate::errors;
 use crate::link::{EntityRef, PendingOperation};
-use crate::operation::Operation;
 use crate::pending_requests::PendingRequest;
 use crate::refusals::{Origin, Subject, path_of};
 use crate::request_response::Request;

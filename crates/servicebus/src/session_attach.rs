@@ -5,6 +5,7 @@
 //! detaches, it gets no answer. The reply names the session in the same form as the request, and
 //! the end of its lock.
 
+use access::Operation;
 use amqp::{Attach, Error, Map, Symbol, Value};
 use broker::{Command, ReceiverId, SessionError, SessionFilter};
 use bytes::Bytes;
@@ -14,7 +15,6 @@ use crate::attach::AttachRequest;
 use crate::client::Client;
 use crate::errors;
 use crate::link::{EntityRef, LinkKind};
-use crate::operation::Operation;
 use crate::receiver::Receiver;
 use crate::refusals::{Origin, Subject};
 

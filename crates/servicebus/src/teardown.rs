@@ -5,6 +5,7 @@
 //!
 //! Invariant: `Disconnect` is issued once, and no command follows it.
 
+use access::{Operation, RequiredRight, Rights};
 use amqp::Error;
 use broker::Command;
 use endpoint::{LinkId, Mono};
@@ -13,9 +14,7 @@ use crate::client::Client;
 use crate::errors;
 use crate::link::{Link, LinkKind};
 use crate::links::Links;
-use crate::operation::Operation;
 use crate::refusals::{Origin, Subject, path_of};
-use crate::rights::{RequiredRight, Rights};
 
 impl Client {
     /// Detaches links without their right, and refuses pending attaches. `why` makes the error from

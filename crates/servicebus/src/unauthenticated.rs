@@ -5,12 +5,12 @@
 //! that was accepted, also after the token has expired. Otherwise its connection is closed after a
 //! time limit.
 
+use access::Rights;
 use amqp::Error;
 use amqp::error::condition;
 use endpoint::{Bounds, Mono};
 
 use crate::client::Client;
-use crate::rights::Rights;
 
 /// The limits of an unauthenticated client.
 const BOUNDS: Bounds = Bounds {

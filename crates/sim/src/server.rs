@@ -6,16 +6,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use access::{AccessRule, AccessRules, Directory, Entity, Rights, Secret};
 use broker::{
     BrokerSettings, Command, ConnectionId, Ensured, EntityChange, Now, Order, Output, ReadRequest,
     RequestId, RuleSnapshot, Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
 use endpoint::Mono;
-use servicebus::{
-    AccessRule, AccessRules, Client, ClockReading, Directory, Entity, MessageIds, Rights, Secret,
-    Settings,
-};
+use servicebus::{Client, ClockReading, MessageIds, Settings};
 use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 

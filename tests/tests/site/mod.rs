@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{AccessRule, AccessRules, Rights, Secret};
 use broker::{BrokerSettings, QueueSettings};
 use e2e::tls::Trust;
 use rcgen::{CertificateParams, KeyPair};
@@ -13,7 +14,6 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use server::{BoundServer, Limits, Options, PlaintextPolicy, QueueDefinition, Server};
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
 use store::MemoryDisk;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};

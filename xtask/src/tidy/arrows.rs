@@ -12,12 +12,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("filter", &["amqp"]),
     ("store", &[]),
     ("broker", &["amqp", "filter", "store"]),
-    ("servicebus", &["endpoint", "broker", "store", "amqp"]),
+    ("access", &["broker", "store"]),
+    (
+        "servicebus",
+        &["access", "endpoint", "broker", "store", "amqp"],
+    ),
     ("admin", &["broker", "amqp"]),
     ("rocks", &["store"]),
     (
         "server",
         &[
+            "access",
             "admin",
             "servicebus",
             "endpoint",
@@ -29,13 +34,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "sim",
-        &["servicebus", "endpoint", "broker", "store", "amqp"],
+        &[
+            "access",
+            "servicebus",
+            "endpoint",
+            "broker",
+            "store",
+            "amqp",
+        ],
     ),
     ("load", &["endpoint", "amqp"]),
 ];
 
 /// All crates an arrow can point to.
 const OURS: &[&str] = &[
+    "access",
     "amqp",
     "endpoint",
     "filter",
@@ -52,6 +65,7 @@ const OURS: &[&str] = &[
 
 /// Crates that perform nothing: commands and time go in, effects come out.
 const PURE: &[&str] = &[
+    "access",
     "amqp",
     "endpoint",
     "filter",

@@ -1,15 +1,22 @@
 //! Secrets: what a client shows is compared with keys in one place, in constant time.
 //!
-//! That place is `servicebus::rights`, the only one that may name `subtle`. Elsewhere no key,
+//! That place is `access::rights`, the only one that may name `subtle`. Elsewhere no key,
 //! signature, password or fingerprint stands on a line with a comparison. Rules that are compared
 //! as a whole are an administrator's, old with new; a client cannot learn of them by guessing.
 
 use super::Source;
 
 /// Where comparisons of secrets are.
-const PLACE: &str = "crates/servicebus/src/rights.rs";
+const PLACE: &str = "crates/access/src/rights.rs";
 /// The crates that hold keys, or what is compared with them.
-const HOLDERS: &[&str] = &["admin", "broker", "railbus", "server", "servicebus"];
+const HOLDERS: &[&str] = &[
+    "access",
+    "admin",
+    "broker",
+    "railbus",
+    "server",
+    "servicebus",
+];
 /// What secrets are called.
 const WORDS: &[&str] = &[
     "primary_key",

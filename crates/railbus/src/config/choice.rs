@@ -152,9 +152,9 @@ pub enum Right {
 
 impl Right {
     /// The rights in `list` together. Manage brings the other two. (docs/spec/entities.md#2.6)
-    pub fn all(list: &[Self]) -> servicebus::Rights {
+    pub fn all(list: &[Self]) -> access::Rights {
         let manage = list.contains(&Self::Manage);
-        servicebus::Rights {
+        access::Rights {
             send: manage || list.contains(&Self::Send),
             listen: manage || list.contains(&Self::Listen),
             manage,

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use access::{Operation, Unauthorized};
 use admin::{Error, Exchange, RequestContext, Response as AdminResponse, Step};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use servicebus::{Operation, Unauthorized};
 
 use super::answer::Response;
 use super::body::{self, BodyError};

@@ -1,12 +1,12 @@
 //! Answers: the responses to HTTP requests. An error of the broker's own interface is JSON with
 //! one sentence, `{"error": "..."}`.
 
+use access::Unauthorized;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
-use servicebus::Unauthorized;
 
 use crate::refusals::Reason;
 

@@ -4,9 +4,9 @@
 //! not require the development key. A browser names the origin of a page by `Origin`; a request
 //! with an origin needs credentials, so no web page can move a developer's clock.
 
+use access::{Operation, Unauthorized};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
-use servicebus::{Operation, Unauthorized};
 
 use crate::server_state::ServerState;
 

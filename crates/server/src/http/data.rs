@@ -11,6 +11,7 @@ mod settle;
 
 use std::sync::Arc;
 
+use access::{Entity, Operation};
 use admin::data::{self, Action, Call};
 use admin::{Error, Exchange};
 use bytes::Bytes;
@@ -19,7 +20,6 @@ use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
-use servicebus::{Entity, Operation};
 
 use super::Transport;
 use super::admin::{unauthorized, whole};

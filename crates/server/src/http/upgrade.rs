@@ -3,6 +3,7 @@
 //! Azure's SDKs ask at `/$servicebus/websocket` for the sub-protocol `AMQPWSB10` or `amqp`, generic
 //! clients at `/` for `amqp`. The client's first choice among those is taken.
 
+use access::Rights;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -10,7 +11,6 @@ use hyper::header::{
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
-use servicebus::Rights;
 use tungstenite::handshake::derive_accept_key;
 
 use super::answer::{self, Response};

@@ -451,8 +451,8 @@ fn an_entity_that_is_deleted_takes_its_links_with_it() {
 fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
     let mut world = World::new();
     let (_, link) = world.sender("orders");
-    let mut directory = servicebus::Directory::new(crate::world::rules());
-    directory.insert(servicebus::Entity {
+    let mut directory = access::Directory::new(crate::world::rules());
+    directory.insert(access::Entity {
         id: store::EntityId(99),
         path: "orders".to_owned(),
         kind: broker::EntityKind::Queue,

@@ -1,10 +1,10 @@
 //! Bounds: limits on an unauthenticated client, and on a link without credit.
 
+use access::{AccessRules, Rights};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Performative, Transfer, Value, frame};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId, SessionId};
-use servicebus::{AccessRules, Rights};
 
 use crate::world::{KEY, Login, Request, World, message, receiver, rules, sender, token};
 

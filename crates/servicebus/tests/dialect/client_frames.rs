@@ -1,11 +1,11 @@
 //! Client frames: the attaches, messages, requests and tokens of the test client.
 
+use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::message::{descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, Map, Role, Source, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::LinkId;
-use servicebus::{AccessRule, AccessRules, Rights, Secret};
 
 use crate::world::{KEY, LISTEN_KEY, SEND_KEY, START};
 

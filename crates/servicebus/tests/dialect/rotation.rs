@@ -1,8 +1,8 @@
 //! Rotation: rules and keys that change while connections rest on them, and rules of entities.
 
+use access::{AccessRules, Secret};
 use amqp::performative::SenderSettleMode;
 use broker::{AuthorizationRule, EntityDescription, Order, QueueSettings, StoreOnlyProperties};
-use servicebus::{AccessRules, Secret};
 
 use crate::world::{KEY, LISTEN_KEY, Login, Pair, Request, World, receiver, rules, sender, token};
 

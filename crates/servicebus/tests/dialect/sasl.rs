@@ -1,9 +1,9 @@
 //! SASL: the accepted mechanisms, and the rights of a connection after each.
 
+use access::{AccessRules, Rights};
 use amqp::performative::SenderSettleMode;
 use amqp::sasl::Code;
 use endpoint::Event;
-use servicebus::{AccessRules, Rights};
 
 use crate::world::{KEY, LISTEN_KEY, Login, World, receiver, rules, sender};
 

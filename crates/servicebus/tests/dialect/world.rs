@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{AccessRules, Directory};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
@@ -9,7 +10,7 @@ use broker::{
     Shard, Wall,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{AccessRules, Client, ClockReading, Directory, MessageIds, Settings};
+use servicebus::{Client, ClockReading, MessageIds, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::client_frames::{Pair, Request, message, receiver, rules, sender, target, token};

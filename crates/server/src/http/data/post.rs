@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::Entity;
 use admin::Error;
 use admin::data::{self, Call};
 use amqp::error::condition;
@@ -9,7 +10,7 @@ use broker::{Command, Incoming as Message, Output, Subqueue};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use servicebus::{Entity, MessageIds};
+use servicebus::MessageIds;
 
 use super::super::body::{self, BodyError};
 use super::{Response, empty, run_detached, unavailable};

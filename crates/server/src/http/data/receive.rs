@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use access::{Entity, Operation};
 use admin::Error;
 use admin::data::{self, Action, Call};
 use broker::{
@@ -15,7 +16,6 @@ use http_body_util::Full;
 use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Request, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use servicebus::{Entity, Operation};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use access::Entity;
 use admin::Error;
 use admin::data::{self, Action, Call};
 use broker::{Command, LockToken, Outcome, Output, RequestId, SubqueueId};
 use hyper::StatusCode;
-use servicebus::Entity;
 
 use super::{Response, empty, run_detached, unavailable};
 use crate::server_state::ServerState;

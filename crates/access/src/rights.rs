@@ -10,7 +10,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::address;
+use crate::scope;
 
 /// A subset of Send, Listen and Manage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -77,7 +77,8 @@ pub enum RequiredRight {
 
 impl RequiredRight {
     /// The claim as error texts name it.
-    pub(crate) const fn claim(self) -> &'static str {
+    #[must_use]
+    pub const fn claim(self) -> &'static str {
         match self {
             Self::Nothing => "None",
             Self::Send => "Send",
@@ -124,7 +125,7 @@ impl fmt::Debug for Fingerprint {
 /// `==`:
 ///
 /// ```compile_fail,E0369
-/// let key = |text: &str| servicebus::Secret::new(text.to_owned());
+/// let key = |text: &str| access::Secret::new(text.to_owned());
 /// assert!(key("a") == key("a"));
 /// ```
 #[derive(Clone)]
@@ -215,7 +216,7 @@ impl AccessRule {
     pub(crate) fn applies_to(&self, path: &str) -> bool {
         match &self.entity {
             None => true,
-            Some(entity) => address::belongs(path, &entity.to_lowercase()),
+            Some(entity) => scope::belongs(path, &entity.to_lowercase()),
         }
     }
 }

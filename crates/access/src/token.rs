@@ -10,10 +10,11 @@ use broker::Wall;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::access::{Access, Credential};
-use crate::address;
 use crate::rights::Secret;
+use crate::scope;
 
-pub(crate) const PREFIX: &str = "SharedAccessSignature ";
+/// What a shared access signature begins with.
+pub const PREFIX: &str = "SharedAccessSignature ";
 /// Longest token that is looked at: the work of checking grows with its length.
 const MAX_TOKEN: usize = 8 << 10;
 
@@ -31,20 +32,26 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The credential of a valid token, and its expiry.
 #[derive(Clone, Debug)]
-pub(crate) struct VerifiedToken {
-    pub(crate) credential: Credential,
-    pub(crate) expires: Wall,
+pub struct VerifiedToken {
+    /// Of the key that signed it.
+    pub credential: Credential,
+    /// From then on it gives no right.
+    pub expires: Wall,
 }
 
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
+    /// A field is missing, repeated or not readable.
     #[error("MalformedToken: The token is not a shared access signature with sr, sig, se and skn.")]
     Malformed,
+    /// No rule of that name at the audience or above it has that key.
     #[error("InvalidSignature: The token has an invalid signature.")]
     Signature,
+    /// Its time is over.
     #[error("ExpiredToken: The token is expired.")]
     Expired,
+    /// It was signed for another path.
     #[error("InvalidAudience: The token's resource does not cover the audience.")]
     Audience,
 }
@@ -66,8 +73,11 @@ pub fn sign(resource: &str, rule: &str, key: &Secret, expires: Wall) -> String {
     format!("{PREFIX}sr={resource}&sig={signature}&se={expiry}&skn={rule}")
 }
 
-/// Checks `token` for `audience`, a [scope](address::scope).
-pub(crate) fn verify(
+/// Checks `token` for `audience`, a [scope](scope::of_uri).
+///
+/// # Errors
+/// When it is not accepted.
+pub fn verify(
     token: &str,
     audience: &str,
     access: &Access,
@@ -79,7 +89,7 @@ pub(crate) fn verify(
     if expires <= now {
         return Err(Error::Expired);
     }
-    if !address::covers(&address::scope(&decoded(fields.resource)), audience) {
+    if !scope::covers(&scope::of_uri(&decoded(fields.resource)), audience) {
         return Err(Error::Audience);
     }
     Ok(VerifiedToken {

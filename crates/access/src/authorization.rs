@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
 
 use crate::access::{Access, Credential};
-use crate::address;
 use crate::operation::Operation;
 use crate::rights::RequiredRight;
+use crate::scope;
 use crate::token;
 
 const BASIC: &str = "Basic ";
@@ -34,16 +34,11 @@ pub enum Unauthorized {
     Key,
     /// A signature that is not accepted.
     #[error("{0}")]
-    Token(#[from] TokenError),
+    Token(#[from] token::Error),
     /// Known, but not allowed.
     #[error("UnauthorizedAccess: The {} claim is required.", .0.claim())]
     Claim(RequiredRight),
 }
-
-/// Why a shared access signature is not accepted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct TokenError(token::Error);
 
 impl Unauthorized {
     /// The sub-code of the reason in answers of management. (docs/spec/admin.md#2.1, #8.3)
@@ -52,10 +47,10 @@ impl Unauthorized {
         match self {
             Self::Claim(_) => 40_100,
             Self::Missing(_) => 40_102,
-            Self::Key | Self::Token(TokenError(token::Error::Signature)) => 40_103,
-            Self::Token(TokenError(token::Error::Audience)) => 40_104,
-            Self::Malformed | Self::Token(TokenError(token::Error::Malformed)) => 40_105,
-            Self::Token(TokenError(token::Error::Expired)) => 40_106,
+            Self::Key | Self::Token(token::Error::Signature) => 40_103,
+            Self::Token(token::Error::Audience) => 40_104,
+            Self::Malformed | Self::Token(token::Error::Malformed) => 40_105,
+            Self::Token(token::Error::Expired) => 40_106,
         }
     }
 }
@@ -74,7 +69,7 @@ impl Access {
         now: Wall,
     ) -> Result<(), Unauthorized> {
         let required_right = operation.required_right();
-        let path = address::request_scope(path);
+        let path = scope::of_request(path);
         let rights = match authorization {
             None if self.anonymous().allow(required_right) => return Ok(()),
             None => return Err(Unauthorized::Missing(required_right)),
@@ -100,7 +95,7 @@ impl Access {
             }
             _ if token::is_signature(authorization) => {
                 let granted = token::verify(authorization, path, self, now);
-                Ok(granted.map_err(TokenError)?.credential)
+                Ok(granted?.credential)
             }
             _ => Err(Unauthorized::Malformed),
         }
@@ -167,10 +162,7 @@ mod tests {
         let token = token::sign("http://localhost:5672/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(check(Some(&token)), Ok(()));
         let late = access().check(Some(&token), Operation::Operate, PATH, Wall(NOW.0 + 60_000));
-        assert_eq!(
-            late,
-            Err(Unauthorized::Token(TokenError(token::Error::Expired)))
-        );
+        assert_eq!(late, Err(Unauthorized::Token(token::Error::Expired)));
     }
 
     #[test]
@@ -208,7 +200,7 @@ mod tests {
         let forged = token::sign("http://localhost/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(
             check(Some(&forged)),
-            Err(Unauthorized::Token(TokenError(token::Error::Signature)))
+            Err(Unauthorized::Token(token::Error::Signature))
         );
     }
 

@@ -109,12 +109,14 @@ impl Directory {
     }
 
     /// The rules of a topic, if they are worth evaluating before the broker does.
-    pub(crate) fn rules(&self, topic: EntityId) -> Option<&RuleSnapshot> {
+    #[must_use]
+    pub fn rules(&self, topic: EntityId) -> Option<&RuleSnapshot> {
         self.rules.get(&topic)
     }
 
     /// Whether no entity has changed between two snapshots of one broker.
-    pub(crate) fn has_same_entities(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn has_same_entities(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.entities, &other.entities)
     }
 }

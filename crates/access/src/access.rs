@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 use broker::AuthorizationRule;
 
-use crate::address;
 use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
+use crate::scope;
 
 /// Longest path that an entity can have, in bytes. (docs/spec/entities.md#4)
 const MAX_PATH: usize = 260 * 4;
 
 /// A valid login: the name of a rule and the fingerprint of one of its keys.
 #[derive(Clone)]
-pub(crate) struct Credential {
+pub struct Credential {
     rule: String,
     key: Fingerprint,
 }
@@ -69,7 +69,8 @@ impl Access {
     }
 
     /// Whether nothing has changed between two snapshots of one broker.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.namespace, &other.namespace)
             && Arc::ptr_eq(&self.entities, &other.entities)
     }
@@ -88,7 +89,8 @@ impl Access {
 
     /// The credential for the name and a key of a rule, at whatever level. Each rule
     /// of that name is tried, and an unknown name costs a comparison too.
-    pub(crate) fn log_in(&self, name: &str, key: &[u8]) -> Option<Credential> {
+    #[must_use]
+    pub fn log_in(&self, name: &str, key: &[u8]) -> Option<Credential> {
         let key = Fingerprint::of(key);
         let fits = |rule: &AccessRule| rule.either_key(|secret| secret.matches(&key));
         let of_entities = self.entities.values().flat_map(|rules| rules.iter());
@@ -141,7 +143,8 @@ impl Access {
     }
 
     /// The rights of a credential at `path` now; a path is normalised and in lower case.
-    pub(crate) fn rights(&self, credential: &Credential, path: &str) -> Rights {
+    #[must_use]
+    pub fn rights(&self, credential: &Credential, path: &str) -> Rights {
         self.rules_for(path)
             .filter(|rule| rule.name == credential.rule)
             .filter(|rule| rule.either_key(|key| key.matches(&credential.key)))
@@ -152,7 +155,7 @@ impl Access {
     fn rules_for<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a AccessRule> {
         let namespace = self.namespace.rules.iter();
         let entities = self_and_ancestors(path)
-            .filter(|ancestor| address::belongs(path, ancestor))
+            .filter(|ancestor| scope::belongs(path, ancestor))
             .filter_map(|ancestor| self.entities.get(ancestor))
             .flat_map(|rules| rules.iter());
         namespace

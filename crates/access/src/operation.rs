@@ -88,7 +88,8 @@ operations! {
 
 impl Operation {
     /// The operation that a request to a management node names.
-    pub(crate) fn of_request(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of_request(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|operation| operation.name() == Some(name))
     }
