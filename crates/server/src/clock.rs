@@ -7,8 +7,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use broker::{Deadline, Now, Wall};
+use dialect::ClockReading;
 use endpoint::Mono;
-use servicebus::ClockReading;
 use tokio::time::Instant;
 
 /// How long a sleep towards a moment of the wall clock lasts at most: that clock may jump.

@@ -1,4 +1,4 @@
-//! Connection: one AMQP stream and the client of the dialect that it carries.
+//! Connection: one AMQP stream and its side of the dialect that it speaks.
 //!
 //! Each round waits for an event, then handles the outputs of the broker, reads the socket, sends
 //! all commands to the shard as one batch and writes the output; it writes earlier if there is
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::BytesMut;
-use servicebus::Client;
+use dialect::Dialect;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
@@ -58,9 +58,9 @@ enum WakeReason {
 }
 
 /// One AMQP stream.
-pub struct Connection<S> {
+pub struct Connection<S, D> {
     stream: S,
-    client: Client,
+    client: D,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     output_batches: Vec<Vec<Output>>,
     directory_receiver: DirectoryReceiver,
@@ -89,13 +89,13 @@ pub struct Connection<S> {
     is_gone: bool,
 }
 
-impl<S: Stream> Connection<S> {
+impl<S: Stream, D: Dialect> Connection<S, D> {
     /// A connection that was just accepted, and the bytes of it that were read to find out what
     /// it speaks.
     pub fn new(
         stream: S,
         early: BytesMut,
-        client: Client,
+        client: D,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
         directory_receiver: DirectoryReceiver,
         from: (SocketAddr, ConnectionId),
@@ -339,7 +339,7 @@ impl<S: Stream> Connection<S> {
 
     /// Counts the errors that are sent to the peer.
     fn count_sent_errors(&mut self) {
-        for ((scope, condition), count) in self.client.take_told() {
+        for ((scope, condition), count) in self.client.take_error_counts() {
             self.server
                 .counts
                 .error_counters

@@ -14,6 +14,7 @@ mod connection;
 mod connection_limiter;
 mod counts;
 mod deletion_pause;
+mod dialects;
 pub mod duration;
 pub mod entities;
 mod error_counters;

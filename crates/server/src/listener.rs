@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
-use servicebus::{Client, ClockReading, MessageIds};
+use dialect::ClockReading;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -28,8 +28,8 @@ use tokio_rustls::server::TlsStream;
 use crate::connection::Connection;
 use crate::connection_limiter::{self, ConnectionPermit};
 use crate::counts::{RefusalReason, ServedProtocol};
+use crate::dialects;
 use crate::http::{self, Transport, UpgradedStream};
-use crate::random::random;
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::stream::Stream;
@@ -336,8 +336,7 @@ impl AcceptedConnection {
         let server = &self.server;
         let mut directory_receiver = server.directory_receiver.clone();
         let directory = Arc::clone(&directory_receiver.borrow_and_update());
-        let ids = MessageIds::new(random());
-        let client = Client::new(id, server.settings(), directory, ids, since);
+        let client = dialects::accept(server, id, directory, since);
         let from = (self.peer, id);
         let connection = Connection::new(
             stream,

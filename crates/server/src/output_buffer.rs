@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 
 use bytes::BytesMut;
+use dialect::Dialect;
 use endpoint::Output;
-use servicebus::Client;
 
 /// The largest buffer that a thread keeps.
 const MOST: usize = 1 << 20;
@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Lends a connection the thread's buffer.
-pub fn lend(client: &mut Client) {
+pub fn lend(client: &mut impl Dialect) {
     SPARE.with_borrow_mut(|spare| client.lend(spare));
 }
 

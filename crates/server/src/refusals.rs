@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use broker::ConnectionId;
+use dialect::{Refusal, Refusals, Severity, Subject};
 use hyper::{Method, StatusCode, Uri};
-use servicebus::{Refusal, Refusals, Severity, Subject};
 use tracing::Level;
 
 use crate::log_text::{NAME, SENTENCE, printable};

@@ -10,6 +10,7 @@ use access::{Entity, Operation, RequiredRight};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{ReceiveMode, Subqueue};
+use dialect::{Origin, Subject};
 use endpoint::{LinkId, SessionId};
 
 use crate::address::{EntityAddress, Node};
@@ -22,7 +23,6 @@ use crate::errors;
 use crate::link::{CreditWindow, EntityRef, Link, LinkKind};
 use crate::receiver::Receiver;
 use crate::receiver_source::ReceiverSource;
-use crate::refusals::{Origin, Subject};
 use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
 use crate::sender::Sender;
 use crate::session_attach::{self, PendingAttach, RequestedSession};

@@ -7,11 +7,11 @@
 use access::{scope, token};
 use amqp::error::condition;
 use amqp::{Error, decode, encode};
+use dialect::{Origin, Subject};
 
 use crate::address::{EntityAddress, Node};
 use crate::client::Client;
 use crate::errors;
-use crate::refusals::{Origin, Subject};
 use crate::request_response::{Request, text};
 use crate::response::{self, NodeKind, Status};
 

@@ -14,10 +14,9 @@ use access::Directory;
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
+use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
-use crate::claims::Claims;
-use crate::clock_reading::ClockReading;
 use crate::errors;
 use crate::link::LinkKind;
 use crate::links::Links;
@@ -25,7 +24,6 @@ use crate::message_id::MessageIds;
 use crate::oversize::OversizeDelivery;
 use crate::pending_requests::{PendingRequest, PendingRequests};
 use crate::receiver::{DetachedReceiver, ReceivedDisposition};
-use crate::refusals::{Origin, Refusals, Subject};
 use crate::sender::IncomingDelivery;
 use crate::session_attach::PendingAttach;
 use crate::settings::Settings;
@@ -116,213 +114,6 @@ impl Client {
         };
         client.begin_unauthenticated();
         client
-    }
-
-    /// Takes all complete frames off `input` and handles them.
-    pub fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
-        self.now = now;
-        self.ids.expect(input.len());
-        self.connection.handle_input(now.mono, input);
-        self.handle_events();
-        self.ids.release();
-    }
-
-    /// Handles an output of the broker.
-    pub fn handle_output(&mut self, now: ClockReading, output: Output) {
-        self.now = now;
-        if self.ended {
-            return;
-        }
-        match output {
-            Output::Sent {
-                request,
-                result,
-                duplicates,
-            } => self.handle_sent(request, result, &duplicates),
-            Output::Deliver { receiver, delivery } => self.handle_deliver(receiver, delivery),
-            Output::Settled { request, result } => self.handle_settled(request, result),
-            Output::Drained { receiver } => self.handle_drained(receiver),
-            Output::Renewed { request, result } => self.handle_renewed(request, result),
-            Output::Browsed { request, result } => self.handle_browsed(request, result),
-            Output::Deferred { request, result } => self.handle_deferred(request, result),
-            Output::Cancelled { request, result } => self.handle_cancelled(request, result),
-            Output::Deleted { request, result } => self.handle_deleted(request, result),
-            Output::Evicted { receiver, reason } => self.handle_evicted(receiver, reason),
-            Output::SessionAccepted {
-                receiver,
-                session_id,
-                lock_ms,
-            } => self.handle_session_accepted(receiver, &session_id, lock_ms),
-            Output::SessionRefused { receiver, error } => {
-                self.handle_session_refused(receiver, error);
-            }
-            Output::SessionLost { receiver } => self.handle_session_lost(receiver),
-            Output::SessionRenewed { request, result } => {
-                self.handle_session_renewed(request, result);
-            }
-            Output::SessionState { request, result } => self.handle_state(request, result),
-            Output::SessionStateSet { request, result } => self.handle_state_set(request, result),
-            Output::Sessions { request, result } => self.handle_sessions(request, result),
-            Output::Declared { request, result } => self.handle_declared(request, result),
-            Output::Discharged { request, result } => self.handle_discharged(request, result),
-            Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
-            Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
-            Output::Rules { request, result } => self.handle_rules(request, result),
-            // Entities are the server's to create and remove, never a connection's.
-            Output::Administered { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => {}
-        }
-        // The output may have made room for more events.
-        self.handle_events();
-    }
-
-    /// Handles the end of the socket.
-    pub fn handle_eof(&mut self, now: ClockReading) {
-        self.now = now;
-        self.connection.handle_eof();
-        self.handle_events();
-        self.end();
-    }
-
-    /// Does the work of every deadline that has passed.
-    pub fn handle_timeout(&mut self, now: ClockReading) {
-        self.now = now;
-        self.connection.handle_timeout(now.mono);
-        self.handle_events();
-        if self.claims.expire(now.mono) {
-            self.recheck_links(Self::token_expired);
-        }
-        self.close_unauthenticated();
-        if self.idle_deadline().is_some_and(|due| due <= now.mono) {
-            let allowed = self.settings.idle_connection.unwrap_or_default();
-            self.idle_since = None;
-            let error = errors::idle_connection(allowed);
-            let origin = Origin::default();
-            self.refusals.note(Subject::Connection, origin, &error);
-            self.connection.close(Some(error));
-        }
-        self.handle_events();
-    }
-
-    /// Closes the connection with `amqp:connection:forced`, because the server stops.
-    pub fn shut_down(&mut self, now: ClockReading) {
-        self.now = now;
-        self.close_unrecorded(errors::shut_down());
-        self.handle_events();
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Mono> {
-        let claims = if self.ended {
-            None
-        } else {
-            self.claims.deadline()
-        };
-        let deadlines = [
-            self.connection.deadline(),
-            claims,
-            self.idle_deadline(),
-            self.authentication_deadline.filter(|_| !self.ended),
-        ];
-        deadlines.into_iter().flatten().min()
-    }
-
-    /// Commands for the broker since the last call; the caller takes them all out.
-    /// After the connection's end the last one is `Disconnect`.
-    pub fn commands(&mut self) -> &mut Vec<Command> {
-        &mut self.commands
-    }
-
-    /// Bytes for the socket; the caller takes out what it writes, then calls
-    /// [`written`](Self::written).
-    pub fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
-        self.connection.output(now.mono)
-    }
-
-    /// Memory for what will be written, see [`endpoint::Output::lend_buffer`].
-    pub fn lend(&mut self, memory: &mut BytesMut) {
-        self.connection.lend_buffer(memory);
-    }
-
-    /// Bytes that wait in [`output`](Self::output), pending dispositions aside.
-    #[must_use]
-    pub fn unwritten(&self) -> usize {
-        self.connection.unwritten()
-    }
-
-    /// Reports that all bytes taken out of [`output`](Self::output) are written, and with them the
-    /// deliveries to the broker.
-    pub fn written(&mut self) {
-        // Bytes that still wait for a session window or in the output bound the rest of the outlet.
-        let waiting = self.outlet.min(self.connection.buffered());
-        let written = self.outlet - waiting;
-        self.outlet = waiting;
-        self.report_written(written);
-    }
-
-    /// Bytes of messages given to the broker that it has not answered yet. The owner stops
-    /// reading its socket while there are too many.
-    #[must_use]
-    pub fn unanswered_bytes(&self) -> usize {
-        self.pending_requests.cost()
-    }
-
-    /// Bytes of messages that have arrived in part.
-    #[must_use]
-    pub fn partial_bytes(&self) -> usize {
-        self.connection.partial_bytes()
-    }
-
-    /// Drops messages that have arrived in part, the largest first, until `bytes` are free: their
-    /// links are detached with `amqp:resource-limit-exceeded`.
-    pub fn shed_partials(&mut self, now: ClockReading, bytes: usize) {
-        self.now = now;
-        self.connection.shed_partials(bytes);
-        self.handle_events();
-    }
-
-    /// Whether the rules of a topic take so long for the client's messages that its connection
-    /// should read little before it yields to others.
-    #[must_use]
-    pub fn is_slow(&self) -> bool {
-        self.is_slow
-    }
-
-    /// Whether the client has not presented a valid credential yet.
-    #[must_use]
-    pub fn is_unauthenticated(&self) -> bool {
-        self.is_unauthenticated
-    }
-
-    /// The number of credentials that were refused: a name with its key, or a token.
-    #[must_use]
-    pub fn refused_credentials(&self) -> u64 {
-        self.refused_credentials
-    }
-
-    /// How often the client was told each condition since the last call, by what it ended.
-    pub fn take_told(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
-        self.connection.take_error_counts()
-    }
-
-    /// Whether the socket may be closed once the output is written.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.connection.is_finished()
-    }
-
-    /// Applies changed entities and access rules: detaches links whose entity is deleted or refuses
-    /// them now, and links without their right.
-    pub fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>) {
-        self.now = now;
-        let before = std::mem::replace(&mut self.directory, directory);
-        if !self.directory.has_same_entities(&before) {
-            self.check_entities();
-        }
-        if !self.directory.access().is_same(before.access()) {
-            self.recheck_links(Self::token_expired);
-        }
-        self.handle_events();
     }
 
     pub(crate) fn handle_events(&mut self) {
@@ -477,6 +268,186 @@ impl Client {
     /// A path as error texts name it.
     pub(crate) fn resource(&self, path: &str) -> String {
         format!("sb://{}/{path}", self.host)
+    }
+}
+
+impl Dialect for Client {
+    fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
+        self.now = now;
+        self.ids.expect(input.len());
+        self.connection.handle_input(now.mono, input);
+        self.handle_events();
+        self.ids.release();
+    }
+
+    fn handle_output(&mut self, now: ClockReading, output: Output) {
+        self.now = now;
+        if self.ended {
+            return;
+        }
+        match output {
+            Output::Sent {
+                request,
+                result,
+                duplicates,
+            } => self.handle_sent(request, result, &duplicates),
+            Output::Deliver { receiver, delivery } => self.handle_deliver(receiver, delivery),
+            Output::Settled { request, result } => self.handle_settled(request, result),
+            Output::Drained { receiver } => self.handle_drained(receiver),
+            Output::Renewed { request, result } => self.handle_renewed(request, result),
+            Output::Browsed { request, result } => self.handle_browsed(request, result),
+            Output::Deferred { request, result } => self.handle_deferred(request, result),
+            Output::Cancelled { request, result } => self.handle_cancelled(request, result),
+            Output::Deleted { request, result } => self.handle_deleted(request, result),
+            Output::Evicted { receiver, reason } => self.handle_evicted(receiver, reason),
+            Output::SessionAccepted {
+                receiver,
+                session_id,
+                lock_ms,
+            } => self.handle_session_accepted(receiver, &session_id, lock_ms),
+            Output::SessionRefused { receiver, error } => {
+                self.handle_session_refused(receiver, error);
+            }
+            Output::SessionLost { receiver } => self.handle_session_lost(receiver),
+            Output::SessionRenewed { request, result } => {
+                self.handle_session_renewed(request, result);
+            }
+            Output::SessionState { request, result } => self.handle_state(request, result),
+            Output::SessionStateSet { request, result } => self.handle_state_set(request, result),
+            Output::Sessions { request, result } => self.handle_sessions(request, result),
+            Output::Declared { request, result } => self.handle_declared(request, result),
+            Output::Discharged { request, result } => self.handle_discharged(request, result),
+            Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
+            Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
+            Output::Rules { request, result } => self.handle_rules(request, result),
+            // Entities are the server's to create and remove, never a connection's.
+            Output::Administered { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => {}
+        }
+        // The output may have made room for more events.
+        self.handle_events();
+    }
+
+    fn handle_timeout(&mut self, now: ClockReading) {
+        self.now = now;
+        self.connection.handle_timeout(now.mono);
+        self.handle_events();
+        if self.claims.expire(now.mono) {
+            self.recheck_links(Self::token_expired);
+        }
+        self.close_unauthenticated();
+        if self.idle_deadline().is_some_and(|due| due <= now.mono) {
+            let allowed = self.settings.idle_connection.unwrap_or_default();
+            self.idle_since = None;
+            let error = errors::idle_connection(allowed);
+            let origin = Origin::default();
+            self.refusals.note(Subject::Connection, origin, &error);
+            self.connection.close(Some(error));
+        }
+        self.handle_events();
+    }
+
+    fn handle_eof(&mut self, now: ClockReading) {
+        self.now = now;
+        self.connection.handle_eof();
+        self.handle_events();
+        self.end();
+    }
+
+    fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>) {
+        self.now = now;
+        let before = std::mem::replace(&mut self.directory, directory);
+        if !self.directory.has_same_entities(&before) {
+            self.check_entities();
+        }
+        if !self.directory.access().is_same(before.access()) {
+            self.recheck_links(Self::token_expired);
+        }
+        self.handle_events();
+    }
+
+    fn shed_partials(&mut self, now: ClockReading, bytes: usize) {
+        self.now = now;
+        self.connection.shed_partials(bytes);
+        self.handle_events();
+    }
+
+    fn shut_down(&mut self, now: ClockReading) {
+        self.now = now;
+        self.close_unrecorded(errors::shut_down());
+        self.handle_events();
+    }
+
+    fn deadline(&self) -> Option<Mono> {
+        let claims = if self.ended {
+            None
+        } else {
+            self.claims.deadline()
+        };
+        let deadlines = [
+            self.connection.deadline(),
+            claims,
+            self.idle_deadline(),
+            self.authentication_deadline.filter(|_| !self.ended),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn commands(&mut self) -> &mut Vec<Command> {
+        &mut self.commands
+    }
+
+    fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
+        self.connection.output(now.mono)
+    }
+
+    fn lend(&mut self, memory: &mut BytesMut) {
+        self.connection.lend_buffer(memory);
+    }
+
+    fn written(&mut self) {
+        // Bytes that still wait for a session window or in the output bound the rest of the outlet.
+        let waiting = self.outlet.min(self.connection.buffered());
+        let written = self.outlet - waiting;
+        self.outlet = waiting;
+        self.report_written(written);
+    }
+
+    fn unwritten(&self) -> usize {
+        self.connection.unwritten()
+    }
+
+    fn unanswered_bytes(&self) -> usize {
+        self.pending_requests.cost()
+    }
+
+    fn partial_bytes(&self) -> usize {
+        self.connection.partial_bytes()
+    }
+
+    fn is_slow(&self) -> bool {
+        self.is_slow
+    }
+
+    fn is_unauthenticated(&self) -> bool {
+        self.is_unauthenticated
+    }
+
+    fn is_finished(&self) -> bool {
+        self.connection.is_finished()
+    }
+
+    fn refused_credentials(&self) -> u64 {
+        self.refused_credentials
+    }
+
+    fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.connection.take_error_counts()
+    }
+
+    fn take_refusals(&mut self) -> Option<Refusals> {
+        self.note_findings();
+        let has_some = !self.refusals.first.is_empty();
+        has_some.then(|| std::mem::take(&mut self.refusals))
     }
 }
 

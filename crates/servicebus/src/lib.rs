@@ -4,7 +4,6 @@
 //! bytes and broker outputs go in, broker commands and bytes come out.
 
 pub mod client;
-pub mod clock_reading;
 pub mod settings;
 
 mod address;
@@ -12,7 +11,6 @@ mod admission;
 mod attach;
 mod attach_reply;
 mod cbs;
-mod claims;
 mod coordinator;
 mod credit;
 mod delivery;
@@ -29,7 +27,7 @@ mod oversize;
 mod pending_requests;
 mod receiver;
 mod receiver_source;
-pub mod refusals;
+mod refusals;
 mod request_response;
 mod response;
 mod sasl;
@@ -42,10 +40,8 @@ mod unauthenticated;
 use amqp::items as fields;
 
 pub use client::Client;
-pub use clock_reading::ClockReading;
 pub use delivery::browsed;
 pub use errors::describe_forward_error;
 pub use incoming::read as read_message;
 pub use message_id::MessageIds;
-pub use refusals::{Refusal, Refusals, Severity, Subject};
 pub use settings::Settings;

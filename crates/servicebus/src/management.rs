@@ -7,12 +7,13 @@
 use access::Operation;
 use amqp::{Error, Value, decode};
 use broker::RequestError;
+use dialect::{Origin, Subject};
 
 use crate::client::Client;
 use crate::errors;
 use crate::link::{EntityRef, PendingOperation};
 use crate::pending_requests::PendingRequest;
-use crate::refusals::{Origin, Subject, path_of};
+use crate::refusals::path_of;
 use crate::request_response::Request;
 use crate::response::{self, NodeKind, Status};
 use crate::session_attach;

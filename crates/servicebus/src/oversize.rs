@@ -6,13 +6,13 @@
 //! endpoint detaches its link instead.
 
 use amqp::{DeliveryState, Error};
+use dialect::{Origin, Subject};
 use endpoint::{LinkId, SessionId};
 
 use crate::client::Client;
 use crate::coordinator::Control;
 use crate::errors;
 use crate::link::LinkKind;
-use crate::refusals::{Origin, Subject};
 use crate::sender::PendingSend;
 use crate::transactions;
 

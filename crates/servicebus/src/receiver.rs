@@ -13,11 +13,11 @@ use broker::{
     Subqueue, SubqueueId, TransactionId,
 };
 use bytes::Bytes;
+use dialect::ClockReading;
 use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
 use store::EntityId;
 
 use crate::client::Client;
-use crate::clock_reading::ClockReading;
 use crate::credit::{Credit, CreditUpdate};
 use crate::delivery::{self, Lock, LockedUntil, View};
 use crate::disposition::{self, Decision, Settlement};

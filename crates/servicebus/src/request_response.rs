@@ -11,13 +11,13 @@ use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{DecodeError, DeliveryState, Error, Map, Value};
 use broker::TransactionId;
 use bytes::Bytes;
+use dialect::{Origin, Subject};
 use endpoint::{LinkId, Outgoing, SessionId};
 
 use crate::client::Client;
 use crate::errors;
 use crate::fields;
 use crate::link::{CreditWindow, Link, LinkKind};
-use crate::refusals::{Origin, Subject};
 use crate::sender::IncomingDelivery;
 use crate::transactions;
 

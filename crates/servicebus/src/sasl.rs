@@ -8,9 +8,9 @@ use amqp::error::condition;
 use amqp::sasl::Code;
 use amqp::{Error, Symbol};
 use bytes::Bytes;
+use dialect::{Origin, Subject};
 
 use crate::client::Client;
-use crate::refusals::{Origin, Subject};
 
 impl Client {
     /// Handles the mechanism that the client selected.

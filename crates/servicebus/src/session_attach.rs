@@ -9,6 +9,7 @@ use access::Operation;
 use amqp::{Attach, Error, Map, Symbol, Value};
 use broker::{Command, ReceiverId, SessionError, SessionFilter};
 use bytes::Bytes;
+use dialect::{Origin, Subject};
 use endpoint::LinkId;
 
 use crate::attach::AttachRequest;
@@ -16,7 +17,6 @@ use crate::client::Client;
 use crate::errors;
 use crate::link::{EntityRef, LinkKind};
 use crate::receiver::Receiver;
-use crate::refusals::{Origin, Subject};
 
 const FILTER: &str = "com.microsoft:session-filter";
 const FILTER_CODE: u64 = 0x0000_0013_7000_000C;

@@ -8,13 +8,14 @@
 use access::{Operation, RequiredRight, Rights};
 use amqp::Error;
 use broker::Command;
+use dialect::{Origin, Subject};
 use endpoint::{LinkId, Mono};
 
 use crate::client::Client;
 use crate::errors;
 use crate::link::{Link, LinkKind};
 use crate::links::Links;
-use crate::refusals::{Origin, Subject, path_of};
+use crate::refusals::path_of;
 
 impl Client {
     /// Detaches links without their right, and refuses pending attaches. `why` makes the error from

@@ -12,8 +12,9 @@ use broker::{
     RequestId, RuleSnapshot, Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
+use dialect::{ClockReading, Dialect};
 use endpoint::Mono;
-use servicebus::{Client, ClockReading, MessageIds, Settings};
+use servicebus::{Client, MessageIds, Settings};
 use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 

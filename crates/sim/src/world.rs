@@ -5,6 +5,7 @@
 use broker::{
     BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, TransactionSettings, Wall,
 };
+use dialect::Dialect;
 use store::memory::MemoryDisk;
 
 use crate::actor::{Actor, Stage};

@@ -13,9 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &[]),
     ("broker", &["amqp", "filter", "store"]),
     ("access", &["broker", "store"]),
+    ("dialect", &["access", "endpoint", "broker", "amqp"]),
     (
         "servicebus",
-        &["access", "endpoint", "broker", "store", "amqp"],
+        &["dialect", "access", "endpoint", "broker", "store", "amqp"],
     ),
     ("admin", &["broker", "amqp"]),
     ("rocks", &["store"]),
@@ -24,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "access",
             "admin",
+            "dialect",
             "servicebus",
             "endpoint",
             "broker",
@@ -36,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "sim",
         &[
             "access",
+            "dialect",
             "servicebus",
             "endpoint",
             "broker",
@@ -49,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// All crates an arrow can point to.
 const OURS: &[&str] = &[
     "access",
+    "dialect",
     "amqp",
     "endpoint",
     "filter",
@@ -66,6 +70,7 @@ const OURS: &[&str] = &[
 /// Crates that perform nothing: commands and time go in, effects come out.
 const PURE: &[&str] = &[
     "access",
+    "dialect",
     "amqp",
     "endpoint",
     "filter",

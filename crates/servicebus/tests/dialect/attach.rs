@@ -3,6 +3,7 @@
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, Role, Source, Symbol, Value};
 use broker::{Access, Command, ReceiveMode, Subqueue, SubqueueId};
+use dialect::Dialect;
 use endpoint::Event;
 
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};

@@ -4,6 +4,7 @@ use access::{AccessRules, Rights};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Performative, Transfer, Value, frame};
 use bytes::{Bytes, BytesMut};
+use dialect::Dialect;
 use endpoint::{Event, LinkId, SessionId};
 
 use crate::world::{KEY, Login, Request, World, message, receiver, rules, sender, token};

@@ -2,6 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
+use dialect::Dialect;
 use endpoint::LinkId;
 
 use crate::world::{

@@ -2,6 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use broker::Command;
+use dialect::Dialect;
 use endpoint::Event;
 
 use crate::world::{KEY, Login, Request, World, message, token};

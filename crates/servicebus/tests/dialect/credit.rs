@@ -2,6 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use broker::{Command, Outcome, Output};
+use dialect::Dialect;
 use endpoint::{Event, LinkId};
 
 use crate::world::{World, message};

@@ -3,6 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use bytes::{Buf, BytesMut};
+use dialect::Dialect;
 use endpoint::Mono;
 use proptest::prelude::*;
 

@@ -3,6 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use bytes::Bytes;
+use dialect::Dialect;
 use endpoint::Outgoing;
 
 use crate::world::{

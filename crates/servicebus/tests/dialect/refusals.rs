@@ -3,7 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::QueueSettings;
-use servicebus::{Refusal, Severity, Subject};
+use dialect::{Dialect, Refusal, Severity, Subject};
 
 use crate::sessions;
 use crate::world::{KEY, LISTEN_KEY, Login, Request, World, message, receiver, sender, token};

@@ -5,6 +5,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::{Command, Output, SendError};
 use bytes::{Bytes, BytesMut};
+use dialect::Dialect;
 use endpoint::Outgoing;
 
 use crate::world::{World, message};

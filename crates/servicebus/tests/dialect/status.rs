@@ -4,6 +4,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::{QueueSettings, Status};
+use dialect::Dialect;
 use endpoint::LinkId;
 
 use crate::sessions::{of_session, seek};

@@ -4,6 +4,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol, TargetTerminus, Value};
 use broker::{Command, QueueSettings};
 use bytes::{Bytes, BytesMut};
+use dialect::Dialect;
 use endpoint::{Event, LinkId, Outgoing, SessionId};
 
 use crate::world::{

@@ -9,8 +9,9 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Ensured, Now, Order, Output, QueueSettings, RequestId,
     Shard, Wall,
 };
+use dialect::{ClockReading, Dialect};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{Client, ClockReading, MessageIds, Settings};
+use servicebus::{Client, MessageIds, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::client_frames::{Pair, Request, message, receiver, rules, sender, target, token};

@@ -22,7 +22,7 @@ const MAX_TOKENS: usize = 4_096;
 /// The connection holds tokens for the maximum number of audiences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a connection can hold tokens for {MAX_TOKENS} audiences")]
-pub(crate) struct TooManyTokens;
+pub struct TooManyTokens;
 
 /// An accepted token.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ struct Claim {
 
 /// The credentials of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Claims {
+pub struct Claims {
     /// From SASL.
     plain: Option<Credential>,
     /// From tokens, by audience.
@@ -44,17 +44,21 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Keeps the credential of a SASL login.
-    pub(crate) fn log_in(&mut self, credential: Credential) {
+    pub fn log_in(&mut self, credential: Credential) {
         self.plain = Some(credential);
     }
 
     /// Whether the connection has any valid credential.
-    pub(crate) fn has_any(&self) -> bool {
+    #[must_use]
+    pub fn has_any(&self) -> bool {
         self.plain.is_some() || !self.tokens.is_empty()
     }
 
     /// Keeps a token; true if it allows less than the one it replaces.
-    pub(crate) fn put(
+    ///
+    /// # Errors
+    /// When the connection holds tokens for the maximum number of audiences.
+    pub fn put(
         &mut self,
         access: &Access,
         audience: String,
@@ -86,12 +90,14 @@ impl Claims {
     }
 
     /// The rights for a new link or operation at `path`, which is normalised and in lower case.
-    pub(crate) fn rights(&self, access: &Access, path: &str, now: Wall) -> Rights {
+    #[must_use]
+    pub fn rights(&self, access: &Access, path: &str, now: Wall) -> Rights {
         self.rights_of(access, path, |claim| now < claim.expires)
     }
 
     /// The rights of existing links at `path`: tokens count until their grace period ends.
-    pub(crate) fn rights_within_grace(&self, access: &Access, path: &str) -> Rights {
+    #[must_use]
+    pub fn rights_within_grace(&self, access: &Access, path: &str) -> Rights {
         self.rights_of(access, path, |_| true)
     }
 
@@ -106,14 +112,15 @@ impl Claims {
     }
 
     /// Removes tokens whose grace period has ended; true if there was one.
-    pub(crate) fn expire(&mut self, now: Mono) -> bool {
+    pub fn expire(&mut self, now: Mono) -> bool {
         let before = self.tokens.len();
         self.tokens.retain(|_, claim| now < claim.until);
         self.tokens.len() < before
     }
 
     /// When [`expire`](Self::expire) has something to do.
-    pub(crate) fn deadline(&self) -> Option<Mono> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Mono> {
         self.tokens.values().map(|claim| claim.until).min()
     }
 }

@@ -1,0 +1,15 @@
+//! What every dialect of AMQP shares, without IO: the contract between the server and one
+//! connection ([`Dialect`]), and the parts of a connection that no dialect defines anew.
+//!
+//! A dialect is a crate beside `servicebus`. It translates between an AMQP endpoint and the broker,
+//! and knows no other dialect.
+
+pub mod claims;
+pub mod clock_reading;
+pub mod connection;
+pub mod refusals;
+
+pub use claims::{Claims, TooManyTokens};
+pub use clock_reading::ClockReading;
+pub use connection::Dialect;
+pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
