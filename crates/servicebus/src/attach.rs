@@ -19,13 +19,15 @@ use crate::attach_reply;
 use crate::client::Client;
 use crate::coordinator;
 use crate::credit::Credit;
+use crate::credit_window::CreditWindow;
 use crate::errors;
-use crate::link::{CreditWindow, EntityRef, Link, LinkKind};
-use crate::receiver::Receiver;
+use crate::link::{EntityRef, Link, LinkKind, Sender};
+use crate::node_links::{RequestLink, ResponseLink};
+use crate::pending_attach::{AttachRequest, PendingAttach};
+use crate::receiver_link::Receiver;
 use crate::receiver_source::ReceiverSource;
-use crate::request_response::{REQUEST_CREDIT, RequestLink, ResponseLink};
-use crate::sender::Sender;
-use crate::session_attach::{self, PendingAttach, RequestedSession};
+use crate::request_response::REQUEST_CREDIT;
+use crate::requested_session::{self, RequestedSession};
 
 /// Largest request to `$cbs`: a token and little more.
 const MAX_CBS_REQUEST: u64 = 64 << 10;
@@ -33,15 +35,6 @@ const MAX_CBS_REQUEST: u64 = 64 << 10;
 const ENVELOPE: u64 = 64 << 10;
 /// Absent, 0 and 2^64-1 each break a client library (rule 7).
 const MAX_LIMIT: u64 = i64::MAX as u64;
-
-/// An attach of the client that is not accepted yet.
-#[derive(Debug)]
-pub(crate) struct AttachRequest {
-    pub(crate) link: LinkId,
-    session: SessionId,
-    pub(crate) attach: Box<Attach>,
-    node: Node,
-}
 
 impl Client {
     /// Answers a client's attach.
@@ -194,7 +187,7 @@ impl Client {
         if let Some(error) = objection {
             return Err(error);
         }
-        session_attach::check_exclusive(&request.attach)?;
+        requested_session::check_exclusive(&request.attach)?;
         let mut receiver_source = ReceiverSource::of(&request.attach)?;
         let requested_session = match (entity_ref.sessions, RequestedSession::of(&request.attach)) {
             (false, Some(_)) => return Err(errors::sessionful_receiver()),

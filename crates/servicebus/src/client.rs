@@ -18,14 +18,13 @@ use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::errors;
+use crate::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
 use crate::link::LinkKind;
 use crate::links::Links;
 use crate::message_id::MessageIds;
-use crate::oversize::OversizeDelivery;
+use crate::pending_attach::PendingAttach;
 use crate::pending_requests::{PendingRequest, PendingRequests};
-use crate::receiver::{DetachedReceiver, ReceivedDisposition};
-use crate::sender::IncomingDelivery;
-use crate::session_attach::PendingAttach;
+use crate::receiver_link::DetachedReceiver;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
 

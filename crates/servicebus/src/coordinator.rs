@@ -14,11 +14,12 @@ use endpoint::{LinkId, SessionId};
 
 use crate::attach_reply;
 use crate::client::Client;
+use crate::credit_window::CreditWindow;
 use crate::errors;
+use crate::events::IncomingDelivery;
 use crate::fields;
-use crate::link::{CreditWindow, Link, LinkKind, PendingDisposition};
-use crate::pending_requests::PendingRequest;
-use crate::sender::IncomingDelivery;
+use crate::link::{Coordinator, Link, LinkKind};
+use crate::pending_requests::{Control, Discharge, PendingDisposition, PendingRequest};
 use crate::transactions;
 
 /// Credit of a coordinator link. (docs/spec/amqp.md#8)
@@ -29,29 +30,6 @@ const MAX_CONTROL: u64 = 64 << 10;
 const OVERHEAD: usize = 256;
 const DECLARE: (u64, &str) = (0x31, "amqp:declare:list");
 const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
-
-/// A coordinator link's own state.
-#[derive(Debug)]
-pub(crate) struct Coordinator {
-    pub(crate) credit_window: CreditWindow,
-}
-
-/// A declare or discharge that the broker was given.
-#[derive(Debug)]
-pub(crate) struct Control {
-    pub(crate) link: LinkId,
-    pub(crate) session: SessionId,
-    pub(crate) delivery_id: u32,
-    pub(crate) settled: bool,
-}
-
-/// A discharge that the broker was given.
-#[derive(Debug)]
-pub(crate) struct Discharge {
-    control: Control,
-    transaction: TransactionId,
-    fail: bool,
-}
 
 /// A request to a coordinator.
 #[derive(Debug, Eq, PartialEq)]

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use endpoint::LinkId;
 
-use crate::coordinator::Coordinator;
-use crate::link::{CreditWindow, Link, LinkKind};
-use crate::receiver::Receiver;
-use crate::request_response::{RequestLink, ResponseLink};
-use crate::sender::Sender;
+use crate::credit_window::CreditWindow;
+use crate::link::{Coordinator, Link, LinkKind, Sender};
+use crate::node_links::{RequestLink, ResponseLink};
+use crate::receiver_link::Receiver;
 
 /// Every link that is attached.
 #[derive(Debug, Default)]

@@ -10,14 +10,14 @@ use broker::RequestError;
 use dialect::{Origin, Subject};
 
 use crate::client::Client;
+use crate::enlist;
 use crate::errors;
-use crate::link::{EntityRef, PendingOperation};
-use crate::pending_requests::PendingRequest;
+use crate::link::EntityRef;
+use crate::pending_requests::{PendingOperation, PendingRequest};
 use crate::refusals::path_of;
 use crate::request_response::Request;
+use crate::requested_session;
 use crate::response::{self, NodeKind, Status};
-use crate::session_attach;
-use crate::transactions;
 
 mod batch_delete;
 mod cancel_scheduled;
@@ -77,7 +77,7 @@ impl Client {
                 let id = self.register_request(PendingRequest::Manage(Box::new(pending)), cost);
                 let command = (operation.command)(id);
                 self.command(match transaction {
-                    Some(transaction) => transactions::enlist_command(transaction, command),
+                    Some(transaction) => enlist::enlist_command(transaction, command),
                     None => command,
                 });
             }
@@ -283,7 +283,7 @@ impl Body {
     /// The argument `session-id`.
     fn session(&self) -> Result<Option<&str>, Error> {
         let session = self.text("session-id")?;
-        session.map_or(Ok(()), session_attach::check_id)?;
+        session.map_or(Ok(()), requested_session::check_id)?;
         Ok(session)
     }
 

@@ -7,25 +7,13 @@
 
 use amqp::{DeliveryState, Error};
 use dialect::{Origin, Subject};
-use endpoint::{LinkId, SessionId};
 
 use crate::client::Client;
-use crate::coordinator::Control;
 use crate::errors;
+use crate::events::OversizeDelivery;
 use crate::link::LinkKind;
-use crate::sender::PendingSend;
+use crate::pending_requests::{Control, PendingSend};
 use crate::transactions;
-
-/// A delivery that has outgrown its link.
-pub(crate) struct OversizeDelivery {
-    pub(crate) link: LinkId,
-    pub(crate) session: SessionId,
-    pub(crate) delivery_id: u32,
-    pub(crate) settled: bool,
-    pub(crate) state: Option<DeliveryState>,
-    /// The largest message that the link takes, in bytes.
-    pub(crate) limit: u64,
-}
 
 impl Client {
     /// Rejects a delivery for its size.

@@ -4,21 +4,87 @@
 //! request nor an answer allocates. A token holds the slot and its generation, so a second answer
 //! to a request finds nothing. Every open request has a cost in bytes; the owner bounds their sum.
 
-use crate::link::{PendingDisposition, PendingOperation};
+use amqp::Value;
+use broker::{LockToken, TransactionId};
+use endpoint::{LinkId, SessionId};
+
+use crate::disposition::Settlement;
 
 /// A request to the broker, by the kind of its answer.
 #[derive(Debug)]
 pub(crate) enum PendingRequest {
     /// Messages of one delivery.
-    Send(crate::sender::PendingSend),
+    Send(PendingSend),
     /// A disposition that waits for its answer.
     Settle(PendingDisposition),
     /// A disposition within a transaction.
-    Enlist(crate::transactions::EnlistedDisposition),
-    Declare(crate::coordinator::Control),
-    Discharge(crate::coordinator::Discharge),
+    Enlist(EnlistedDisposition),
+    Declare(Control),
+    Discharge(Discharge),
     /// An operation on a management node.
     Manage(Box<PendingOperation>),
+}
+
+/// A delivery that the broker has not answered.
+#[derive(Debug)]
+pub(crate) struct PendingSend {
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
+    /// The transaction that it is part of.
+    pub(crate) transaction: Option<TransactionId>,
+}
+
+/// A disposition that the broker has not answered: where the answer goes, and the outcome if it
+/// succeeds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingDisposition {
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settlement: Settlement,
+}
+
+/// A disposition that is part of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EnlistedDisposition {
+    pub(crate) transaction: TransactionId,
+    pub(crate) token: LockToken,
+    pub(crate) disposition: PendingDisposition,
+}
+
+/// A declare or discharge that the broker was given.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) link: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) delivery_id: u32,
+    pub(crate) settled: bool,
+}
+
+/// A discharge that the broker was given.
+#[derive(Debug)]
+pub(crate) struct Discharge {
+    pub(crate) control: Control,
+    pub(crate) transaction: TransactionId,
+    pub(crate) fail: bool,
+}
+
+/// An operation of a management node that the broker has not answered.
+#[derive(Debug)]
+pub(crate) struct PendingOperation {
+    pub(crate) request_link: LinkId,
+    pub(crate) response_link: LinkId,
+    /// The request's message id, to be given back as it came.
+    pub(crate) correlation: Option<Value>,
+    /// The node as error texts name it.
+    pub(crate) resource: String,
+    /// The operation, if there is such an operation.
+    pub(crate) operation: Option<&'static str>,
+    /// The number of elements in the request, where the answer needs it.
+    pub(crate) count: usize,
+    /// Whether the messages of the answer are wanted without their bodies.
+    pub(crate) without_bodies: bool,
 }
 
 #[derive(Debug, Default)]
@@ -76,14 +142,13 @@ impl PendingRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use endpoint::SessionId;
 
     fn request(delivery_id: u32) -> PendingRequest {
         let session = SessionId(0);
         PendingRequest::Settle(PendingDisposition {
             session,
             delivery_id,
-            settlement: crate::disposition::Settlement::Accepted,
+            settlement: Settlement::Accepted,
         })
     }
 

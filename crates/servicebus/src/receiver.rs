@@ -5,87 +5,29 @@
 //! lock. A delivery that arrives when the link has no credit is returned to the broker in peek-lock
 //! mode. In receive-and-delete mode a return is impossible, so the delivery waits for credit.
 
-use std::collections::VecDeque;
-
 use amqp::{DeliveryState, Error};
 use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
     Subqueue, SubqueueId, TransactionId,
 };
-use bytes::Bytes;
 use dialect::ClockReading;
-use endpoint::{LinkId, NoCredit, Outgoing, SessionId};
+use endpoint::{LinkId, NoCredit, Outgoing};
 use store::EntityId;
 
 use crate::client::Client;
-use crate::credit::{Credit, CreditUpdate};
+use crate::credit::CreditUpdate;
 use crate::delivery::{self, Lock, LockedUntil, View};
 use crate::disposition::{self, Decision, Settlement};
 use crate::errors;
-use crate::link::PendingDisposition;
+use crate::events::ReceivedDisposition;
 use crate::pending_requests::PendingRequest;
+use crate::receiver_link::{DetachedReceiver, Receiver};
 use crate::transactions;
 
 /// The cost of a settlement while it waits for its answer.
 pub(crate) const SETTLEMENT: usize = 64;
 /// Detached receivers that are remembered, so that late deliveries for them can be returned.
 const MAX_DETACHED_RECEIVERS: usize = 64;
-
-/// A receiver link's own state.
-#[derive(Debug)]
-pub(crate) struct Receiver {
-    pub(crate) session: SessionId,
-    pub(crate) entity: EntityId,
-    pub(crate) subqueue: Subqueue,
-    pub(crate) mode: ReceiveMode,
-    /// Whether it browses: its dispositions have no effect on messages.
-    pub(crate) browses: bool,
-    /// The session that it holds.
-    pub(crate) held_session: Option<Bytes>,
-    /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
-    pub(crate) default_outcome: Option<DeliveryState>,
-    pub(crate) credit: Credit,
-    /// Deliveries that wait for credit: received and deleted, browsed, or locked while the broker
-    /// drains.
-    pub(crate) waiting: VecDeque<Box<Delivery>>,
-}
-
-impl Receiver {
-    /// A disposition that waits for the broker's answer.
-    pub(crate) fn pending_disposition(
-        &self,
-        disposition: &ReceivedDisposition,
-        settlement: Settlement,
-    ) -> PendingDisposition {
-        PendingDisposition {
-            session: self.session,
-            delivery_id: disposition.delivery_id,
-            settlement,
-        }
-    }
-
-    fn holds(&self) -> bool {
-        let takes_locks = self.mode == ReceiveMode::PeekLock && !self.browses;
-        !takes_locks || self.credit.is_draining()
-    }
-}
-
-/// A detached receiver, so that late deliveries for it can be returned.
-#[derive(Debug)]
-pub(crate) struct DetachedReceiver {
-    link: LinkId,
-    entity: EntityId,
-    subqueue: Subqueue,
-}
-
-/// A disposition as the endpoint reports it.
-pub(crate) struct ReceivedDisposition {
-    pub(crate) link: LinkId,
-    pub(crate) cookie: u128,
-    pub(crate) delivery_id: u32,
-    pub(crate) settled: bool,
-    pub(crate) state: Option<DeliveryState>,
-}
 
 impl Client {
     /// Handles changed credit of a receiver: sends waiting deliveries, then updates the broker.

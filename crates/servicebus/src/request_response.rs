@@ -5,8 +5,6 @@
 //! libraries use it. Answers are sent settled and wait for credit, which some clients grant only
 //! after the request.
 
-use std::collections::VecDeque;
-
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{DecodeError, DeliveryState, Error, Map, Value};
 use broker::TransactionId;
@@ -16,62 +14,18 @@ use endpoint::{LinkId, Outgoing, SessionId};
 
 use crate::client::Client;
 use crate::errors;
+use crate::events::IncomingDelivery;
 use crate::fields;
-use crate::link::{CreditWindow, Link, LinkKind};
-use crate::sender::IncomingDelivery;
+use crate::link::{Link, LinkKind};
+use crate::node_links::{RequestLink, ResponseLink, Waiting};
 use crate::transactions;
 
 /// Credit of a request link. (docs/spec/amqp.md#2.1)
 pub(crate) const REQUEST_CREDIT: u32 = 100;
-/// Most answers that wait for one response link's credit.
-const MAX_WAITING: usize = 1_024;
 /// Most bytes of answers that wait for credit on one connection.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 /// The same limit before the client has authenticated.
 const MAX_WAITING_BYTES_UNAUTHENTICATED: usize = 1 << 20;
-
-/// The client's sender to a node.
-#[derive(Debug)]
-pub(crate) struct RequestLink {
-    /// [`Node::key`](crate::address::Node::key) of the node.
-    pub(crate) node: String,
-    pub(crate) credit_window: CreditWindow,
-}
-
-/// The client's receiver from a node.
-#[derive(Debug)]
-pub(crate) struct ResponseLink {
-    pub(crate) node: String,
-    /// The target's address, if it is text.
-    pub(crate) reply_to: Option<String>,
-    waiting: VecDeque<Waiting>,
-    /// Counts answers for their delivery tags.
-    sent: u32,
-}
-
-/// An answer that has no credit yet.
-#[derive(Debug)]
-struct Waiting {
-    request_link: LinkId,
-    payload: Bytes,
-}
-
-impl ResponseLink {
-    pub(crate) fn new(node: String, reply_to: Option<String>) -> Self {
-        Self {
-            node,
-            reply_to,
-            waiting: VecDeque::new(),
-            sent: 0,
-        }
-    }
-
-    /// One answer of a connection may wait whatever its size, so that large messages get through.
-    fn has_room(&self, all_waiting_bytes: usize, size: usize, limit: usize) -> bool {
-        let bytes = all_waiting_bytes.saturating_add(size);
-        self.waiting.len() < MAX_WAITING && (all_waiting_bytes == 0 || bytes <= limit)
-    }
-}
 
 /// A parsed request. It may hold a token, so it has no `Debug`.
 pub(crate) struct Request {

@@ -8,50 +8,18 @@
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
 use broker::{Command, Incoming, Operation, RequestId, SendError, TransactionId};
-use bytes::Bytes;
-use endpoint::{LinkId, SessionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
 use crate::distribution;
 use crate::errors;
+use crate::events::IncomingDelivery;
 use crate::incoming;
-use crate::link::CreditWindow;
-use crate::pending_requests::PendingRequest;
+use crate::pending_requests::{PendingRequest, PendingSend};
 use crate::transactions;
 
 /// The cost of every message beside its bytes while it waits for its answer.
 const OVERHEAD: usize = 256;
-
-/// A sender link's own state.
-#[derive(Debug)]
-pub(crate) struct Sender {
-    pub(crate) entity: EntityId,
-    pub(crate) credit_window: CreditWindow,
-    pub(crate) max_message_size: u64,
-}
-
-/// A delivery that the broker has not answered.
-#[derive(Debug)]
-pub(crate) struct PendingSend {
-    pub(crate) link: LinkId,
-    pub(crate) session: SessionId,
-    pub(crate) delivery_id: u32,
-    pub(crate) settled: bool,
-    /// The transaction that it is part of.
-    pub(crate) transaction: Option<TransactionId>,
-}
-
-/// A delivery as the endpoint reports it.
-pub(crate) struct IncomingDelivery {
-    pub(crate) link: LinkId,
-    pub(crate) session: SessionId,
-    pub(crate) delivery_id: u32,
-    pub(crate) message_format: u32,
-    pub(crate) settled: bool,
-    pub(crate) state: Option<DeliveryState>,
-    pub(crate) payload: Bytes,
-}
 
 impl Client {
     /// Hands a delivery's messages to the broker, or refuses it.

@@ -13,8 +13,9 @@ use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
 use crate::incoming::{self, MAX_BATCH};
-use crate::link::{EntityRef, PendingOperation};
+use crate::link::EntityRef;
 use crate::message_id::MessageIds;
+use crate::pending_requests::PendingOperation;
 use crate::response::Status;
 
 /// The cost of every message beside its bytes until it is answered, its number included.

@@ -9,7 +9,8 @@ use super::{Body, Prepared};
 use crate::client::Client;
 use crate::disposition;
 use crate::errors;
-use crate::link::{EntityRef, PendingOperation};
+use crate::link::EntityRef;
+use crate::pending_requests::PendingOperation;
 use crate::response::{self, Status};
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {

@@ -1,0 +1,62 @@
+//! Receiver link: the state of a link on which the client receives messages.
+
+use std::collections::VecDeque;
+
+use amqp::DeliveryState;
+use broker::{Delivery, ReceiveMode, Subqueue};
+use bytes::Bytes;
+use endpoint::{LinkId, SessionId};
+use store::EntityId;
+
+use crate::credit::Credit;
+use crate::disposition::Settlement;
+use crate::events::ReceivedDisposition;
+use crate::pending_requests::PendingDisposition;
+
+/// A receiver link's own state.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) session: SessionId,
+    pub(crate) entity: EntityId,
+    pub(crate) subqueue: Subqueue,
+    pub(crate) mode: ReceiveMode,
+    /// Whether it browses: its dispositions have no effect on messages.
+    pub(crate) browses: bool,
+    /// The session that it holds.
+    pub(crate) held_session: Option<Bytes>,
+    /// The outcome of deliveries that are settled without one. [AMQP 3.5.3]
+    pub(crate) default_outcome: Option<DeliveryState>,
+    pub(crate) credit: Credit,
+    /// Deliveries that wait for credit: received and deleted, browsed, or locked while the broker
+    /// drains.
+    pub(crate) waiting: VecDeque<Box<Delivery>>,
+}
+
+impl Receiver {
+    /// A disposition that waits for the broker's answer.
+    pub(crate) fn pending_disposition(
+        &self,
+        disposition: &ReceivedDisposition,
+        settlement: Settlement,
+    ) -> PendingDisposition {
+        PendingDisposition {
+            session: self.session,
+            delivery_id: disposition.delivery_id,
+            settlement,
+        }
+    }
+
+    /// Whether it keeps a delivery that has no credit, instead of returning it.
+    pub(crate) fn holds(&self) -> bool {
+        let takes_locks = self.mode == ReceiveMode::PeekLock && !self.browses;
+        !takes_locks || self.credit.is_draining()
+    }
+}
+
+/// A detached receiver, so that late deliveries for it can be returned.
+#[derive(Debug)]
+pub(crate) struct DetachedReceiver {
+    pub(crate) link: LinkId,
+    pub(crate) entity: EntityId,
+    pub(crate) subqueue: Subqueue,
+}
