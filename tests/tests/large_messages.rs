@@ -11,7 +11,8 @@ use amqp::DeliveryState;
 use broker::{BrokerSettings, QueueSettings};
 use bytes::Bytes;
 use e2e::Peer;
-use server::{BoundServer, Limits, Options, QueueDefinition, Server};
+use entity::QueueDefinition;
+use server::{BoundServer, Limits, Options, Server};
 use store::{CommitId, MemoryStore, Reader, Recovery, Stager, Store, StoreError, WriteSet};
 use tokio::task::spawn_blocking;
 

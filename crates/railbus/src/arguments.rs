@@ -8,10 +8,10 @@ mod message;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ::entity::duration::parse_typed;
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use server::duration::parse_typed;
 
 pub use bench::{BenchArguments, BenchMode};
 pub use entity::{

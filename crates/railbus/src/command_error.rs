@@ -69,7 +69,7 @@ pub enum CommandError {
     #[error("the message can not be read from stdin: {0}")]
     Stdin(std::io::Error),
     #[error(transparent)]
-    RuleTest(#[from] server::rules::TestError),
+    RuleTest(#[from] entity::rules::TestError),
     #[error("stopped, since the store failed: {0}")]
     Failed(StoreError),
 }

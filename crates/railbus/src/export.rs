@@ -9,10 +9,10 @@ mod own;
 
 use std::path::Path;
 
+use entity::{QueueConfig, TopicConfig};
+use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use serde_json::Value;
-use server::entities::{QueueConfig, TopicConfig};
-use server::{QueueDefinition, TopicDefinition};
 
 use crate::arguments::{ExportArguments, ExportFormat};
 use crate::command_error::CommandError;

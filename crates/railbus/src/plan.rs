@@ -4,10 +4,10 @@
 
 use std::process::ExitCode;
 
+use entity::of_file;
+use entity::plan::Plan;
 use hyper::StatusCode;
 use serde_json::Value;
-use server::entities::of_file;
-use server::plan::Plan;
 
 use crate::arguments::PlanArguments;
 use crate::check;

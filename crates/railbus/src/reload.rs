@@ -13,7 +13,7 @@ mod fixed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use server::plan::{DesiredNamespace, Plan};
+use entity::plan::{DesiredNamespace, Plan};
 use server::{ServerHandle, ShardError};
 use tokio::signal::unix::Signal;
 

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use broker::FilterDescription;
-use serde::Serialize;
-use server::rules::{
+use entity::rules::{
     Change, CorrelationFields, Filter, MessageDescription, Report, Test, TypedValue, Verdict,
 };
+use serde::Serialize;
 
 use crate::arguments::RuleTestArguments;
 use crate::command_error::CommandError;

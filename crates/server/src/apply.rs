@@ -8,8 +8,8 @@
 use broker::{Batch, EntityError, Order};
 
 use crate::namespace::NamespaceSnapshot;
-use crate::plan::{DesiredNamespace, Plan, RefusedChange};
 use crate::shard_client::{ShardClient, ShardError};
+use entity::plan::{DesiredNamespace, Plan, RefusedChange};
 
 /// Plans that are made while other clients change the namespace.
 const MAX_ATTEMPTS: usize = 10;

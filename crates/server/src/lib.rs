@@ -15,8 +15,6 @@ mod connection_limiter;
 mod counts;
 mod deletion_pause;
 mod dialects;
-pub mod duration;
-pub mod entities;
 mod error_counters;
 mod http;
 mod input;
@@ -27,11 +25,9 @@ pub mod messages;
 mod namespace;
 mod options;
 mod output_buffer;
-pub mod plan;
 mod random;
 mod refusals;
 mod report;
-pub mod rules;
 mod server;
 mod server_handle;
 mod server_state;
@@ -46,11 +42,7 @@ mod tls;
 mod virtual_clock;
 mod websocket;
 
-pub use namespace::Namespace;
-pub use options::{
-    Certificate, Limits, Options, PlaintextPolicy, QueueDefinition, SubscriptionDefinition,
-    TopicDefinition,
-};
+pub use options::{Certificate, Limits, Options, PlaintextPolicy};
 pub use server::{BoundServer, Server, StartError};
 pub use server_handle::ServerHandle;
 pub use shard_client::ShardError;

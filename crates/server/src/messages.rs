@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map as Object, Value as Json};
 
-use crate::rules::TypedValue;
+use entity::rules::TypedValue;
 
 /// The most parts of a body that are joined; few senders use more than one.
 const MOST_PARTS: usize = 4_096;
@@ -177,7 +177,7 @@ fn body(payload: &Bytes, sections: &Sections) -> Result<Vec<u8>, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::MessageDescription;
+    use entity::rules::MessageDescription;
     use serde_json::json;
 
     fn message(json: Json) -> Bytes {

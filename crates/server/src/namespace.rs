@@ -1,25 +1,14 @@
 //! Namespace: all entities with their settings and rules, as they are now.
 
 use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
+use entity::{Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::shard_client::{ShardClient, ShardError};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
 /// What is asked for in one order.
 const PAGE: usize = 1_000;
-
-/// All there is, in the order of paths and names without regard to case.
-#[derive(Clone, Debug, Default)]
-pub struct Namespace {
-    /// Queues.
-    pub queues: Vec<QueueDefinition>,
-    /// Topics with their subscriptions; each has its rules.
-    pub topics: Vec<TopicDefinition>,
-    /// What the broker called its state when this was asked for.
-    pub(crate) version: Option<u64>,
-}
 
 /// All there is, with what the broker says of it.
 #[derive(Clone, Debug, Default)]

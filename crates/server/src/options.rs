@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::AccessRules;
-use broker::{BrokerSettings, QueueSettings, RuleDescription, SubscriptionSettings};
+use broker::BrokerSettings;
+use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
 
@@ -66,37 +67,6 @@ impl PlaintextPolicy {
             Self::Everyone => true,
         }
     }
-}
-
-/// A queue as the configuration wants it.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct QueueDefinition {
-    /// In the case in which it is shown.
-    pub path: String,
-    /// Its properties.
-    pub settings: QueueSettings,
-}
-
-/// A topic as the configuration wants it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TopicDefinition {
-    /// In the case in which it is shown.
-    pub path: String,
-    /// Its properties.
-    pub settings: QueueSettings,
-    /// What takes copies.
-    pub subscriptions: Vec<SubscriptionDefinition>,
-}
-
-/// A subscription as the configuration wants it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SubscriptionDefinition {
-    /// In the case in which it is shown.
-    pub name: String,
-    /// Its properties.
-    pub settings: SubscriptionSettings,
-    /// A new subscription selects everything if there are none.
-    pub rules: Option<Vec<RuleDescription>>,
 }
 
 /// Bounds on what clients may take up.

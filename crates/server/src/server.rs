@@ -23,13 +23,13 @@ use crate::counts::Counts;
 use crate::http::backups::Backups;
 use crate::listener;
 use crate::options::Options;
-use crate::plan::RefusedChange;
 use crate::refusals::RefusalLog;
 use crate::server_handle::ServerHandle;
 use crate::server_state::{LiveSettings, ServerState};
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
 use crate::staging::CommandStager;
+use entity::plan::RefusedChange;
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]

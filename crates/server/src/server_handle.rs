@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::apply::{ApplyMode, apply};
 use crate::options::Limits;
-use crate::plan::{DesiredNamespace, Plan};
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use entity::plan::{DesiredNamespace, Plan};
 
 /// A handle to a server's entities, keys and limits. It does not keep the server from ending.
 #[derive(Clone)]

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use broker::{Batch, ConnectionId, Ensured, EntityError, Order, QueueInfo, QueueSettings};
+use broker::{Batch, ConnectionId, EntityError, Order, QueueInfo, QueueSettings};
+use entity::{QueueDefinition, TopicDefinition, ensured};
 
 use crate::namespace::SUBSCRIPTIONS;
-use crate::options::{QueueDefinition, TopicDefinition};
 use crate::shard::Inbox;
 use crate::shard_client::{ShardClient, ShardError};
 
@@ -49,35 +49,6 @@ pub async fn prepare(
     };
     let result = shard_client.order(Order::Apply(Box::new(batch))).await?;
     result.map(drop).map_err(Error::Refused)
-}
-
-/// Queues and topics that are to be there, each topic before its subscriptions.
-pub fn ensured(queues: Vec<QueueDefinition>, topics: Vec<TopicDefinition>) -> Vec<Ensured> {
-    let queues = queues.into_iter().map(|queue| Ensured::Queue {
-        path: queue.path,
-        settings: queue.settings,
-    });
-    queues
-        .chain(topics.into_iter().flat_map(ensured_topic))
-        .collect()
-}
-
-fn ensured_topic(topic: TopicDefinition) -> impl Iterator<Item = Ensured> {
-    let TopicDefinition {
-        path,
-        settings,
-        subscriptions,
-    } = topic;
-    let of_topic = path.clone();
-    let subscriptions = subscriptions
-        .into_iter()
-        .map(move |subscription| Ensured::Subscription {
-            topic: of_topic.clone(),
-            name: subscription.name,
-            settings: Box::new(subscription.settings),
-            rules: subscription.rules,
-        });
-    std::iter::once(Ensured::Topic { path, settings }).chain(subscriptions)
 }
 
 /// What was there before, by path in lower case.

@@ -11,7 +11,8 @@ use amqp::sasl::Code;
 use amqp::{Attach, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use server::{BoundServer, Limits, Options, PlaintextPolicy, QueueDefinition, Server};
+use entity::QueueDefinition;
+use server::{BoundServer, Limits, Options, PlaintextPolicy, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use entity::duration::NEVER_TEXT;
 use serde_json::Value;
-use server::duration::NEVER_TEXT;
 
 use crate::command_error::CommandError;
 use crate::table::table;

@@ -2,10 +2,10 @@
 
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum, value_parser};
+use entity::duration::parse_typed;
 use load::bodies::LARGEST;
 use load::receiver::CREDIT;
 use serde::Serialize;
-use server::duration::parse_typed;
 
 use super::BrokerArguments;
 

@@ -2,8 +2,8 @@
 //! files.
 
 use clap::{ArgGroup, Args, Subcommand};
+use entity::duration;
 use serde::Serialize;
-use server::duration;
 
 use super::{BrokerArguments, RuleTestArguments};
 

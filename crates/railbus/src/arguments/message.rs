@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use entity::duration::parse_typed;
 use serde::Serialize;
-use server::duration::parse_typed;
 
 use super::BrokerArguments;
 

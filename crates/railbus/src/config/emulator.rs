@@ -6,9 +6,9 @@
 mod topics;
 
 use broker::QueueSettings;
-use server::QueueDefinition;
-use server::entities::fault::{self, FaultLocation, RulePart};
-use server::entities::{
+use entity::QueueDefinition;
+use entity::fault::{self, FaultLocation, RulePart};
+use entity::{
     DeliveryCount, EntityPath, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
 };
 

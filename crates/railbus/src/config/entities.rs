@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use entity::fault::{self, FaultLocation, RulePart};
+use entity::{QueueConfig, TopicConfig};
+use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
-use server::entities::fault::{self, FaultLocation, RulePart};
-use server::entities::{QueueConfig, TopicConfig};
-use server::{QueueDefinition, TopicDefinition};
 
 use super::emulator;
 use super::error::{Error, read};

@@ -17,9 +17,9 @@ pub use choice::{
     Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
 };
 pub use entities::{Entities, read_entities};
+pub use entity::{EntityPath, NamespaceName, Size};
 pub use error::{Error, read};
 pub use json::read_text;
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
 };
-pub use server::entities::{EntityPath, NamespaceName, Size};

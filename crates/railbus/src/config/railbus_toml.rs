@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use entity::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
-use server::entities::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
 
 use super::choice::{
     Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,

@@ -7,9 +7,9 @@ use amqp::Value as Amqp;
 use broker::{
     Correlation, FilterDescription, QueueSettings, RuleDescription, Status, SubscriptionSettings,
 };
+use entity::duration;
+use entity::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use serde_json::{Map, Value, json};
-use server::duration;
-use server::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
 use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 

@@ -1,8 +1,8 @@
 //! Our own shape, in TOML and in JSON, without default values.
 
 use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
+use entity::{Properties, of_file, of_queue, of_subscription, of_topic};
 use serde_json::Value;
-use server::entities::{Properties, of_file, of_queue, of_subscription, of_topic};
 
 use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 

@@ -1,6 +1,6 @@
 //! Tests of exports.
 
-use server::entities::of_file;
+use entity::of_file;
 
 use super::*;
 use crate::config::{Entities, read_entities};

@@ -4,9 +4,9 @@ use std::io::{BufRead, Read};
 
 use amqp::{Role, Source};
 use bytes::Bytes;
+use entity::duration;
+use entity::rules::MessageDescription;
 use serde_json::{Map, Value, json};
-use server::duration;
-use server::rules::MessageDescription;
 
 use super::Error;
 use super::client::{Client, target};

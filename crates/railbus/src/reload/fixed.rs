@@ -1,8 +1,8 @@
 //! Fixed: the settings that cannot change in a running broker, and the differences of the others.
 
 use broker::BrokerSettings;
-use server::entities::Properties;
-use server::plan::{Difference, between};
+use entity::Properties;
+use entity::plan::{Difference, between};
 
 use crate::config::{Auth, AuthRule, LimitsConfig};
 use crate::settings::Settings;

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Response};
 use super::body;
-use crate::duration;
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::shard_client::ask_task;
 use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
+use entity::duration;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 4 * 1024;

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use super::answer::{self, Response};
 use super::body;
 use crate::apply::{self, ApplyMode};
-use crate::entities::{QueueConfig, TopicConfig, fault};
-use crate::plan::{DesiredNamespace, Plan};
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use entity::plan::{DesiredNamespace, Plan};
+use entity::{QueueConfig, TopicConfig, fault};
 
 /// Room for the rules of a topic that has as many as can be.
 const BODY_BYTES: usize = 64 << 20;

@@ -8,8 +8,8 @@ use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 use super::body;
-use crate::rules::Test;
 use crate::server_state::ServerState;
+use entity::rules::Test;
 
 /// A message's properties are 64 KiB at most, and JSON takes some room.
 const BODY_BYTES: usize = 512 << 10;

@@ -3,8 +3,8 @@
 use broker::{
     Correlation, FilterDescription, QueueSettings, RuleDescription, SubscriptionSettings, Value,
 };
-use server::entities::{HistoryWindow, IdleTime, LockDuration, SubscriptionName, TimeToLive};
-use server::{SubscriptionDefinition, TopicDefinition};
+use entity::{HistoryWindow, IdleTime, LockDuration, SubscriptionName, TimeToLive};
+use entity::{SubscriptionDefinition, TopicDefinition};
 
 use super::{Reader, checked, defaults, path, set, target};
 use crate::config::choice::parse_status;

@@ -13,11 +13,11 @@ use serde_json::Value as Json;
 
 use super::show::{self, describe};
 use super::{ApiError, ResourcePath};
-use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
-use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
 use crate::namespace;
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::shard_client::ShardClient;
+use entity::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
+use entity::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use entity::{of_queue, of_rule, of_subscription, of_topic};
 
 type ChangeResult = Result<(StatusCode, Json), ApiError>;
 

@@ -5,9 +5,9 @@ use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 
 use super::{ApiError, ResourcePath};
-use crate::entities::{Properties, of_queue, of_rule, of_subscription, of_topic};
 use crate::namespace::{self, NamespaceSnapshot, SubscriptionSnapshot};
 use crate::shard_client::ShardClient;
+use entity::{Properties, of_queue, of_rule, of_subscription, of_topic};
 
 /// What is at `resource`.
 pub async fn resource(

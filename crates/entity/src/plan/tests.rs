@@ -1,7 +1,7 @@
 //! Tests of plans.
 
 use super::*;
-use crate::entities::{QueueConfig, TopicConfig};
+use crate::{QueueConfig, TopicConfig};
 
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::millis::Millis;
 use super::name::EntityPath;
 use super::size::{Count, Size};
-use crate::options::QueueDefinition;
+use crate::definition::QueueDefinition;
 
 /// 5 seconds to 5 minutes.
 pub type LockDuration = Millis<5_000, 300_000>;

@@ -1,17 +1,25 @@
-//! Entities as files and our own interface write them: one shape for `railbus.toml`, for entities
-//! files, for `/$railbus/entities` and for the output of the command line.
+//! Descriptions of entities, in one shape for `railbus.toml`, entities files, `/$railbus/entities`
+//! and the command line; rules and the values in them; the plan of what has to change for a
+//! namespace to equal a file.
 //!
 //! Reading checks every value. [`fault::check`] then finds faults that no single value shows.
 //! Nothing here asks the broker.
 
+mod definition;
+pub mod duration;
 pub mod fault;
 mod millis;
 mod name;
+pub mod plan;
 mod properties;
 mod queue;
+pub mod rules;
 mod size;
 mod topic;
 
+pub use definition::{
+    Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
+};
 pub use millis::Millis;
 pub use name::{EntityPath, NamespaceName, SubscriptionName};
 pub use properties::{Properties, of_file, of_queue, of_rule, of_subscription, of_topic};

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use broker::{QueueSettings, RuleDescription, RuleError, RuleUsage};
 
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
 /// Where a fault is: by index, as the file lists it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::duration;
-use crate::entities::Properties;
+use crate::properties::Properties;
 
 /// One property that changes. None has no value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -16,7 +16,7 @@ use super::queue::{
     DeliveryCount, HistoryWindow, IdleTime, LockDuration, MaxMessageSize, MaxSize, TimeToLive,
     delivery_count,
 };
-use crate::options::{SubscriptionDefinition, TopicDefinition};
+use crate::definition::{SubscriptionDefinition, TopicDefinition};
 use crate::rules::{Filter, TypedValue};
 
 /// One of `[[topics]]`. Every key but the name is optional; an unknown key is an error.

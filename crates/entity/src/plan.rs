@@ -14,10 +14,10 @@ use std::fmt;
 use broker::{Batch, EntityError, RuleDescription};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{of_queue, of_rule, of_subscription, of_topic};
-use crate::namespace::Namespace;
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
-use crate::setup;
+use crate::definition::{
+    Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
+};
+use crate::properties::{of_queue, of_rule, of_subscription, of_topic};
 
 use differences::settled;
 pub use differences::{Difference, between};
@@ -45,10 +45,10 @@ pub struct Plan {
     pub refused: Vec<RefusedChange>,
     /// Queues to make or change.
     #[serde(skip)]
-    pub(crate) queues: Vec<QueueDefinition>,
+    queues: Vec<QueueDefinition>,
     /// Topics, with the subscriptions and rules of them to make or change.
     #[serde(skip)]
-    pub(crate) topics: Vec<TopicDefinition>,
+    topics: Vec<TopicDefinition>,
     /// The paths of entities that go.
     #[serde(skip)]
     removed: Vec<String>,
@@ -180,12 +180,13 @@ impl Plan {
     }
 
     /// As one, for the namespace that it was made for and no other.
-    pub(crate) fn batch(&self) -> Batch {
+    #[must_use]
+    pub fn batch(&self) -> Batch {
         Batch {
             version: self.version,
             removed: self.removed.clone(),
             removed_rules: self.removed_rules.clone(),
-            ensured: setup::ensured(self.queues.clone(), self.topics.clone()),
+            ensured: ensured(self.queues.clone(), self.topics.clone()),
             dry_run: false,
         }
     }

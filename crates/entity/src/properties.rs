@@ -7,8 +7,8 @@ use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
+use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::duration;
-use crate::options::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::rules::{Filter, TypedValue};
 
 /// Properties by name.
@@ -185,7 +185,7 @@ mod tests {
     use broker::{Expiry, FilterDescription, Status};
 
     use super::*;
-    use crate::entities::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig};
+    use crate::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig};
 
     fn named<T: serde::de::DeserializeOwned>(mut shown: Properties) -> T {
         shown.insert("name".to_owned(), "n".into());
