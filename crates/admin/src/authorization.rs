@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::{AuthorizationRule, Wall};
+use entity::time;
 
 use crate::error::Error;
-use crate::time;
 use crate::xml::{Element, Writer};
 
 /// (docs/spec/entities.md#4)

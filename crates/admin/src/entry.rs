@@ -1,11 +1,12 @@
 //! Entries: the Atom envelope of one entity, rule or namespace. (docs/spec/admin.md#4.3)
 
 use broker::{EntityInfo, EntityKind, NamespaceInfo, RuleDescription};
+use entity::time;
 
 use crate::description::{self, View};
+use crate::rule;
 use crate::settings::Settings;
 use crate::xml::{ATOM, INSTANCE, SERVICE_BUS, Writer};
-use crate::{rule, time};
 
 /// The content of an entry.
 #[derive(Clone, Copy)]

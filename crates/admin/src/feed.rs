@@ -2,11 +2,11 @@
 //! (docs/spec/admin.md#4.5, #6)
 
 use broker::Wall;
+use entity::time;
 
 use crate::description::View;
 use crate::entry::{self, Content};
 use crate::query::Query;
-use crate::time;
 use crate::xml::{ATOM, Writer};
 
 /// One page of a list.

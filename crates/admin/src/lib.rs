@@ -7,7 +7,6 @@
 mod authorization;
 pub mod data;
 mod description;
-mod duration;
 mod entry;
 mod error;
 mod exchange;
@@ -17,7 +16,6 @@ mod query;
 mod resource;
 mod rule;
 mod settings;
-mod time;
 mod typed;
 mod xml;
 

@@ -1,8 +1,7 @@
 //! Limits: the allowed values of properties. (docs/spec/entities.md#2.1)
 
+use entity::duration::NEVER;
 use std::ops::RangeInclusive;
-
-use crate::duration::NEVER;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;

@@ -2,10 +2,11 @@
 
 use amqp::Value;
 use broker::{Correlation, DEFAULT_RULE, FilterDescription, RuleDescription};
+use entity::time;
 
 use crate::error::Error;
+use crate::typed;
 use crate::xml::{Element, INSTANCE, SERVICE_BUS, Writer};
-use crate::{time, typed};
 
 /// The compatibility level of the language, as SDKs send it.
 const COMPATIBILITY: &str = "20";

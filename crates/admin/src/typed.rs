@@ -3,15 +3,11 @@
 //! The local part of `i:type` gives a value's type; its namespace is one of two that clients mix
 //! up. `decimal` becomes a double; every other type is returned as it was sent.
 
-use amqp::{Symbol, Value};
+use amqp::Value;
+use entity::{Described, duration, time};
+use uuid::Uuid;
 
 use crate::xml::{Element, SCHEMA, SERIALIZATION, Writer};
-use crate::{duration, time};
-
-const TIME_SPAN: Symbol = Symbol::new("com.microsoft:timespan");
-/// For times with more digits than milliseconds have.
-const TICKS: Symbol = Symbol::new("com.microsoft:datetime-offset");
-const URI: Symbol = Symbol::new("com.microsoft:uri");
 
 /// Reads the value of an element.
 ///
@@ -34,10 +30,10 @@ pub(crate) fn parse(element: &Element) -> Result<Value, String> {
         "double" | "decimal" => text.parse().ok().map(Value::Double),
         "boolean" => boolean(text).map(Value::Bool),
         "dateTime" => time::ticks(text).map(date_time),
-        "duration" => duration::ticks(text).map(|ticks| described(TIME_SPAN, Value::Long(ticks))),
+        "duration" => duration::ticks(text).map(|ticks| Described::<&str>::Duration(ticks).into()),
         "char" => character(&element.text).map(Value::Char),
         "guid" => guid(text).map(Value::Uuid),
-        "anyURI" => Some(described(URI, Value::String(text.to_owned()))),
+        "anyURI" => Some(Described::Uri(text).into()),
         _ => return Err(format!("the type '{kind}' is not known")),
     };
     value.ok_or_else(|| format!("'{text}' is no {kind}"))
@@ -70,14 +66,10 @@ fn integer(text: &str) -> Option<Value> {
     number.or_else(|| text.parse().ok().map(Value::Long))
 }
 
-fn described(descriptor: Symbol, value: Value) -> Value {
-    Value::Described(Box::new((Value::Symbol(descriptor), value)))
-}
-
 fn date_time(ticks: i64) -> Value {
     match time::ms_of_ticks(ticks) {
         (ms, true) => Value::Timestamp(ms),
-        _ => described(TICKS, Value::Long(ticks)),
+        _ => Described::<&str>::Time(ticks).into(),
     }
 }
 
@@ -92,14 +84,9 @@ fn character(text: &str) -> Option<char> {
 
 /// `8-4-4-4-12` hexadecimal digits.
 fn guid(text: &str) -> Option<[u8; 16]> {
-    let lengths = text.split('-').map(str::len);
-    if !lengths.eq([8, 4, 4, 4, 12]) {
-        return None;
-    }
-    let digits = text.replace('-', "");
-    let is_hex = digits.chars().all(|digit| digit.is_ascii_hexdigit());
-    let number = u128::from_str_radix(&digits, 16).ok().filter(|_| is_hex)?;
-    Some(number.to_be_bytes())
+    let uuid = Uuid::try_parse(text).ok();
+    // Braces and other forms are longer or shorter.
+    uuid.filter(|_| text.len() == 36).map(Uuid::into_bytes)
 }
 
 /// A value's type and text.
@@ -123,24 +110,20 @@ fn shown(value: &Value) -> (&'static str, String) {
             ("dateTime", text.unwrap_or_else(|| time::NEVER.to_owned()))
         }
         Value::Char(character) => ("char", u32::from(*character).to_string()),
-        Value::Uuid(uuid) => ("guid", guid_text(*uuid)),
-        Value::Described(pair) => shown_described(&pair.0, &pair.1),
-        // A rule made over AMQP may compare with what has no text; nothing could equal it.
-        other => ("string", format!("{other:?}")),
-    }
-}
-
-fn shown_described(descriptor: &Value, value: &Value) -> (&'static str, String) {
-    match (descriptor.as_text(), value) {
-        (Some("com.microsoft:timespan"), Value::Long(ticks)) => {
-            ("duration", duration::text_of_ticks(*ticks))
-        }
-        (Some("com.microsoft:datetime-offset"), Value::Long(ticks)) => {
-            let text = time::text_of_ticks(*ticks);
-            ("dateTime", text.unwrap_or_else(|| time::NEVER.to_owned()))
-        }
-        (Some("com.microsoft:uri"), Value::String(text)) => ("anyURI", text.clone()),
-        _ => shown(value),
+        Value::Uuid(uuid) => ("guid", Uuid::from_bytes(*uuid).to_string()),
+        other => match Described::of(other) {
+            Some(Described::Duration(ticks)) => ("duration", duration::text_of_ticks(ticks)),
+            Some(Described::Time(ticks)) => {
+                let text = time::text_of_ticks(ticks);
+                ("dateTime", text.unwrap_or_else(|| time::NEVER.to_owned()))
+            }
+            Some(Described::Uri(text)) => ("anyURI", text.to_owned()),
+            None => match other {
+                Value::Described(pair) => shown(&pair.1),
+                // A rule made over AMQP may compare with what has no text; nothing could equal it.
+                other => ("string", format!("{other:?}")),
+            },
+        },
     }
 }
 
@@ -150,18 +133,6 @@ fn float(number: f64, text: String) -> String {
         return format!("{sign}INF");
     }
     text
-}
-
-fn guid_text(uuid: [u8; 16]) -> String {
-    let digits = format!("{:032x}", u128::from_be_bytes(uuid));
-    let parts = [
-        &digits[..8],
-        &digits[8..12],
-        &digits[12..16],
-        &digits[16..20],
-        &digits[20..],
-    ];
-    parts.join("-")
 }
 
 #[cfg(test)]

@@ -1,35 +1,48 @@
-//! Durations in ISO 8601, as Service Bus writes them (`PT1M30S`, `P14D`), in milliseconds.
+//! Durations in ISO 8601, as Service Bus reads and writes them. (docs/spec/admin.md#5)
 //!
-//! Years count 365 days and months 30, as .NET counts them. "Never" is
-//! `P10675199DT2H48M5.4775807S`, the most that a .NET time span can be; whatever is as long is
-//! never.
+//! They count ticks of 100 ns; settings count milliseconds. A year has 365 days and a month 30. A
+//! duration within a few days of the longest .NET time span is "never", because clients write the
+//! maximum in different ways.
 
 use jiff::{SpanRelativeTo, SpanTotal, Unit};
 
-/// What "never" is in milliseconds.
-const NEVER: u64 = u64::MAX;
-/// A .NET time span's maximum: how "never" is written.
+/// Ticks of 100 ns.
+const TICKS_PER_SECOND: i128 = 10_000_000;
+/// In a millisecond.
+pub const TICKS_PER_MS: i64 = 10_000;
+const SECONDS_PER_DAY: i128 = 86_400;
+/// From here on a duration is for ever.
+const NEVER_DAYS: i128 = 10_675_198;
+/// The longest .NET time span: how "never" is written.
 pub const NEVER_TEXT: &str = "P10675199DT2H48M5.4775807S";
-/// Its whole days.
-const NEVER_PREFIX: &str = "P10675199D";
+/// "Never" in milliseconds.
+pub const NEVER: u64 = u64::MAX;
 
-const SECOND: u64 = 1_000;
-const DAY: u64 = 24 * 60 * 60 * SECOND;
+/// Milliseconds.
+pub const SECOND: u64 = 1_000;
+/// The same.
+pub const MINUTE: u64 = 60 * SECOND;
+/// The same.
+pub const DAY: u64 = 24 * 60 * MINUTE;
 
-/// Reads `text`.
+/// Reads `text` as milliseconds.
 ///
 /// # Errors
 /// When it is no such duration; the error says so.
 pub fn parse(text: &str) -> Result<u64, String> {
-    if text.starts_with(NEVER_PREFIX) {
-        return Ok(NEVER);
-    }
-    let wrong = || format!("`{text}` is not an ISO 8601 duration such as PT1M30S");
-    // jiff also reads a friendly format of its own, which other tools would not understand.
-    if !text.starts_with(['P', 'p']) {
-        return Err(wrong());
-    }
-    millis(text).ok_or_else(wrong)
+    millis(text).ok_or_else(|| wrong(text))
+}
+
+/// Reads `text` as ticks, which may be less than nothing.
+///
+/// # Errors
+/// When it is no such duration; the error says so.
+pub fn parse_ticks(text: &str) -> Result<i64, String> {
+    ticks(text).ok_or_else(|| wrong(text))
+}
+
+fn wrong(text: &str) -> String {
+    format!("`{text}` is not an ISO 8601 duration such as PT1M30S")
 }
 
 /// Reads what people type: `24h`, `1m 30s`, or ISO 8601.
@@ -37,10 +50,12 @@ pub fn parse(text: &str) -> Result<u64, String> {
 /// # Errors
 /// When it is no duration; the error says so.
 pub fn parse_typed(text: &str) -> Result<u64, String> {
-    millis(text).ok_or_else(|| format!("`{text}` is not a duration such as 24h, 1m30s or PT24H"))
+    let wrong = || format!("`{text}` is not a duration such as 24h, 1m30s or PT24H");
+    millis(text).or_else(|| friendly(text)).ok_or_else(wrong)
 }
 
-fn millis(text: &str) -> Option<u64> {
+/// The milliseconds of a duration in words, such as `1h 30m`.
+fn friendly(text: &str) -> Option<u64> {
     let span: jiff::Span = text.parse().ok()?;
     let days = i64::from(span.get_years()) * 365
         + i64::from(span.get_months()) * 30
@@ -63,32 +78,91 @@ fn millis(text: &str) -> Option<u64> {
     days.checked_mul(DAY)?.checked_add(millis)
 }
 
-/// Writes `millis` for people: days, hours, minutes and seconds.
+/// The ticks of `text`; `None` if it is no duration.
+#[must_use]
+pub fn ticks(text: &str) -> Option<i64> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(text) => (true, text),
+        None => (false, text),
+    };
+    let text = text.strip_prefix('P')?;
+    let (date, time) = match text.split_once('T') {
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    if time.is_some_and(str::is_empty) || (date.is_empty() && time.is_none()) {
+        return None;
+    }
+    let day = SECONDS_PER_DAY * TICKS_PER_SECOND;
+    let dates = [
+        ('Y', 365 * day),
+        ('M', 30 * day),
+        ('W', 7 * day),
+        ('D', day),
+    ];
+    let minute = 60 * TICKS_PER_SECOND;
+    let times = [('H', 60 * minute), ('M', minute), ('S', TICKS_PER_SECOND)];
+    let sum = fields(date, &dates)?.checked_add(fields(time.unwrap_or(""), &times)?)?;
+    i64::try_from(if negative { -sum } else { sum }).ok()
+}
+
+/// Numbers with units that come in this order, each once at most.
+fn fields(mut text: &str, units: &[(char, i128)]) -> Option<i128> {
+    let mut sum = 0_i128;
+    let mut rest = units.iter();
+    while !text.is_empty() {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = text.split_at(end);
+        let letter = after.chars().next()?;
+        let (_, size) = rest.find(|(unit, _)| *unit == letter)?;
+        sum = sum.checked_add(scaled(number, *size, letter == 'S')?)?;
+        text = &after[letter.len_utf8()..];
+    }
+    Some(sum)
+}
+
+/// A number times the size of its unit; only seconds have fractions.
+fn scaled(number: &str, size: i128, fraction: bool) -> Option<i128> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let is_whole = part.is_empty() && !number.contains('.');
+    // Longer numbers could not be meant, and would not fit.
+    if whole.is_empty() || whole.len() > 18 || part.contains('.') || !(fraction || is_whole) {
+        return None;
+    }
+    let whole: i128 = whole.parse().ok()?;
+    // Digits beyond the ticks are dropped.
+    let digits: String = part.chars().chain("0000000".chars()).take(7).collect();
+    let part: i128 = digits.parse().ok()?;
+    whole.checked_mul(size)?.checked_add(part)
+}
+
+/// The milliseconds of `text`, rounded down; `None` if it is none, or less than nothing.
+#[must_use]
+pub fn millis(text: &str) -> Option<u64> {
+    // Longer than a time span, which is for ever too.
+    let ticks = match ticks(text) {
+        Some(ticks) => i128::from(ticks),
+        None => return too_long(text).then_some(NEVER),
+    };
+    if ticks / TICKS_PER_SECOND / SECONDS_PER_DAY >= NEVER_DAYS {
+        return Some(NEVER);
+    }
+    u64::try_from(ticks / i128::from(TICKS_PER_MS))
+        .ok()
+        .filter(|_| ticks >= 0)
+}
+
+/// Whether `text` is the maximum with more digits after the point than a tick has, or a bit more.
+fn too_long(text: &str) -> bool {
+    text.starts_with("P10675199DT")
+}
+
+/// The shortest text of a number of milliseconds.
 #[must_use]
 pub fn text(millis: u64) -> String {
-    if millis == NEVER {
-        return NEVER_TEXT.to_owned();
-    }
-    let (days, rest) = (millis / DAY, millis % DAY);
-    let (hours, rest) = (rest / (60 * 60 * SECOND), rest % (60 * 60 * SECOND));
-    let (minutes, rest) = (rest / (60 * SECOND), rest % (60 * SECOND));
-    let (seconds, fraction) = (rest / SECOND, rest % SECOND);
-    let whole = |number: u64, unit: &str| match number {
-        0 => String::new(),
-        _ => format!("{number}{unit}"),
-    };
-    let seconds = match fraction {
-        0 => whole(seconds, "S"),
-        _ => format!(
-            "{seconds}.{}S",
-            format!("{fraction:03}").trim_end_matches('0')
-        ),
-    };
-    let time = whole(hours, "H") + &whole(minutes, "M") + &seconds;
-    match (&*whole(days, "D"), &*time) {
-        ("", "") => "PT0S".to_owned(),
-        (days, "") => format!("P{days}"),
-        (days, time) => format!("P{days}T{time}"),
+    match i64::try_from(millis) {
+        Ok(millis) if millis <= i64::MAX / TICKS_PER_MS => text_of_ticks(millis * TICKS_PER_MS),
+        _ => NEVER_TEXT.to_owned(),
     }
 }
 
@@ -97,35 +171,94 @@ pub fn text(millis: u64) -> String {
 pub fn show(millis: u64) -> String {
     match millis {
         NEVER => "never".to_owned(),
-        _ if millis.is_multiple_of(DAY) && millis > 0 => format!("P{}D", millis / DAY),
-        _ if millis.is_multiple_of(60 * SECOND) && millis > 0 => {
-            format!("PT{}M", millis / (60 * SECOND))
-        }
-        _ if millis.is_multiple_of(SECOND) => format!("PT{}S", millis / SECOND),
-        _ => format!("{millis} ms"),
+        _ => text(millis),
     }
+}
+
+/// The shortest text of a number of ticks.
+#[must_use]
+pub fn text_of_ticks(ticks: i64) -> String {
+    use std::fmt::Write as _;
+    let sign = if ticks < 0 { "-" } else { "" };
+    let ticks = ticks.unsigned_abs();
+    let (seconds, fraction) = (ticks / 10_000_000, ticks % 10_000_000);
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    let mut text = format!("{sign}P");
+    // Writing to a string cannot fail.
+    let mut put = |number: u64, unit: char| {
+        if number > 0 {
+            let _ = write!(text, "{number}{unit}");
+        }
+    };
+    put(days, 'D');
+    let is_whole_days = hours + minutes + seconds + fraction == 0;
+    if is_whole_days && days > 0 {
+        return text;
+    }
+    text.push('T');
+    let mut put = |number: u64, unit: char| {
+        if number > 0 {
+            let _ = write!(text, "{number}{unit}");
+        }
+    };
+    put(hours, 'H');
+    put(minutes, 'M');
+    if fraction > 0 {
+        let digits = format!("{fraction:07}");
+        let _ = write!(text, "{seconds}.{}S", digits.trim_end_matches('0'));
+    } else if seconds > 0 || is_whole_days {
+        let _ = write!(text, "{seconds}S");
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: u64) {
-        assert_eq!(parse(text), Ok(expected), "{text}");
-    }
-
     #[test]
-    fn service_bus_durations_are_understood() {
-        check("PT1M", 60_000);
-        check("PT5S", 5_000);
-        check("PT1H", 3_600_000);
-        check("P14D", 14 * DAY);
-        check("P1DT2H3M4S", DAY + 7_384_000);
-        check("PT0.5S", 500);
-        check("PT1.25S", 1_250);
-        check("P2W", 14 * DAY);
-        check("P1Y2M3D", (365 + 60 + 3) * DAY);
-        check("PT90M", 5_400_000);
+    fn durations_are_read() {
+        let cases = [
+            ("PT1M", Some(60_000)),
+            ("PT0.5S", Some(500)),
+            ("PT13S", Some(13_000)),
+            ("P1DT2H", Some(93_600_000)),
+            ("P1Y1M1W", Some((365 + 30 + 7) * 86_400_000)),
+            ("PT0.0000001S", Some(0)),
+            ("PT0S", Some(0)),
+            ("P10675199DT2H48M5.4775807S", Some(NEVER)),
+            ("P10675199DT2H48M5.477539S", Some(NEVER)),
+            ("P10675199DT2H48M5.477S", Some(NEVER)),
+            ("P10675199DT2H48M6S", Some(NEVER)),
+            ("P10675198DT2H48M5.477S", Some(NEVER)),
+            ("-PT1S", None),
+            ("P", None),
+            ("PT", None),
+            ("P1DT", None),
+            ("PT1", None),
+            ("PT.5S", None),
+            ("PT1.5M", None),
+            ("PT1S1M", None),
+            ("PT1M1M", None),
+            ("P1H", None),
+            ("1M", None),
+            ("PT99999999999999999999S", None),
+            ("PT1ä", None),
+            ("", None),
+            ("P2W", Some(14 * DAY)),
+            ("PT90M", Some(90 * MINUTE)),
+            ("1 minute", None),
+            ("60", None),
+            ("PT-1S", None),
+            ("P1", None),
+            ("PT1X", None),
+            ("00:01:00", None),
+            ("P99999999999D", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(millis(text), expected, "{text}");
+        }
     }
 
     #[test]
@@ -147,42 +280,34 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_time_span_is_never() {
-        check("P10675199DT2H48M5.4775807S", NEVER);
-    }
-
-    #[test]
-    fn what_is_written_can_be_read() {
-        for (millis, expected) in [
+    fn durations_are_written_as_short_as_they_can_be() {
+        let cases = [
             (0, "PT0S"),
-            (1_500, "PT1.5S"),
             (60_000, "PT1M"),
-            (3_600_000, "PT1H"),
-            (DAY, "P1D"),
+            (90_500, "PT1M30.5S"),
+            (93_600_000, "P1DT2H"),
+            (86_400_000, "P1D"),
             (14 * DAY + 7_384_007, "P14DT2H3M4.007S"),
             (NEVER, NEVER_TEXT),
-        ] {
+        ];
+        for (millis, expected) in cases {
             assert_eq!(text(millis), expected);
             assert_eq!(parse(expected), Ok(millis));
         }
+        assert_eq!(text_of_ticks(-1), "-PT0.0000001S");
+        assert_eq!(text_of_ticks(i64::MAX), NEVER_TEXT);
     }
 
-    #[test]
-    fn other_texts_are_refused() {
-        for text in [
-            "",
-            "P",
-            "PT",
-            "1 minute",
-            "60",
-            "-PT1S",
-            "PT-1S",
-            "P1",
-            "PT1X",
-            "00:01:00",
-            "P99999999999D",
-        ] {
-            assert!(parse(text).is_err(), "{text}");
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_read_the_same(value: i64) {
+            proptest::prop_assume!(value != i64::MIN);
+            proptest::prop_assert_eq!(ticks(&text_of_ticks(value)), Some(value));
+        }
+
+        #[test]
+        fn no_text_is_too_odd(text in "-?P?[0-9YMWDTHS.]{0,40}") {
+            let _ = millis(&text);
         }
     }
 }

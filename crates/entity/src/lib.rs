@@ -6,6 +6,7 @@
 //! Nothing here asks the broker.
 
 mod definition;
+mod described;
 pub mod duration;
 pub mod fault;
 mod millis;
@@ -15,11 +16,13 @@ mod properties;
 mod queue;
 pub mod rules;
 mod size;
+pub mod time;
 mod topic;
 
 pub use definition::{
     Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
 };
+pub use described::Described;
 pub use millis::Millis;
 pub use name::{EntityPath, NamespaceName, SubscriptionName};
 pub use properties::{Properties, of_file, of_queue, of_rule, of_subscription, of_topic};

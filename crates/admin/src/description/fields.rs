@@ -3,11 +3,12 @@
 use std::ops::RangeInclusive;
 
 use broker::{EntityInfo, OriginalTexts, QueueSettings, Status};
+use entity::duration;
 
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::xml::Element;
-use crate::{duration, limits, typed};
+use crate::{limits, typed};
 
 /// A description, and what its values are measured by.
 pub(super) struct Fields<'a> {

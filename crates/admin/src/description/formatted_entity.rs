@@ -4,11 +4,11 @@
 //! long as the entity still has that value; a configuration file may have changed it since.
 
 use broker::{EntityInfo, EntityKind};
+use entity::{duration, time};
 
 use super::View;
 use super::fields::status_text;
 use crate::xml::{COUNTS, Writer};
-use crate::{duration, time};
 
 /// Go reads counts into 32 bits.
 const MAX_COUNT: u64 = i32::MAX as u64;

@@ -2,6 +2,7 @@
 
 use broker::{EntityInfo, EntityKind, Listing, NamespaceInfo, Page, RuleDescription, Wall};
 use bytes::Bytes;
+use entity::time;
 use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, RETRY_AFTER};
 use http::{Request, StatusCode};
 
@@ -12,7 +13,6 @@ use crate::error::Error;
 use crate::feed::{self, Feed};
 use crate::query::{Query, Version, sent_version};
 use crate::settings::Settings;
-use crate::time;
 use crate::xml::Writer;
 
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";

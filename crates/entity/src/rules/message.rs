@@ -12,8 +12,8 @@ use filter::{Facts, Property};
 use serde::{Deserialize, Deserializer, de};
 
 use super::TypedValue;
-use super::typed_value::{duration_of, milliseconds};
-use crate::duration;
+use super::typed_value::duration_of;
+use crate::{duration, time};
 
 /// A message. Everything is optional; an unknown member is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Moment {
             let text = format!("`{text}` is not a time such as 2026-11-22T12:00:00Z");
             de::Error::custom(text)
         };
-        milliseconds(&text).map(Self).ok_or_else(wrong)
+        time::ms(&text).map(Self).ok_or_else(wrong)
     }
 }
 

@@ -9,26 +9,16 @@ use std::fmt;
 use amqp::{Symbol, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use jiff::Timestamp;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
-use crate::duration;
-
-/// What Service Bus describes.
-const TIMESPAN: &str = "com.microsoft:timespan";
-const DATETIME_OFFSET: &str = "com.microsoft:datetime-offset";
-const URI: &str = "com.microsoft:uri";
+use crate::described::Described;
+use crate::{duration, time};
 
 /// How the toml crate hands over a date and time of TOML.
 const TOML_DATETIME: &str = "$__toml_private_datetime";
-
-/// In a tick of 100 ns.
-const TICKS_PER_MS: i64 = 10_000;
-/// From the year 1 to 1970.
-const EPOCH_MS: i64 = 62_135_596_800_000;
 
 const TYPES: &str = "null, boolean, ubyte, ushort, uint, ulong, byte, short, int, long, float, double, char, \
                      timestamp, uuid, binary, string, symbol, duration, datetime-offset and uri";
@@ -154,17 +144,16 @@ fn of_text(kind: &str, text: &str) -> Result<Option<Value>, String> {
             let bytes = BASE64.decode(text).ok();
             bytes.map(|bytes| Value::Binary(bytes.into()))
         }
-        "timestamp" => milliseconds(text).map(Value::Timestamp),
-        "datetime-offset" => milliseconds(text).map(|ms| {
-            let ticks = ms.saturating_add(EPOCH_MS).saturating_mul(TICKS_PER_MS);
-            described(DATETIME_OFFSET, Value::Long(ticks))
-        }),
-        "duration" => {
-            let ms = i64::try_from(duration::parse(text)?).ok();
-            let ticks = ms.and_then(|ms| ms.checked_mul(TICKS_PER_MS));
-            ticks.map(|ticks| described(TIMESPAN, Value::Long(ticks)))
+        "timestamp" => time::ms(text).map(Value::Timestamp),
+        "datetime-offset" => {
+            let ticks = time::ticks_with_zone(text);
+            ticks.map(|ticks| Described::<&str>::Time(ticks).into())
         }
-        "uri" => Some(described(URI, Value::from(text))),
+        "duration" => {
+            let ticks = duration::parse_ticks(text)?;
+            Some(Described::<&str>::Duration(ticks).into())
+        }
+        "uri" => Some(Described::Uri(text).into()),
         _ => None,
     })
 }
@@ -198,19 +187,9 @@ fn narrow(double: f64) -> Option<f32> {
     (float.is_finite() || !double.is_finite()).then_some(float)
 }
 
-/// Of RFC 3339, since the Unix epoch.
-pub(super) fn milliseconds(text: &str) -> Option<i64> {
-    let moment: Option<Timestamp> = text.parse().ok();
-    moment.map(Timestamp::as_millisecond)
-}
-
 /// A duration, as clients write it.
 pub(super) fn duration_of(ms: i64) -> Value {
-    described(TIMESPAN, Value::Long(ms.saturating_mul(TICKS_PER_MS)))
-}
-
-fn described(name: &'static str, value: Value) -> Value {
-    Value::Described(Box::new((Symbol::new(name).into(), value)))
+    Described::<&str>::Duration(ms.saturating_mul(duration::TICKS_PER_MS)).into()
 }
 
 impl Serialize for TypedValue {
@@ -247,7 +226,7 @@ fn encode_typed(value: &Value) -> Option<(&'static str, Json)> {
         Value::Float(value) => ("float", number(f64::from(*value))),
         Value::Double(value) => ("double", number(*value)),
         Value::Char(value) => ("char", value.to_string().into()),
-        Value::Timestamp(ms) => ("timestamp", moment(*ms)?.into()),
+        Value::Timestamp(ms) => ("timestamp", time::text_of_ms(*ms)?.into()),
         Value::Uuid(bytes) => (
             "uuid",
             uuid::Uuid::from_bytes(*bytes)
@@ -257,24 +236,11 @@ fn encode_typed(value: &Value) -> Option<(&'static str, Json)> {
         ),
         Value::Binary(bytes) => ("binary", BASE64.encode(bytes).into()),
         Value::Symbol(name) => ("symbol", name.as_str().into()),
-        Value::Described(pair) => encode_described(&pair.0, &pair.1)?,
-        _ => return None,
-    })
-}
-
-fn encode_described(descriptor: &Value, value: &Value) -> Option<(&'static str, Json)> {
-    let since_1970 = |ticks: i64| (ticks / TICKS_PER_MS).saturating_sub(EPOCH_MS);
-    Some(match (descriptor.as_text()?, value) {
-        (TIMESPAN, Value::Long(ticks)) => {
-            let nanos = i128::from(*ticks) * 100;
-            let span = jiff::SignedDuration::try_from_nanos_i128(nanos)?;
-            ("duration", span.to_string().into())
-        }
-        (DATETIME_OFFSET, Value::Long(ticks)) => {
-            ("datetime-offset", moment(since_1970(*ticks))?.into())
-        }
-        (URI, Value::String(text)) => ("uri", text.clone().into()),
-        _ => return None,
+        other => match Described::of(other)? {
+            Described::Duration(ticks) => ("duration", duration::text_of_ticks(ticks).into()),
+            Described::Time(ticks) => ("datetime-offset", time::text_of_ticks(ticks)?.into()),
+            Described::Uri(text) => ("uri", text.into()),
+        },
     })
 }
 
@@ -290,10 +256,6 @@ fn number(value: f64) -> Json {
         Json::String(name.to_owned())
     };
     serde_json::Number::from_f64(value).map_or_else(text, Json::Number)
-}
-
-fn moment(ms: i64) -> Option<String> {
-    Some(Timestamp::from_millisecond(ms).ok()?.to_string())
 }
 
 /// Plain values as they are written in expressions, others as in JSON.
@@ -386,14 +348,14 @@ mod tests {
         typed(
             "duration",
             "\"PT1.5S\"",
-            &described(TIMESPAN, Value::Long(15_000_000)),
+            &Described::<&str>::Duration(15_000_000).into(),
         );
         typed(
             "datetime-offset",
             "\"0001-01-02T00:00:00Z\"",
-            &described(DATETIME_OFFSET, Value::Long(864_000_000_000)),
+            &Described::<&str>::Time(864_000_000_000).into(),
         );
-        typed("uri", "\"a:b\"", &described(URI, Value::from("a:b")));
+        typed("uri", "\"a:b\"", &Described::Uri("a:b").into());
         check(r#"{"type": "null"}"#, &Value::Null);
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::{ApiError, ResourcePath};
 use crate::namespace::{self, NamespaceSnapshot, SubscriptionSnapshot};
 use crate::shard_client::ShardClient;
-use entity::{Properties, of_queue, of_rule, of_subscription, of_topic};
+use entity::{Properties, of_queue, of_rule, of_subscription, of_topic, time};
 
 /// What is at `resource`.
 pub async fn resource(
@@ -133,5 +133,5 @@ fn state(queue: &QueueInfo) -> Json {
 /// In RFC 3339.
 fn moment(at: Wall) -> Option<String> {
     let at = i64::try_from(at.0).ok()?;
-    Some(jiff::Timestamp::from_millisecond(at).ok()?.to_string())
+    time::text_of_ms(at)
 }

@@ -8,10 +8,11 @@ use jiff::tz::TimeZone;
 /// Ticks of 100 ns from the year 1, where .NET begins, to 1970.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 /// The time of an event that has never happened.
-pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
+pub const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// A time of the broker's wall clock as text.
-pub(crate) fn text(at: Wall) -> String {
+#[must_use]
+pub fn text(at: Wall) -> String {
     text_of_ms(written_ms(at)).unwrap_or_else(|| NEVER.to_owned())
 }
 
@@ -22,38 +23,55 @@ fn written_ms(at: Wall) -> i64 {
 }
 
 /// A number of milliseconds since 1970 as text; `None` if it is outside the range of dates.
-pub(crate) fn text_of_ms(ms: i64) -> Option<String> {
+#[must_use]
+pub fn text_of_ms(ms: i64) -> Option<String> {
     let timestamp = Timestamp::from_millisecond(ms).ok()?;
     Some(timestamp.to_string())
 }
 
 /// The text of the time that is this number of ticks after the beginning of the year 1.
-pub(crate) fn text_of_ticks(ticks: i64) -> Option<String> {
+#[must_use]
+pub fn text_of_ticks(ticks: i64) -> Option<String> {
     let since = i128::from(ticks) - i128::from(TICKS_TO_1970);
     let timestamp = Timestamp::from_nanosecond(since * 100).ok()?;
     Some(timestamp.to_string())
 }
 
 /// An entity tag: .NET's ticks of a time. (docs/spec/admin.md#4.4)
-pub(crate) fn tag(at: Wall) -> String {
+#[must_use]
+pub fn tag(at: Wall) -> String {
     (written_ms(at) * 10_000 + TICKS_TO_1970).to_string()
 }
 
 /// Ticks since the year 1 of a text, which is UTC unless it says otherwise.
-pub(crate) fn ticks(text: &str) -> Option<i64> {
-    let timestamp = match text.parse::<Timestamp>() {
-        Ok(timestamp) => timestamp,
-        Err(_) => {
-            let civil: DateTime = text.parse().ok()?;
-            civil.to_zoned(TimeZone::UTC).ok()?.timestamp()
-        }
-    };
+#[must_use]
+pub fn ticks(text: &str) -> Option<i64> {
+    ticks_with_zone(text).or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        ticks_of(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })
+}
+
+/// Ticks since the year 1 of a text in RFC 3339, which names its zone.
+#[must_use]
+pub fn ticks_with_zone(text: &str) -> Option<i64> {
+    ticks_of(text.parse().ok()?)
+}
+
+fn ticks_of(timestamp: Timestamp) -> Option<i64> {
     let since = timestamp.as_nanosecond().div_euclid(100);
     i64::try_from(since + i128::from(TICKS_TO_1970)).ok()
 }
 
+/// Milliseconds since 1970 of a text in RFC 3339, rounded down.
+#[must_use]
+pub fn ms(text: &str) -> Option<i64> {
+    ticks_with_zone(text).map(|ticks| ms_of_ticks(ticks).0)
+}
+
 /// Milliseconds since 1970 of ticks, and whether that is all of them.
-pub(crate) fn ms_of_ticks(ticks: i64) -> (i64, bool) {
+#[must_use]
+pub fn ms_of_ticks(ticks: i64) -> (i64, bool) {
     let since = ticks.saturating_sub(TICKS_TO_1970);
     (since.div_euclid(10_000), since.rem_euclid(10_000) == 0)
 }
