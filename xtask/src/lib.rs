@@ -5,7 +5,7 @@
 
 pub mod bench;
 pub mod broker;
-pub mod order;
+pub mod package;
 mod pool;
 pub mod run;
 pub mod setup;

@@ -1,15 +1,16 @@
-//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `order`, `tidy` and `fuzz`.
+//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `tidy` and `fuzz`.
 //!
 //! They do all set-up on a fresh machine and say what they install. This program itself needs a
 //! Rust toolchain and nothing else: it must not depend on RocksDB.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use xtask::workspace::Workspace;
-use xtask::{bench, order, run, sim, test, tidy};
+use xtask::{bench, package, run, sim, test, tidy};
 
 /// Developer commands of Railbus.
 #[derive(Parser)]
@@ -54,8 +55,11 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Makes the list of functions that are linked side by side, so that a broker takes less memory
-    Order,
+    /// Makes the program to install: stripped, with the functions that run side by side
+    Package {
+        /// Where the program goes
+        out: PathBuf,
+    },
     /// Checks the project's own rules
     Tidy,
     /// Runs fuzz targets: all of them, or those named
@@ -86,7 +90,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Test { quick, steps, .. } => test::run(&workspace, quick, &steps),
         Command::Sim { operations, seed } => sim::run(&workspace, operations, seed),
         Command::Bench { arguments } => bench::run(&workspace, &arguments),
-        Command::Order => order::run(&workspace),
+        Command::Package { out } => package::run(&workspace, &out),
         Command::Tidy => check_tidy(&workspace),
         Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),
     }

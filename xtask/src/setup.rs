@@ -56,8 +56,8 @@ const CLIENTS: &[Need] = &[
     },
 ];
 
-/// What watches which functions run, and what lists them.
-const ORDER: &[Need] = &[
+/// What watches which functions run, and what lists them and strips the program.
+const PACKAGING: &[Need] = &[
     Need {
         is_met: || shell::is_installed("valgrind"),
         packages: &["valgrind"],
@@ -102,13 +102,13 @@ pub fn for_building() -> Result<()> {
     install(&missing(BUILD))
 }
 
-/// Installs what building the broker and watching its functions needs.
+/// Installs what packaging the broker needs.
 ///
 /// # Errors
 /// When a package could not be installed.
-pub fn for_order() -> Result<()> {
+pub fn for_packaging() -> Result<()> {
     for_building()?;
-    install(&missing(ORDER))
+    install(&missing(PACKAGING))
 }
 
 /// Installs what measuring Artemis needs.

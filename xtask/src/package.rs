@@ -1,18 +1,14 @@
-//! Order: which functions of the broker lie side by side.
+//! Package: the program as it is installed, without debug information, at a path of the caller's.
 //!
-//! A start runs functions of 2.8 MiB. Strewn over 19 they have the system map most of
-//! these, since it maps 64 KiB around each page that is touched. So the linker is given a list
-//! (`crates/railbus/build.rs`): first what a start runs, then what messages take besides.
-//! This makes that list. Valgrind watches a broker that starts and stops, then one with some load.
-//!
-//! Names of C++ and C hold as long as RocksDB's version does; those of Rust change with the
-//! compiler, with dependencies and their features, and some with the code. A name that is gone is
-//! passed over, so an old list does less and never harm.
+//! The functions that run lie side by side in it, which halves the memory of a broker at rest: the
+//! system maps 64 KiB around each page of code that is touched. Valgrind watches a broker that
+//! starts and stops, and one with some load; the linker then places the functions of a start first
+//! and those of messages next. An ordinary build does without this step and is the same otherwise.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -21,45 +17,52 @@ use crate::broker::{Broker, Plan};
 use crate::workspace::Workspace;
 use crate::{run, setup, shell};
 
-/// Where the list is.
-const LIST: &str = "crates/railbus/order.txt";
+/// Names the list to `crates/railbus/build.rs`.
+const ORDER: &str = "RAILBUS_ORDER";
 /// Enough for whatever is done now and then to be done.
 const MESSAGES: &str = "3000";
-const HEAD: &str =
-    "# Functions in the order in which they are linked. `cargo xtask order` makes this list.\n";
 
-/// Makes the list anew, of a release build.
+/// Builds the program and writes it to `out`. It keeps the usual order of functions where it cannot
+/// be watched or the linker takes no list, as GNU's on Arm.
 ///
 /// # Errors
-/// When something could not be installed, built, started or watched, or when this is not the
-/// machine whose names the list has.
-pub fn run(workspace: &Workspace) -> Result<()> {
-    if !cfg!(all(
-        target_arch = "x86_64",
-        target_os = "linux",
-        target_env = "gnu"
-    )) {
-        bail!("the list is that of x86-64 Linux with glibc");
-    }
-    setup::for_order()?;
+/// When a tool is missing, or the program could not be built or written.
+pub fn run(workspace: &Workspace, out: &Path) -> Result<()> {
+    setup::for_packaging()?;
     run::build(workspace)?;
+    if let Err(error) = link_in_order(workspace) {
+        println!("the usual order of functions: {error:#}");
+        run::build(workspace)?;
+    }
+    let mut strip = Command::new("strip");
+    strip.arg("-o").arg(out).arg(workspace.railbus());
+    shell::visible(strip)
+}
+
+/// Links the program again, in the order that a run of it shows.
+fn link_in_order(workspace: &Workspace) -> Result<()> {
+    let list = workspace.target().join("order.txt");
+    fs::write(&list, order(workspace)?).with_context(|| format!("writing {}", list.display()))?;
+    let mut build = run::build_command(workspace);
+    build.env(ORDER, &list);
+    shell::visible(build)
+}
+
+/// The functions in the order in which they are to lie, one a line.
+fn order(workspace: &Workspace) -> Result<String> {
     let known = symbols(&workspace.railbus())?;
     let start = watch(workspace, |_| Ok(()))?;
     let load = watch(workspace, |broker| load(workspace, broker))?;
     let start: BTreeSet<_> = start.intersection(&known).collect();
     let load: BTreeSet<_> = load.intersection(&known).collect();
-    let mut text = HEAD.to_owned();
-    for name in start.iter().chain(load.difference(&start)) {
-        text.push_str(name);
-        text.push('\n');
-    }
-    fs::write(workspace.root().join(LIST), text).with_context(|| format!("writing {LIST}"))?;
-    let more = load.difference(&start).count();
+    let more: Vec<_> = load.difference(&start).collect();
     println!(
-        "{LIST}: {} functions of a start, {more} of messages",
-        start.len()
+        "{} functions of a start, {} more of messages",
+        start.len(),
+        more.len()
     );
-    Ok(())
+    let names = start.iter().chain(more);
+    Ok(names.map(|name| format!("{name}\n")).collect())
 }
 
 /// The names of all functions that are in `program`.
@@ -72,12 +75,9 @@ fn symbols(program: &Path) -> Result<BTreeSet<String>> {
     if !listed.status.success() {
         bail!("nm ended with {}", listed.status);
     }
-    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-    Ok(text
-        .lines()
-        .filter_map(function)
-        .map(str::to_owned)
-        .collect())
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let names = text.lines().filter_map(function);
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// The name in a line of `nm`, if it is a function's.
@@ -87,38 +87,40 @@ fn function(line: &str) -> Option<&str> {
     matches!(kind, "t" | "T" | "w" | "W").then(|| words.next())?
 }
 
-/// Starts a broker, does `what` with it, stops it, and returns the names of the functions that ran.
+/// Starts a broker, does `work` with it, stops it, and returns the names of the functions that ran.
 fn watch(
     workspace: &Workspace,
-    what: impl FnOnce(&Broker) -> Result<()>,
+    work: impl FnOnce(&Broker) -> Result<()>,
 ) -> Result<BTreeSet<String>> {
     let folder = workspace.temporary()?;
-    let (watched, told) = (folder.path().join("watched"), folder.path().join("told"));
-    fs::write(&watched, script(&workspace.railbus(), &told))?;
-    fs::set_permissions(&watched, fs::Permissions::from_mode(0o700))?;
+    let profile = folder.path().join("profile");
     let broker = Broker::start(&Plan {
-        program: watched,
+        program: watched(workspace, folder.path(), &profile)?,
         data: folder.path().join("data"),
         config: None,
         entities: None,
         log: folder.path().join("log"),
         log_filter: None,
     })?;
-    what(&broker)?;
+    work(&broker)?;
     let ended = broker.stop()?;
     if !ended.success() {
         bail!("the broker ended with {ended}");
     }
-    Ok(names(&shell::read_log(&told)?))
+    Ok(names(&shell::read_log(&profile)?))
 }
 
-/// A program that becomes `program` under Valgrind.
-fn script(program: &Path, told: &Path) -> String {
-    format!(
+/// A program in `folder` that becomes the broker under Valgrind, which writes `profile`.
+fn watched(workspace: &Workspace, folder: &Path, profile: &Path) -> Result<PathBuf> {
+    let program = folder.join("watched");
+    let script = format!(
         "#!/bin/sh\nexec valgrind --quiet --tool=callgrind --demangle=no --callgrind-out-file='{}' '{}' \"$@\"\n",
-        told.display(),
-        program.display()
-    )
+        profile.display(),
+        workspace.railbus().display()
+    );
+    fs::write(&program, script)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700))?;
+    Ok(program)
 }
 
 /// Messages are sent, received and completed.
