@@ -7,6 +7,7 @@ pub mod bench;
 pub mod broker;
 pub mod package;
 mod pool;
+mod progress;
 pub mod run;
 pub mod setup;
 pub mod shell;

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::workspace::Workspace;
-use crate::{setup, shell};
+use crate::{progress, setup, shell};
 
 /// Builds the broker and starts it; `arguments` go to `railbus serve`. Returns only on failure.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
@@ -27,16 +27,18 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     Err(error).with_context(|| format!("starting {}", workspace.railbus().display()))
 }
 
-/// Builds every program of the workspace in the release profile.
+/// Builds the broker in the release profile, and says how far RocksDB is.
 ///
-/// Always the whole workspace: a selection of packages could resolve other features for a
-/// dependency of RocksDB's bindings, and compile RocksDB once more.
+/// # Errors
+/// When the build fails.
 pub fn build(workspace: &Workspace) -> Result<()> {
-    let target = workspace.target();
-    if !target.join("release").exists() {
-        println!("building for the first time: RocksDB takes about 25 minutes of processor time");
-    }
-    let mut build = shell::cargo(workspace, &target);
-    build.args(["build", "--release", "--workspace", "--all-targets"]);
-    shell::visible(build)
+    progress::build(workspace, build_command(workspace))
+}
+
+/// What builds the broker and nothing else. Its dependencies get the features that the whole
+/// workspace asks for, so that a test run finds most of them compiled.
+pub fn build_command(workspace: &Workspace) -> Command {
+    let mut build = shell::cargo(workspace, &workspace.target());
+    build.args(["build", "--release", "--workspace", "--bin", "railbus"]);
+    build
 }

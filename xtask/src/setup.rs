@@ -208,10 +208,28 @@ fn install(packages: &[&str]) -> Result<()> {
     if let Err(error) = apt(&["update", "--quiet=2"], &[]) {
         println!("{error:#}");
     }
+    if let Some(bytes) = download_size(packages) {
+        println!("downloading {} MB of packages", bytes.div_ceil(1_000_000));
+    }
     apt(
         &["install", "--yes", "--quiet=2", "--no-install-recommends"],
         packages,
     )
+}
+
+/// The bytes that apt will download for `packages`, their dependencies included.
+fn download_size(packages: &[&str]) -> Option<u64> {
+    let mut command = Command::new("apt-get");
+    command.args(["install", "--yes", "--no-install-recommends"]);
+    command.args(["--quiet=2", "--print-uris"]).args(packages);
+    let listed = command.output().ok().filter(|out| out.status.success())?;
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Some(text.lines().filter_map(package_size).sum())
+}
+
+/// The third word of a line of `apt-get --print-uris`, which follows the address and the file name.
+fn package_size(line: &str) -> Option<u64> {
+    line.split_whitespace().nth(2)?.parse().ok()
 }
 
 fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
@@ -261,4 +279,16 @@ fn folders(folder: impl AsRef<Path>) -> impl Iterator<Item = String> {
     entries
         .filter_map(Result::ok)
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_package_is_read_from_the_list_of_addresses() {
+        let line = "'http://deb.debian.org/debian/pool/main/m/make/make_4.4-1_amd64.deb' make_4.4-1_amd64.deb 463484 SHA256:0f";
+        assert_eq!(package_size(line), Some(463_484));
+        assert_eq!(package_size("Reading package lists..."), None);
+    }
 }

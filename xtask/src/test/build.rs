@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::progress::RocksDb;
 use crate::shell::{self, Logged};
 use crate::summary::{Outcome, Summary};
 use crate::workspace::Workspace;
@@ -39,15 +40,17 @@ impl<'scope> Build<'scope> {
 
     /// Waits for the end and says whether there is something to test.
     pub fn finish(self, summary: &mut Summary) -> bool {
+        let mut rocksdb = RocksDb::new(&self.workspace.target());
         let mut noted = Instant::now();
         while !self.handle.is_finished() {
             thread::sleep(Duration::from_millis(50));
             if noted.elapsed() >= NOTE_EVERY {
                 noted = Instant::now();
+                let note = rocksdb.note(noted);
                 println!(
                     "still building after {} s: {}",
                     self.began.elapsed().as_secs(),
-                    last_line(self.workspace)
+                    note.unwrap_or_else(|| last_line(self.workspace))
                 );
             }
         }
