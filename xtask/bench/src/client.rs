@@ -171,7 +171,7 @@ impl Workload {
     ) -> Result<()> {
         match self {
             Self::Receive(receiver) => receiver.settle(now, delivery.0, delivery.1, engine),
-            Self::Delete(deleter) => deleter.handle_response(now, delivery, payload, engine)?,
+            Self::Delete(deleter) => deleter.handle_response(delivery, payload, engine)?,
             Self::Defer(deferrer) => deferrer.delivered(now, link, delivery, payload, engine)?,
             Self::Idle(_) | Self::Send(_) | Self::Transact(_) | Self::Task(_) => {}
         }

@@ -26,7 +26,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     fill(&fresh.place()?, scale, results)?;
     let fresh = restart(site, fresh, scale, results)?;
-    let run = throughput::receive(&fresh.place()?, patient(scale), 1, scale.deep)?;
+    let run = throughput::receive(&fresh.place()?, patient(scale), scale.deep)?;
     let row = format!("receive and settle {} of 1 KiB", scale.deep);
     throughput::record(results, &row, run.settled, &run);
     let more = cost(&run) / shallow.max(1e-9);
@@ -49,8 +49,8 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 fn shallow(site: &Site, scale: Scale, results: &mut Results) -> Result<f64> {
     let fresh = site.fresh()?;
     let place = fresh.place()?;
-    let sent = throughput::send(&place, scale, 1)?.sent;
-    let run = throughput::receive(&place, scale, 1, sent)?;
+    let sent = throughput::send(&place, scale)?.sent;
+    let run = throughput::receive(&place, scale, sent)?;
     let row = format!("receive and settle {} of 1 KiB", scale.messages);
     throughput::record(results, &row, run.settled, &run);
     fresh.stop()?;

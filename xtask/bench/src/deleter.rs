@@ -3,7 +3,7 @@
 //!
 //! That is what the SDKs' purge is.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use amqp::Value;
 use anyhow::{Context, Result, bail};
@@ -22,7 +22,6 @@ pub struct Deleter {
     started: bool,
     done: bool,
     deleted: u64,
-    last: Option<Instant>,
 }
 
 impl Deleter {
@@ -34,7 +33,6 @@ impl Deleter {
             started: false,
             done: false,
             deleted: 0,
-            last: None,
         }
     }
 
@@ -70,7 +68,6 @@ impl Deleter {
     /// Takes an answer.
     pub fn handle_response(
         &mut self,
-        now: Instant,
         (session, delivery_id): (SessionId, u32),
         payload: &Bytes,
         engine: &mut Connection,
@@ -86,7 +83,6 @@ impl Deleter {
             }
             _ => bail!("a batch delete was refused: {:?}", answer.fields),
         }
-        self.last = Some(now);
         Ok(())
     }
 
@@ -98,11 +94,6 @@ impl Deleter {
     /// Messages that went.
     pub fn deleted(&self) -> u64 {
         self.deleted
-    }
-
-    /// When the newest answer came.
-    pub fn last(&self) -> Option<Instant> {
-        self.last
     }
 }
 

@@ -85,7 +85,12 @@ fn purge(scene: &Scene) -> Result<f64> {
     drive::open(&mut clients)?;
     scene.begin()?;
     let began = drive::purge(&mut clients, PATIENCE)?;
-    Ok(as_f64(scene.scale.backlog) / began.elapsed().as_secs_f64())
+    let took = began.elapsed().as_secs_f64();
+    if let Workload::Delete(deleter) = clients[0].workload() {
+        let (deleted, all) = (deleter.deleted(), scene.scale.backlog);
+        ensure!(deleted == all, "{deleted} of {all} messages were deleted");
+    }
+    Ok(as_f64(scene.scale.backlog) / took)
 }
 
 /// The largest messages are sent, one after the other.

@@ -5,12 +5,11 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 
 use super::Scale;
-use super::bare::{Bare, Store};
 use super::client::{Client, Workload};
 use super::drive::{self, Limits};
 use super::message_sections::MessageSections;
 use super::place::Place;
-use super::process::{Meter, Usage, as_f64};
+use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
 use super::sender::{Plan, Sender};
 use super::site::{self, Site};
@@ -23,29 +22,11 @@ const ROW: &str = "accepted at 2,000 a second";
 /// What is told of the waits.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// What some broker did.
-struct Waited {
-    /// In milliseconds, as in [`QUANTILES`].
-    waits: [(&'static str, f64); 3],
-    usage: Usage,
-}
-
-/// Sends 1 KiB at a fixed rate over one connection and records what the waits were, also at a
-/// program that only appends and syncs.
+/// Sends 1 KiB at a fixed rate over one connection and records what the waits were.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     at(&fresh.place()?, scale, results)?;
-    fresh.stop()?;
-    let bare = Bare::start(site, Store::File)?;
-    let waited = wait(&bare.place(), scale)?;
-    bare.stop()?;
-    for (metric, ms) in waited.waits {
-        let metric = format!("program, {metric}");
-        results.add(ROW, &metric, Unit::Milliseconds, ms);
-    }
-    let cores = waited.usage.broker_cores();
-    results.add(ROW, "program", Unit::Cores, cores);
-    Ok(())
+    fresh.stop()
 }
 
 /// Does that at any broker.
@@ -55,16 +36,6 @@ pub fn at(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Does that at a broker that may have other things to do.
 pub fn paced(place: &Place, scale: Scale, row: &str, results: &mut Results) -> Result<()> {
-    let Waited { waits, usage } = wait(place, scale)?;
-    for (metric, ms) in waits {
-        results.add(row, metric, Unit::Milliseconds, ms);
-    }
-    results.add(row, "broker", Unit::Cores, usage.broker_cores());
-    results.add(row, "load generator", Unit::Cores, usage.generator_cores());
-    Ok(())
-}
-
-fn wait(place: &Place, scale: Scale) -> Result<Waited> {
     let plan = Plan {
         queue: place.queue(site::QUEUE),
         size: 1_024,
@@ -91,9 +62,11 @@ fn wait(place: &Place, scale: Scale) -> Result<Waited> {
         "the broker refused {} messages",
         sender.refused()
     );
-    let waits = QUANTILES.map(|(metric, quantile)| {
+    for (metric, quantile) in QUANTILES {
         let micros = sender.latencies().value_at_quantile(quantile);
-        (metric, as_f64(micros) / 1e3)
-    });
-    Ok(Waited { waits, usage })
+        results.add(row, metric, Unit::Milliseconds, as_f64(micros) / 1e3);
+    }
+    results.add(row, "broker", Unit::Cores, usage.broker_cores());
+    results.add(row, "load generator", Unit::Cores, usage.generator_cores());
+    Ok(())
 }

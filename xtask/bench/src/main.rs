@@ -12,7 +12,6 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use xtask::workspace::Workspace;
 
-mod bare;
 mod client;
 mod cores;
 mod crowd;
@@ -30,15 +29,11 @@ mod group;
 mod hostile;
 mod idle;
 mod latency;
-mod limit;
-mod many;
-mod markdown;
 mod memory;
 mod peers;
 mod place;
 mod pressure;
 mod process;
-mod purge;
 mod results;
 mod sessions;
 mod single;
@@ -54,7 +49,7 @@ mod transactor;
 mod watcher;
 mod wide;
 
-use load::{bodies, message_sections, receiver, request_client, sender, wire};
+use load::{bodies, message_sections, receiver, request_client, sender};
 use results::Results;
 use site::Site;
 
@@ -79,9 +74,6 @@ struct Options {
     #[arg(long, value_name = "BROKER", value_delimiter = ',', num_args = 0..=1,
           default_missing_value = "railbus,artemis,rabbitmq-quorum,rabbitmq-classic")]
     peers: Option<Vec<peers::Kind>>,
-    /// Writes the medians to this file as a table in Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
     /// Writes all samples to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -98,20 +90,12 @@ pub enum Row {
     /// The disk alone: append and fdatasync, in groups as large as in the row before, and one by
     /// one
     Disk,
-    /// The same over four connections
-    Four,
     /// Sending and receiving 1 KiB at once
     Both,
-    /// Sending and receiving 1 KiB at once, within TLS
-    Tls,
     /// Sending and receiving 64 B at once
     Small,
-    /// Sending and receiving 1 KiB and 64 B at once, with message ids of the sender's
-    Ids,
     /// Sending and receiving 16 KiB at once
     Large,
-    /// Sending and receiving 1 KiB at once, accepted before it is synced
-    Buffered,
     /// Fifty queues, each with a sender and a receiver
     Queues,
     /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a
@@ -120,19 +104,12 @@ pub enum Row {
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000
     /// correlation filters
     Topics,
-    /// Time to accepted at 2,000 messages a second, beside a program that only appends to a file
-    /// and syncs
+    /// Time to accepted at 2,000 messages a second
     Latency,
-    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip, and beside
-    /// that program
+    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
     Single,
-    /// A large queue is purged by batch deletes while another is sent to at 2,000 messages a second
-    Purge,
     /// Time to accepted at 2,000 messages a second under attack, by attack
     Hostile,
-    /// Sends of 1 KiB, and sending and receiving 1 KiB and 16 KiB, beside a program that only
-    /// writes the same rows to RocksDB, for the same load generator; and beside the store alone
-    Limit,
     /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly
     /// emptied, a connection that never reads, a purge, messages of 100 MiB
     Fairness,
@@ -142,8 +119,6 @@ pub enum Row {
     Deep,
     /// 10,000 queues, 10,000 connections and 100,000 sessions in use, each beside fewer of them
     Wide,
-    /// A broker with 10,000 queues: start, memory, and sending and receiving on another queue
-    Many,
     /// What each stage of the broker costs, on one processor and on more, and what a model says for
     /// many
     Cores,
@@ -162,7 +137,7 @@ pub struct Scale {
     pub seconds: u64,
     /// Connections of the memory row.
     pub connections: usize,
-    /// Messages of the rows about memory and purging.
+    /// Messages of the rows about memory and fairness.
     pub backlog: u64,
     /// Messages of the row about a queue without receivers.
     pub deep: u64,
@@ -234,10 +209,6 @@ fn run(options: &Options) -> Result<()> {
         true
     };
     results.print();
-    if let Some(path) = &options.markdown {
-        let table = markdown::table(&results) + "\n";
-        std::fs::write(path, table).with_context(|| format!("writing {}", path.display()))?;
-    }
     if let Some(path) = &options.json {
         results.write(path)?;
     }
@@ -277,28 +248,21 @@ fn name(row: Row) -> String {
 
 fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     match row {
-        Row::Backlog => throughput::backlog(site, scale, 1, results),
-        Row::Disk => disk::measure(site, throughput::group(site, scale, 1, results)?, results),
-        Row::Four => throughput::backlog(site, scale, 4, results),
+        Row::Backlog => throughput::backlog(site, scale, results),
+        Row::Disk => disk::measure(site, throughput::group(site, scale, results)?, results),
         Row::Both => throughput::both(site, scale, 1_024, results),
-        Row::Tls => throughput::tls(site, scale, results),
         Row::Small => throughput::both(site, scale, 64, results),
-        Row::Ids => throughput::with_ids(site, scale, results),
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
         Row::Features => features::measure(site, scale, results),
         Row::Topics => topics::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Single => single::measure(site, scale, results),
-        Row::Purge => purge::measure(site, scale, results),
         Row::Fairness => fairness::measure(site, scale, results),
         Row::Pressure => pressure::measure(site, scale, results),
         Row::Deep => deep::measure(site, scale, results),
         Row::Wide => wide::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
-        Row::Limit => limit::measure(site, scale, results),
-        Row::Buffered => throughput::buffered(site, scale, results),
-        Row::Many => many::measure(site, scale, results),
         Row::Cores => cores::measure(site, scale, results),
         Row::Idle => idle::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),

@@ -10,7 +10,6 @@ use load::Peer;
 use super::client::{Client, Workload};
 use super::drive;
 use super::receiver::SettleMode;
-use super::wire::TrustStore;
 
 /// Between two tries to open a connection to a broker that starts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -30,8 +29,6 @@ pub struct Place {
     pub prefix: &'static str,
     /// The process that all of its processes descend from.
     pub pid: u32,
-    /// The certificates that its clients trust, if they use TLS.
-    pub trust: Option<TrustStore>,
 }
 
 impl From<&Place> for Peer {
@@ -42,7 +39,7 @@ impl From<&Place> for Peer {
             sasl: place.sasl.clone(),
             token: None,
             settle_mode: place.settle_mode,
-            trust: place.trust.clone(),
+            trust: None,
         }
     }
 }

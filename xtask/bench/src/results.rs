@@ -122,25 +122,9 @@ impl Results {
     }
 
     /// All notes: the broker that each is about, and its text.
-    pub fn notes(&self) -> impl Iterator<Item = (&str, &str)> {
+    fn notes(&self) -> impl Iterator<Item = (&str, &str)> {
         let notes = self.notes.iter();
         notes.map(|note| (note.broker.as_str(), note.text.as_str()))
-    }
-
-    /// All figures in the order in which they were first measured.
-    pub fn figures(&self) -> &[Figure] {
-        &self.figures
-    }
-
-    /// The brokers that have figures.
-    pub fn brokers(&self) -> Vec<&str> {
-        let mut brokers = Vec::new();
-        for figure in &self.figures {
-            if !brokers.contains(&figure.broker.as_str()) {
-                brokers.push(figure.broker.as_str());
-            }
-        }
-        brokers
     }
 
     /// Adds a sample of the figure called `row` and `metric`.
@@ -170,7 +154,7 @@ impl Results {
     }
 
     /// The machine and the number of rounds.
-    pub fn machine(&self) -> String {
+    fn machine(&self) -> String {
         let Machine {
             processor,
             processors,
@@ -190,7 +174,11 @@ impl Results {
             "{:<40} {:<42} {:>12} {:>12} {:>12}",
             "", "", "min", "median", "max"
         );
-        let many = self.brokers().len() > 1;
+        let first = self.figures.first().map(|figure| &figure.broker);
+        let many = self
+            .figures
+            .iter()
+            .any(|figure| Some(&figure.broker) != first);
         let mut last = String::new();
         for figure in &self.figures {
             let row = if many {
@@ -232,29 +220,9 @@ impl Figure {
         }
     }
 
-    /// Whose it is.
-    pub fn broker(&self) -> &str {
-        &self.broker
-    }
-
-    /// What was done.
-    pub fn row(&self) -> &str {
-        &self.row
-    }
-
     /// What was measured, with its unit.
-    pub fn title(&self) -> String {
+    fn title(&self) -> String {
         format!("{} ({})", self.metric, self.unit.name())
-    }
-
-    /// The median of its samples.
-    pub fn median(&self) -> f64 {
-        self.median
-    }
-
-    /// The median as it is printed.
-    pub fn shown(&self) -> String {
-        self.unit.format(self.median)
     }
 
     fn add(&mut self, value: f64) {

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::bare::{Bare, Store};
 use super::place::Place;
 use super::process::as_f64;
 use super::results::{Results, Unit};
 use super::site::{self, Site};
-use super::throughput::{self, Run};
+use super::throughput;
 use super::{Scale, disk};
 
 /// What the row is called.
@@ -23,18 +22,14 @@ const TIME: Duration = Duration::from_millis(500);
 const REQUEST: usize = 1_100;
 const ANSWER: usize = 24;
 
-/// Sends one after the other, and says what the disk and the loopback device alone would allow, and
-/// what a program does that only appends and syncs. The disk is measured before and after, since a
-/// shared one changes its speed.
+/// Sends one after the other, and says what the disk and the loopback device alone would allow. The
+/// disk is measured before and after, since a shared one changes its speed.
 pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     let before = disk::rate(site, 1)?;
     let rate = at(&fresh.place()?, scale, results)?;
     let after = disk::rate(site, 1)?;
     fresh.stop()?;
-    let program = program(site, scale, results)?;
-    let share = 100.0 * rate / program;
-    results.add(ROW, "broker of program", Unit::Percent, share);
     let sync = 2.0 / (before + after);
     let trip = round_trip()?.as_secs_f64();
     results.add(ROW, "one sync", Unit::Milliseconds, sync * 1e3);
@@ -46,24 +41,10 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Does that at any broker; returns the messages a second.
 pub fn at(place: &Place, scale: Scale, results: &mut Results) -> Result<f64> {
-    let run = run(place, scale)?;
+    let sender = throughput::sender(&place.queue(site::QUEUE), 1_024, scale.messages, 1);
+    let run = throughput::execute(place, vec![sender], scale, 0)?;
     throughput::record(results, ROW, run.sent, &run);
     Ok(run.rate(run.sent))
-}
-
-fn program(site: &Site, scale: Scale, results: &mut Results) -> Result<f64> {
-    let bare = Bare::start(site, Store::File)?;
-    let run = run(&bare.place(), scale)?;
-    bare.stop()?;
-    let (rate, cpu) = (run.rate(run.sent), run.usage.broker_per_million(run.sent));
-    results.add(ROW, "program", Unit::PerSecond, rate);
-    results.add(ROW, "program", Unit::SecondsPerMillion, cpu);
-    Ok(rate)
-}
-
-fn run(place: &Place, scale: Scale) -> Result<Run> {
-    let sender = throughput::sender(&place.queue(site::QUEUE), 1_024, scale.messages, 1);
-    throughput::execute(place, vec![sender], scale, 0)
 }
 
 /// From a write on one end of a connection to what the other end's answer brings.

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -14,7 +13,6 @@ use xtask::workspace::Workspace;
 use super::group;
 use super::place::Place;
 use super::receiver::SettleMode;
-use super::wire::TrustStore;
 
 pub use super::message_sections::SESSION;
 
@@ -35,9 +33,8 @@ pub const OWN: usize = QUEUES + 6;
 const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
 /// The file with what a broker has besides these.
 const ENTITIES: &str = "entities.json";
-/// The settings of a broker that syncs before it accepts, and of one that does not.
-const SYNCED: &str = "railbus.toml";
-const BUFFERED: &str = "buffered.toml";
+/// The settings of every broker.
+const SETTINGS: &str = "railbus.toml";
 /// All clients come from one address, and in one row there are ten thousand.
 const LIMITS: &str = "[limits]\nconnections = 20000\nconnections-per-address = 20000\n";
 /// `f_type` of a file system in memory, where a sync costs nothing. [statfs(2)]
@@ -47,7 +44,6 @@ const TMPFS: u64 = 0x0102_1994;
 #[derive(Clone)]
 pub struct Site {
     program: PathBuf,
-    examples: PathBuf,
     folder: Rc<TempDir>,
 }
 
@@ -75,20 +71,11 @@ impl Site {
                 folder.path().display()
             );
         }
-        let settings = settings();
-        std::fs::write(folder.path().join(SYNCED), &settings)?;
-        let settings = format!("durability = \"buffered\"\n{settings}");
-        std::fs::write(folder.path().join(BUFFERED), settings)?;
+        std::fs::write(folder.path().join(SETTINGS), settings())?;
         Ok(Self {
             program: workspace.railbus(),
-            examples: workspace.target().join("release/examples"),
             folder: Rc::new(folder),
         })
-    }
-
-    /// The program of an example.
-    pub fn example(&self, name: &str) -> PathBuf {
-        self.examples.join(name)
     }
 
     /// A folder for the disk's own measurement.
@@ -103,13 +90,6 @@ impl Site {
         Ok(Fresh { broker, data })
     }
 
-    /// Starts a broker on an empty data directory that syncs later.
-    pub fn fresh_buffered(&self) -> Result<Fresh> {
-        let data = tempfile::tempdir_in(self.folder.path())?;
-        let broker = self.start_as(data.path(), BUFFERED)?;
-        Ok(Fresh { broker, data })
-    }
-
     /// Starts a broker on an empty data directory, with more `entities`, in JSON.
     pub fn fresh_with(&self, entities: &str) -> Result<Fresh> {
         let data = tempfile::tempdir_in(self.folder.path())?;
@@ -120,15 +100,11 @@ impl Site {
 
     /// Starts a broker on what lies in `data`.
     pub fn start(&self, data: &Path) -> Result<Broker> {
-        self.start_as(data, SYNCED)
-    }
-
-    fn start_as(&self, data: &Path, settings: &str) -> Result<Broker> {
         let entities = data.join(ENTITIES);
         Broker::start(&Plan {
             program: self.program.clone(),
             data: store(data),
-            config: Some(self.folder.path().join(settings)),
+            config: Some(self.folder.path().join(SETTINGS)),
             entities: entities.is_file().then_some(entities),
             log: log(data),
             log_filter: Some(group::LOG_FILTER),
@@ -150,22 +126,6 @@ impl Fresh {
             settle_mode: SettleMode::Second,
             prefix: "",
             pid: self.broker.pid(),
-            trust: None,
-        })
-    }
-
-    /// Where it is for clients that go within TLS, by its own authority.
-    pub fn place_within_tls(&self, site: &Site) -> Result<Place> {
-        let file = self.data.path().join("ca.pem");
-        let mut command = Command::new(&site.program);
-        command.args(["ca", "export", "--data-dir"]);
-        command.arg(store(self.data.path())).arg("--out").arg(&file);
-        let status = command.status().context("starting `railbus ca export`")?;
-        anyhow::ensure!(status.success(), "`railbus ca export` ended with {status}");
-        let trust = TrustStore::new(&std::fs::read(&file)?)?;
-        Ok(Place {
-            trust: Some(trust),
-            ..self.place()?
         })
     }
 

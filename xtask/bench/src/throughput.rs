@@ -34,12 +34,15 @@ pub struct Run {
     pub usage: Usage,
 }
 
+/// The rows of [`send`] and [`receive`].
+pub const SENDING: &str = "send 1 KiB, 1 connection";
+pub const RECEIVING: &str = "receive and settle 1 KiB, 1 connection";
 /// The figure for what the broker committed at once.
 const GROUP: &str = "broker's average group";
 
-/// Sends over `connections`, then receives and settles what was sent. The disk is measured before
-/// and after the sends, since a shared one changes its speed from minute to minute.
-pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Results) -> Result<()> {
+/// Sends, then receives and settles what was sent. The disk is measured before and after the sends,
+/// since a shared one changes its speed from minute to minute.
+pub fn backlog(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let fresh = site.fresh()?;
     let took = fresh.broker.took.as_secs_f64() * 1e3;
     results.add(
@@ -48,25 +51,24 @@ pub fn backlog(site: &Site, scale: Scale, connections: u64, results: &mut Result
         Unit::Milliseconds,
         took,
     );
-    let before = disk::rate(site, group(site, scale, connections, results)?)?;
-    let run = send(&fresh.place()?, scale, connections)?;
+    let before = disk::rate(site, group(site, scale, results)?)?;
+    let run = send(&fresh.place()?, scale)?;
     let group = group::average(&fresh.log(), run.sent)?;
     let after = disk::rate(site, group)?;
-    let name = sending(connections);
-    record(results, &name, run.sent, &run);
-    amplification(results, &name, 1_024, &run);
-    results.add(&name, GROUP, Unit::Messages, as_f64(group));
+    record(results, SENDING, run.sent, &run);
+    amplification(results, SENDING, 1_024, &run);
+    results.add(SENDING, GROUP, Unit::Messages, as_f64(group));
     let share = 200.0 * run.rate(run.sent) / (before + after);
-    results.add(&name, "of the disk's group rate", Unit::Percent, share);
-    let run = receive(&fresh.place()?, scale, connections, run.sent)?;
-    record(results, &receiving(connections), run.settled, &run);
+    results.add(SENDING, "of the disk's group rate", Unit::Percent, share);
+    let run = receive(&fresh.place()?, scale, run.sent)?;
+    record(results, RECEIVING, run.settled, &run);
     fresh.stop()
 }
 
-/// How many messages the broker commits at once when it is sent to over `connections`: as measured
-/// last, or else in a short run for that alone.
-pub fn group(site: &Site, scale: Scale, connections: u64, results: &Results) -> Result<u64> {
-    if let Some(group) = results.newest(&sending(connections), GROUP) {
+/// How many messages the broker commits at once while it is sent to: as measured last, or else in a
+/// short run for that alone.
+pub fn group(site: &Site, scale: Scale, results: &Results) -> Result<u64> {
+    if let Some(group) = results.newest(SENDING, GROUP) {
         return Ok(as_count(group));
     }
     let fresh = site.fresh()?;
@@ -74,35 +76,22 @@ pub fn group(site: &Site, scale: Scale, connections: u64, results: &Results) -> 
         messages: scale.messages / 8,
         ..scale
     };
-    let run = send(&fresh.place()?, short, connections)?;
+    let run = send(&fresh.place()?, short)?;
     let group = group::average(&fresh.log(), run.sent)?;
     fresh.stop()?;
     Ok(group)
 }
 
-/// Sends over `connections`.
-pub fn send(place: &Place, scale: Scale, connections: u64) -> Result<Run> {
-    let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
-    let queue = place.queue(site::QUEUE);
-    let senders = (0..connections).map(|_| sender(&queue, 1_024, count, in_flight));
-    execute(place, senders.collect(), scale, 0)
+/// Sends over one connection.
+pub fn send(place: &Place, scale: Scale) -> Result<Run> {
+    let sender = sender(&place.queue(site::QUEUE), 1_024, scale.messages, IN_FLIGHT);
+    execute(place, vec![sender], scale, 0)
 }
 
-/// Receives and settles a `backlog` over `connections`.
-pub fn receive(place: &Place, scale: Scale, connections: u64, backlog: u64) -> Result<Run> {
-    let queue = place.queue(site::QUEUE);
-    let receivers = (0..connections).map(|_| Workload::Receive(Receiver::new(&queue)));
-    execute(place, receivers.collect(), scale, backlog)
-}
-
-/// What the row of [`send`] is called.
-pub fn sending(connections: u64) -> String {
-    format!("send 1 KiB, {}", plural(connections))
-}
-
-/// What the row of [`receive`] is called.
-pub fn receiving(connections: u64) -> String {
-    format!("receive and settle 1 KiB, {}", plural(connections))
+/// Receives and settles a `backlog` over one connection.
+pub fn receive(place: &Place, scale: Scale, backlog: u64) -> Result<Run> {
+    let receiver = Workload::Receive(Receiver::new(&place.queue(site::QUEUE)));
+    execute(place, vec![receiver], scale, backlog)
 }
 
 /// Sends and receives at once on one queue.
@@ -112,80 +101,23 @@ pub fn both(site: &Site, scale: Scale, size: usize, results: &mut Results) -> Re
     fresh.stop()
 }
 
-/// Does that with 1 KiB at a broker that accepts before it syncs.
-pub fn buffered(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let fresh = site.fresh_buffered()?;
-    let row = "send, receive, settle 1 KiB, buffered";
-    both_called(&fresh.place()?, scale, 1_024, row, results)?;
-    fresh.stop()
-}
-
-/// Does that with 1 KiB within TLS.
-pub fn tls(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    let fresh = site.fresh()?;
-    let place = fresh.place_within_tls(site)?;
-    let row = "send, receive, settle 1 KiB, within TLS";
-    both_called(&place, scale, 1_024, row, results)?;
-    fresh.stop()
-}
-
 /// Does that at any broker.
 pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) -> Result<()> {
     let row = format!("send, receive, settle {}", bytes(size));
-    both_called(place, scale, size, &row, results)
-}
-
-/// Does that with messages that have ids: the others are given some by the broker.
-pub fn with_ids(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
-    for size in [1_024, 64] {
-        let fresh = site.fresh()?;
-        let row = format!("send, receive, settle {} with ids", bytes(size));
-        both_dressed(
-            &fresh.place()?,
-            scale,
-            size,
-            MessageSections::Id,
-            &row,
-            results,
-        )?;
-        fresh.stop()?;
-    }
-    Ok(())
-}
-
-/// Does that as the row of that name.
-pub fn both_called(
-    place: &Place,
-    scale: Scale,
-    size: usize,
-    row: &str,
-    results: &mut Results,
-) -> Result<()> {
-    both_dressed(place, scale, size, MessageSections::Plain, row, results)
-}
-
-fn both_dressed(
-    place: &Place,
-    scale: Scale,
-    size: usize,
-    sections: MessageSections,
-    row: &str,
-    results: &mut Results,
-) -> Result<()> {
     let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
-        dressed(&queue, size, messages, IN_FLIGHT, sections),
+        sender(&queue, size, messages, IN_FLIGHT),
         Workload::Receive(Receiver::new(&queue)),
     ];
     let run = execute(place, work, scale, 0)?;
-    record(results, row, run.settled, &run);
-    amplification(results, row, size, &run);
+    record(results, &row, run.settled, &run);
+    amplification(results, &row, size, &run);
     Ok(())
 }
 
 /// About the same bytes rather than the same count, or large messages would take minutes.
-pub fn messages(scale: Scale, size: usize) -> u64 {
+fn messages(scale: Scale, size: usize) -> u64 {
     if size > 4_096 {
         scale.messages / 8
     } else {
@@ -227,23 +159,12 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
 
 /// A sender at full speed.
 pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Workload {
-    dressed(queue, size, count, in_flight, MessageSections::Plain)
-}
-
-/// A sender at full speed of messages with `sections` besides the body.
-fn dressed(
-    queue: &str,
-    size: usize,
-    count: u64,
-    in_flight: u64,
-    sections: MessageSections,
-) -> Workload {
     Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
         count,
         in_flight,
-        sections,
+        sections: MessageSections::Plain,
         every: None,
     })))
 }
@@ -373,14 +294,6 @@ pub fn amplification(results: &mut Results, row: &str, size: usize, run: &Run) {
     let bodies = as_f64(run.sent.max(1)) * as_f64(size as u64);
     let times = as_f64(run.usage.written) / bodies;
     results.add(row, "written per byte sent", Unit::Times, times);
-}
-
-fn plural(connections: u64) -> String {
-    if connections == 1 {
-        "1 connection".to_owned()
-    } else {
-        format!("{connections} connections")
-    }
 }
 
 fn bytes(size: usize) -> String {

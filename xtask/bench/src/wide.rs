@@ -2,17 +2,20 @@
 //! thousand sessions. What a message costs is set beside that of fewer.
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::Scale;
 use super::client::Workload;
 use super::gatherer::Gatherer;
 use super::process::resident;
 use super::results::{Results, Unit};
-use super::site::Site;
+use super::site::{self, Site};
 use super::spreader::Spreader;
 use super::throughput::{self, IN_FLIGHT};
-use super::{crowd, many, sessions};
+use super::{crowd, sessions};
 
+/// Queues of the file; with those that every broker has there are 10,000, the most there can be.
+const IN_FILE: usize = 10_000 - site::OWN;
 /// Connections that send, and as many that receive; queues are divided among them.
 const CONNECTIONS: usize = 50;
 /// So few queues that several messages in a row are for one.
@@ -42,13 +45,13 @@ fn name(queues: usize) -> String {
 
 /// Sends to `queues` of all queues in turn and receives; returns what a million messages cost.
 fn queues(site: &Site, scale: Scale, queues: usize, results: &mut Results) -> Result<f64> {
-    let fresh = site.fresh_with(&many::entities())?;
+    let fresh = site.fresh_with(&entities())?;
     let place = fresh.place()?;
     let connections = u64::try_from(CONNECTIONS)?;
     let (count, in_flight) = (scale.messages / connections, IN_FLIGHT / connections);
     let mut work = Vec::new();
     for part in parts(queues) {
-        let names = || part.clone().map(many::queue).collect();
+        let names = || part.clone().map(queue).collect();
         let spreader = Spreader::new(names(), count, in_flight);
         work.push(Workload::Task(Box::new(spreader)));
         work.push(Workload::Task(Box::new(Gatherer::new(names()))));
@@ -59,6 +62,19 @@ fn queues(site: &Site, scale: Scale, queues: usize, results: &mut Results) -> Re
     results.add(&row, "memory", Unit::Mebibytes, resident(place.pid)?);
     fresh.stop()?;
     Ok(run.usage.broker_per_million(run.settled))
+}
+
+/// The file with the queues.
+fn entities() -> String {
+    let queues: Vec<_> = (0..IN_FILE)
+        .map(|number| json!({"name": queue(number)}))
+        .collect();
+    json!({"queues": queues}).to_string()
+}
+
+/// The name of one of them.
+fn queue(number: usize) -> String {
+    format!("many-{number}")
 }
 
 /// The numbers of the queues that each connection has.
@@ -76,7 +92,7 @@ mod tests {
         for queues in MANY.into_iter().chain([FEW, ONE_EACH]) {
             let all: Vec<usize> = parts(queues).flatten().collect();
             assert!(all.into_iter().eq(0..queues));
-            assert!(queues <= many::IN_FILE);
+            assert!(queues <= IN_FILE);
         }
     }
 }

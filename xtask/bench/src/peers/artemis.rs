@@ -104,7 +104,6 @@ impl Peer for Artemis {
             settle_mode: SettleMode::First,
             prefix: "",
             pid: launch.pid(),
-            trust: None,
         };
         place.await_session(|| launch.check())?;
         Ok(Running {

@@ -119,7 +119,6 @@ impl Peer for Rabbitmq {
             settle_mode: SettleMode::Answered,
             prefix: "/queues/",
             pid: server.pid(),
-            trust: None,
         };
         place.await_session(|| server.check())?;
         Ok(Running {

@@ -28,11 +28,11 @@ pub fn measure(row: Row, peer: &dyn Peer, scale: Scale, results: &mut Results) -
     warm_up(&place, scale)?;
     match row {
         Row::Backlog => {
-            let run = throughput::send(&place, scale, 1)?;
-            throughput::record(results, &throughput::sending(1), run.sent, &run);
-            throughput::amplification(results, &throughput::sending(1), 1_024, &run);
-            let run = throughput::receive(&place, scale, 1, run.sent)?;
-            throughput::record(results, &throughput::receiving(1), run.settled, &run);
+            let run = throughput::send(&place, scale)?;
+            throughput::record(results, throughput::SENDING, run.sent, &run);
+            throughput::amplification(results, throughput::SENDING, 1_024, &run);
+            let run = throughput::receive(&place, scale, run.sent)?;
+            throughput::record(results, throughput::RECEIVING, run.settled, &run);
         }
         Row::Small => throughput::both_at(&place, scale, 64, results)?,
         Row::Large => throughput::both_at(&place, scale, 16_384, results)?,
