@@ -189,10 +189,7 @@ fn chunked_nonsense_is_refused() {
         "\r\n\r\n",
     ] {
         let answer = raw(scene.address(), &format!("{head}{body}"));
-        assert!(
-            answer.is_empty() || status(&answer) == 400,
-            "{body:?}: {answer}"
-        );
+        assert_eq!(status(&answer), 400, "{body:?}: {answer}");
         scene.go_on();
     }
     // An extension that never ends.
@@ -223,18 +220,60 @@ fn a_request_is_never_smuggled_behind_another() {
         "content-length: 4\r\n folded: 1",
     ] {
         let request = format!(
-            "POST /$railbus/rules/test HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}"
+            "POST /orders/messages HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}"
         );
         let answer = raw(scene.address(), &request);
         let answers = answer.matches("HTTP/1.1 ").count();
         assert!(answers <= 1, "{headers}: {answer}");
         assert!(!answer.contains("railbus_"), "{headers}: {answer}");
-        assert!(
-            answer.is_empty() || status(&answer) == 400,
-            "{headers}: {answer}"
-        );
+        assert_eq!(status(&answer), 400, "{headers}: {answer}");
         scene.go_on();
     }
+    scene.end();
+}
+
+#[test]
+fn a_request_names_exactly_one_host() {
+    let mut scene = Scene::new();
+    for hosts in [
+        "",
+        "host: localhost\r\nhost: localhost\r\n",
+        "host: localhost\r\nhost: other\r\n",
+        "host: a/b\r\n",
+        "host: user@localhost\r\n",
+    ] {
+        let request = format!("GET /health HTTP/1.1\r\n{hosts}\r\n");
+        let answer = raw(scene.address(), &request);
+        assert_eq!(status(&answer), 400, "{hosts}: {answer}");
+        assert!(answer.contains("Host header"), "{hosts}: {answer}");
+        scene.go_on();
+    }
+    scene.end();
+}
+
+#[test]
+fn a_path_with_dots_as_segments_makes_no_entity() {
+    let mut scene = Scene::new();
+    let description = "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\">\
+         <QueueDescription xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\"/>\
+         </content></entry>";
+    for path in [
+        "/a/../b",
+        "/a/./b",
+        "/..",
+        "/.",
+        "/a/..",
+        "/a/%2e%2e/b",
+        "/%2E",
+        "/a/.%2e",
+    ] {
+        let target = format!("{path}?api-version=2021-05");
+        let (status, answer) = http::request(scene.address(), "PUT", &target, &[], description);
+        assert_eq!(status, 400, "{path}: {answer}");
+        scene.go_on();
+    }
+    let (_, entities) = http::get(scene.address(), "/$railbus/entities");
+    assert_eq!(entities.matches("\"name\"").count(), 2, "{entities}");
     scene.end();
 }
 

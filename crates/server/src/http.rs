@@ -18,6 +18,7 @@ mod metrics;
 mod origin;
 mod plan;
 mod query;
+mod request_head;
 mod routes;
 mod rules;
 mod upgrade;
@@ -34,10 +35,10 @@ use bytes::Bytes;
 use access::Operation;
 use dialect::Severity;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
@@ -46,6 +47,7 @@ use crate::counts::{RefusalReason, StatusClass};
 use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
+use request_head::{HeadReader, Heads};
 use routes::Route;
 
 /// Headers of a request.
@@ -102,12 +104,18 @@ where
     let agreed = Arc::clone(&is_upgraded);
     let failures = Arc::new(AtomicU32::new(0));
     let counting = Arc::clone(&server);
+    let heads = Heads::default();
+    let stream = HeadReader::new(stream, heads.clone());
     let service = service_fn(move |request| {
         let (server, agreed) = (Arc::clone(&server), Arc::clone(&agreed));
-        let failures = Arc::clone(&failures);
+        let (failures, heads) = (Arc::clone(&failures), heads.clone());
         Box::pin(async move {
             let (method, uri) = (request.method().clone(), request.uri().clone());
-            let mut response = admit(request, &server, transport).await;
+            let mut response = match heads.check(&request) {
+                Ok(()) => admit(request, &server, transport).await,
+                Err(error) => answer::bad_head(error),
+            };
+            heads.end_request();
             server.counts.answer(response.status());
             log_refusal((&method, &uri), &response, &server, transport);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -136,7 +144,7 @@ where
     };
     note_end(&result, &counting, transport);
     let parts = connection.into_parts();
-    let mut stream = parts.io.into_inner();
+    let mut stream = parts.io.into_inner().into_inner();
     if is_upgraded.load(Ordering::Relaxed) && result.is_ok() {
         let early = parts.read_buf;
         return Some(UpgradedStream { stream, early });
@@ -212,9 +220,6 @@ async fn respond(
     server: &Arc<ServerState>,
     transport: Transport,
 ) -> Response {
-    if is_ambiguous(request.headers()) {
-        return answer::ambiguous();
-    }
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
@@ -275,12 +280,6 @@ async fn respond_own(
         | Route::Purge
         | Route::Redrive => entities::respond(request, route, path, server).await,
     }
-}
-
-/// Whether a request gives its length in two ways: a proxy may have used the other one, so that a
-/// body here is a request there. [RFC 9112 6.3]
-fn is_ambiguous(headers: &HeaderMap) -> bool {
-    headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }
 
 fn health(method: &Method, healthy: bool) -> Response {

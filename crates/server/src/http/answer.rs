@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
 
+use super::request_head::HeadError;
 use crate::refusals::Reason;
 
 /// An answer with its whole body.
@@ -68,10 +69,9 @@ pub fn not_found() -> Response {
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }
 
-/// For a request that says its length twice; nothing behind it is read.
-pub fn ambiguous() -> Response {
-    let message = "a request has a Content-Length or a Transfer-Encoding, not both";
-    let response = error(StatusCode::BAD_REQUEST, message);
+/// For a request whose head must not be believed; nothing behind it is read.
+pub fn bad_head(head_error: HeadError) -> Response {
+    let response = error(StatusCode::BAD_REQUEST, &head_error.to_string());
     with_header(response, CONNECTION, "close")
 }
 
