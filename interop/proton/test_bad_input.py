@@ -173,7 +173,7 @@ BAD_REQUESTS = {
     "receive a negative number": (
         BY_NUMBER,
         lambda _: {"sequence-numbers": longs(-1), "receiver-settle-mode": uint(1)},
-        ARGUMENT,
+        NOT_FOUND,
     ),
     "receive no numbers": (
         BY_NUMBER,
@@ -210,7 +210,7 @@ BAD_REQUESTS = {
     ),
     "schedule for a text": (SCHEDULE, lambda _: {"messages": [scheduled("tomorrow")]}, ARGUMENT),
     "cancel a text": (CANCEL, lambda _: {"sequence-numbers": "all"}, ARGUMENT),
-    "cancel a negative number": (CANCEL, lambda _: {"sequence-numbers": longs(-1)}, ARGUMENT),
+    "cancel a negative number": (CANCEL, lambda _: {"sequence-numbers": longs(-1)}, NOT_FOUND),
     "cancel a scheduled and an unknown number": (
         CANCEL,
         lambda stock: {"sequence-numbers": longs(stock.scheduled, UNKNOWN_NUMBER)},

@@ -50,7 +50,7 @@ impl Unauthorized {
             Self::Key | Self::Token(token::Error::Signature) => 40_103,
             Self::Token(token::Error::Audience) => 40_104,
             Self::Malformed | Self::Token(token::Error::Malformed) => 40_105,
-            Self::Token(token::Error::Expired) => 40_106,
+            Self::Token(token::Error::Expired(_)) => 40_106,
         }
     }
 }
@@ -162,7 +162,8 @@ mod tests {
         let token = token::sign("http://localhost:5672/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(check(Some(&token)), Ok(()));
         let late = access().check(Some(&token), Operation::Operate, PATH, Wall(NOW.0 + 60_000));
-        assert_eq!(late, Err(Unauthorized::Token(token::Error::Expired)));
+        let expired = token::Error::Expired(Wall(NOW.0 + 60_000));
+        assert_eq!(late, Err(Unauthorized::Token(expired)));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
+use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::access::{Access, Credential};
@@ -49,11 +50,19 @@ pub enum Error {
     #[error("InvalidSignature: The token has an invalid signature.")]
     Signature,
     /// Its time is over.
-    #[error("ExpiredToken: The token is expired.")]
-    Expired,
+    #[error("ExpiredToken: The token is expired. Expiration time: '{}'.", date(*.0))]
+    Expired(Wall),
     /// It was signed for another path.
     #[error("InvalidAudience: The token's resource does not cover the audience.")]
     Audience,
+}
+
+/// A time to the second, at most the last that a date can say.
+fn date(at: Wall) -> String {
+    let last = Timestamp::MAX.as_second();
+    let seconds = i64::try_from(at.0 / 1_000).unwrap_or(last).min(last);
+    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
 /// Whether `text` looks like a shared access signature.
@@ -87,7 +96,7 @@ pub fn verify(
     let expires = fields.expires().ok_or(Error::Malformed)?;
     let credential = signer(&fields, audience, access).ok_or(Error::Signature)?;
     if expires <= now {
-        return Err(Error::Expired);
+        return Err(Error::Expired(expires));
     }
     if !scope::covers(&scope::of_uri(&decoded(fields.resource)), audience) {
         return Err(Error::Audience);

@@ -184,8 +184,14 @@ fn an_expired_token_is_refused_at_the_second_it_names() {
     let resource = "sb%3A%2F%2Fhost%2Forders";
     assert_eq!(
         check(&token(resource, "1700000000", "root", KEY), "orders"),
-        Err(Error::Expired)
+        Err(Error::Expired(Wall(1_700_000_000_000)))
     );
+    assert_eq!(
+        Error::Expired(Wall(1_700_000_000_000)).to_string(),
+        "ExpiredToken: The token is expired. Expiration time: '2023-11-14 22:13:20Z'."
+    );
+    let latest = Error::Expired(Wall(u64::MAX)).to_string();
+    assert!(latest.contains("'9999-12-30 "), "{latest}");
     assert_eq!(
         check(&token(resource, "1700000001", "root", KEY), "orders"),
         Ok(Rights::ALL)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::cursor::Cursor;
 use crate::decode::{self, DecodeError};
-use crate::format::{self, Shape, Width};
+use crate::format::{self, Width};
 use crate::symbol::Symbol;
 use crate::value::{Map, Value};
 
@@ -207,14 +207,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A value of any type that has no items.
-    pub(crate) fn scalar(&mut self, name: &'static str) -> Result<Option<Value>, DecodeError> {
-        let code = self.code()?;
-        match format::shape(code) {
-            _ if code == format::NULL => Ok(None),
-            Some(Shape::Fixed(_) | Shape::Variable(_)) if code != format::LIST_0 => {
-                decode::scalar(&mut self.cursor, code).map(Some)
-            }
+    /// A value without items whose format code `is_allowed`.
+    pub(crate) fn scalar(
+        &mut self,
+        name: &'static str,
+        is_allowed: fn(u8) -> bool,
+    ) -> Result<Option<Value>, DecodeError> {
+        match self.code()? {
+            format::NULL => Ok(None),
+            code if is_allowed(code) => decode::scalar(&mut self.cursor, code).map(Some),
             _ => Err(DecodeError::WrongType(name)),
         }
     }

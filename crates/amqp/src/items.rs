@@ -168,6 +168,17 @@ pub fn check(item: &[u8]) -> Result<(), DecodeError> {
     }
 }
 
+/// Checks the encoded key of an entry of annotations all the way down. [AMQP 3.2.10]
+///
+/// # Errors
+/// When it is no symbol and no ulong. A string is accepted for a symbol.
+pub fn check_annotation_key(key: &[u8]) -> Result<(), DecodeError> {
+    match key.first() {
+        Some(0x44 | 0x53 | 0x80 | 0xa1 | 0xa3 | 0xb1 | 0xb3) => check(key),
+        _ => Err(DecodeError::WrongType("annotations")),
+    }
+}
+
 /// Whether every content is valid for a value of this format code. [AMQP 1.6]
 const fn is_plain(code: u8) -> bool {
     matches!(

@@ -15,5 +15,5 @@ pub use arrange::arrange;
 pub use batch::batch_parts;
 pub use header::Header;
 pub use map_section::{decode_map_section, encode_map_section};
-pub use properties::Properties;
+pub use properties::{Properties, check_field};
 pub use sections::{BodyKind, Sections};

@@ -56,7 +56,7 @@ impl Default for Config {
             idle_time_out: Some(120_000),
             properties: None,
             incoming_window: 5_000,
-            sasl_mechanisms: ["MSSBCBS", "ANONYMOUS", "PLAIN"].map(Symbol::new).to_vec(),
+            sasl_mechanisms: ["MSSBCBS", "PLAIN", "ANONYMOUS"].map(Symbol::new).to_vec(),
             client_sasl: None,
             sasl_required: false,
             max_sessions: 5_000,

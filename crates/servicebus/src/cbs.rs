@@ -9,7 +9,7 @@ use amqp::error::condition;
 use amqp::{Error, decode, encode};
 use dialect::{Origin, Subject};
 
-use crate::address::{EntityAddress, Node};
+use crate::address::Node;
 use crate::client::Client;
 use crate::errors;
 use crate::request_response::{Request, text};
@@ -83,14 +83,15 @@ impl Client {
             .as_ref()
             .and_then(text)
             .ok_or_else(|| bad_request("The token is missing."))?;
-        check_type(request.text("type"), token)?;
-        let granted = token::verify(token, &scope, self.directory.access(), self.now.wall);
-        let granted = granted.map_err(|reason| {
+        let granted = check_type(request.text("type"), token).and_then(|()| {
+            let access = self.directory.access();
+            token::verify(token, &scope, access, self.now.wall).map_err(token_status)
+        });
+        let granted = granted.inspect_err(|_| {
             self.failures += 1;
             self.refused_credentials += 1;
-            token_status(reason)
         })?;
-        self.check_audience_exists(&scope)?;
+        self.check_audience_exists(audience)?;
         let weaker = self
             .claims
             .put(
@@ -112,22 +113,16 @@ impl Client {
 
     /// Checks that the entity exists: some SDKs detect a missing entity only here.
     /// (docs/spec/amqp.md#2.3)
-    fn check_audience_exists(&self, scope: &str) -> Result<(), Status> {
-        let exists = match Node::parse(scope) {
-            Node::Cbs | Node::Management(None) => true,
-            Node::Entity(EntityAddress { entity, .. })
-            | Node::Management(Some(EntityAddress { entity, .. })) => {
-                entity.is_empty() || self.directory.get(&entity).is_some()
-            }
+    fn check_audience_exists(&self, audience: &str) -> Result<(), Status> {
+        let address = match Node::parse(audience) {
+            Node::Cbs | Node::Management(None) => return Ok(()),
+            Node::Entity(address) | Node::Management(Some(address)) => address,
         };
-        if exists {
-            Ok(())
-        } else {
-            Err(Status::new(
-                404,
-                errors::missing_text(&self.resource(scope)),
-            ))
+        if address.entity.is_empty() || self.directory.get(&address.entity).is_some() {
+            return Ok(());
         }
+        let resource = self.resource(&address.path());
+        Err(Status::new(404, errors::missing_text(&resource)))
     }
 }
 

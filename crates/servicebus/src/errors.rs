@@ -12,7 +12,7 @@ use broker::{Eviction, SessionError, TransactionError};
 mod from_broker;
 
 pub use from_broker::describe_forward_error;
-pub(crate) use from_broker::{request, rule, send, settle};
+pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
 
 /// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {

@@ -6,7 +6,7 @@
 //! standard's order, and a message without an id gets one. A batch is accepted or refused as a
 //! whole.
 
-use amqp::message::{Header, Sections, arrange, batch_parts};
+use amqp::message::{Header, Sections, arrange, batch_parts, check_field};
 use amqp::{DecodeError, Error};
 use broker::{Incoming, Wall};
 use bytes::Bytes;
@@ -157,7 +157,9 @@ impl<'a> Properties<'a> {
             if position == FIELDS {
                 return Err(undecodable(DecodeError::Trailing(item.len())));
             }
-            fields::check(item).map_err(undecodable)?;
+            check_field(position, item)
+                .and_then(|()| fields::check(item))
+                .map_err(undecodable)?;
             properties.take(position, item)?;
             position += 1;
         }
@@ -203,7 +205,7 @@ impl<'a> Annotations<'a> {
         let mut annotations = Self::default();
         let mut items = Items::of(section).map_err(undecodable)?;
         while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
-            fields::check(key)
+            fields::check_annotation_key(key)
                 .and_then(|()| fields::check(value))
                 .map_err(undecodable)?;
             annotations.take(key, value)?;
@@ -226,6 +228,7 @@ impl<'a> Annotations<'a> {
 
     fn check(&self, properties: &Properties<'_>) -> Result<(), Error> {
         if let (Some(key), Some(session)) = (self.partition_key, properties.group_id)
+            && !session.is_empty()
             && key != session
         {
             return Err(errors::partition_key_differs());
@@ -247,7 +250,7 @@ fn scheduled_time(value: &[u8]) -> Result<Option<Wall>, Error> {
 fn check_delivery_annotations(section: &[u8]) -> Result<(), Error> {
     let mut items = Items::of(section).map_err(undecodable)?;
     while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
-        fields::check(key)
+        fields::check_annotation_key(key)
             .and_then(|()| fields::check(value))
             .map_err(undecodable)?;
     }
@@ -295,3 +298,6 @@ fn undecodable(error: DecodeError) -> Error {
 #[cfg(test)]
 #[path = "incoming_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "incoming_type_tests.rs"]
+mod type_tests;

@@ -6,9 +6,13 @@ use bytes::BytesMut;
 
 use super::*;
 
-const DATA: &[u8] = b"\x00\x53\x75\xa0\x02hi";
+pub(super) const DATA: &[u8] = b"\x00\x53\x75\xa0\x02hi";
 
-fn messages(format: u32, payload: &Bytes, max_size: u64) -> Result<Vec<Incoming>, Error> {
+pub(super) fn messages(
+    format: u32,
+    payload: &Bytes,
+    max_size: u64,
+) -> Result<Vec<Incoming>, Error> {
     super::messages(format, payload, max_size, &mut MessageIds::new([0; 16]))
 }
 
@@ -178,6 +182,7 @@ fn a_partition_key_must_equal_the_session_id() {
     };
     assert_eq!(check(&message("one")), Ok(None));
     assert_eq!(check(&message("two")), Err("amqp:not-allowed".to_owned()));
+    assert_eq!(check(&message("")), Ok(None), "no session");
 }
 
 #[test]
@@ -278,7 +283,7 @@ fn an_unknown_message_format_is_refused() {
     assert_eq!(error.condition, "amqp:not-implemented");
 }
 
-const PROPERTIES: &[u8] = b"\x00\x53\x73\xc0\x05\x01\xa1\x02id";
+pub(super) const PROPERTIES: &[u8] = b"\x00\x53\x73\xc0\x05\x01\xa1\x02id";
 const DELIVERY_ANNOTATIONS: &[u8] = b"\x00\x53\x71\xc1\x05\x02\xa3\x01a\x40";
 const FOOTER: &[u8] = b"\x00\x53\x78\xc1\x01\x00";
 
@@ -392,7 +397,7 @@ fn a_message_as_large_as_may_be_is_taken_without_an_id() {
     assert!(growth as u64 <= broker::MAX_GROWTH);
 }
 
-fn batch(parts: &[Bytes]) -> Bytes {
+pub(super) fn batch(parts: &[Bytes]) -> Bytes {
     let mut out = BytesMut::new();
     // An envelope's own sections say what the first message says, and are ignored.
     Fields {

@@ -8,6 +8,7 @@ use access::Operation;
 use amqp::{Error, Value, decode};
 use broker::RequestError;
 use dialect::{Origin, Subject};
+use store::SequenceNumber;
 
 use crate::client::Client;
 use crate::enlist;
@@ -278,6 +279,20 @@ impl Body {
                 "An element of the argument '{key}' has the wrong type."
             ))
         })
+    }
+
+    /// The argument `sequence-numbers`, at most `most` of them. No message has a number below zero.
+    fn sequence_numbers(&self, most: usize) -> Result<Vec<SequenceNumber>, Error> {
+        let numbers = self.elements("sequence-numbers", Value::as_integer)?;
+        if numbers.len() > most {
+            let what = "The array 'sequence-numbers'";
+            return Err(errors::out_of_range(what, most, "elements"));
+        }
+        let number = |number: i64| match u64::try_from(number) {
+            Ok(number) => Ok(SequenceNumber(number)),
+            Err(_) => Err(errors::message_not_found(number)),
+        };
+        numbers.into_iter().map(number).collect()
     }
 
     /// The argument `session-id`.

@@ -285,7 +285,9 @@ impl Client {
         });
     }
 
-    /// Refuses a disposition before the broker saw it; the lock is kept.
+    /// Refuses a disposition before the broker saw it. The lock is kept, unless the client has
+    /// settled the delivery: it has forgotten the message, which the default outcome of the link's
+    /// source gives back at once. [AMQP 3.5.3]
     fn refuse_disposition(
         &mut self,
         disposition: &ReceivedDisposition,
@@ -306,6 +308,14 @@ impl Client {
                 transaction,
                 reason: error.condition.as_str().to_owned(),
             });
+        } else {
+            let default = receiver.default_outcome.as_ref();
+            let (outcome, settlement) = match disposition::decide(None, true, default) {
+                Ok(Decision::Settle(outcome, settlement)) => (outcome, settlement),
+                // The default outcome has the same fault as the one that is refused.
+                Ok(Decision::Wait) | Err(_) => (Outcome::Release, Settlement::Released),
+            };
+            self.settle(disposition, outcome, settlement);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Properties: a message's immutable properties, set by its sender. [AMQP 3.2.4]
 //!
 //! Ids and addresses keep the type that was received, since a reply must repeat it
-//! (docs/spec/amqp.md#rule-11); any type without items is accepted.
+//! (docs/spec/amqp.md#rule-11). [`check_field`] says which types each field may have.
 
 use bytes::{Bytes, BytesMut};
 
@@ -10,8 +10,69 @@ use crate::decode::DecodeError;
 use crate::descriptor;
 use crate::encode;
 use crate::fields::Fields;
+use crate::format;
 use crate::symbol::Symbol;
 use crate::value::Value;
+
+/// The names of the fields, in the order of the list. [AMQP 3.2.4]
+const NAMES: [&str; 13] = [
+    "message-id",
+    "user-id",
+    "to",
+    "subject",
+    "reply-to",
+    "correlation-id",
+    "content-type",
+    "content-encoding",
+    "absolute-expiry-time",
+    "creation-time",
+    "group-id",
+    "group-sequence",
+    "reply-to-group-id",
+];
+
+/// Checks the type of the encoded field `item` at `position` of the list. Texts and symbols are
+/// accepted for each other, as in all composite types.
+///
+/// # Errors
+/// When the standard does not allow the type there.
+#[inline]
+pub fn check_field(position: usize, item: &[u8]) -> Result<(), DecodeError> {
+    let code = item.first().copied().unwrap_or(format::NULL);
+    let is_allowed = match position {
+        0 | 5 => is_id(code),
+        1 => matches!(code, format::BINARY_8 | format::BINARY_32),
+        8 | 9 => code == format::TIMESTAMP,
+        11 => matches!(code, format::UINT_0 | format::SMALL_UINT | format::UINT),
+        _ => is_text(code),
+    };
+    if is_allowed || code == format::NULL {
+        return Ok(());
+    }
+    let name = NAMES.get(position).copied();
+    Err(DecodeError::WrongType(name.unwrap_or("properties")))
+}
+
+/// Whether a message id may have the type. [AMQP 3.2.11 to 3.2.14]
+fn is_id(code: u8) -> bool {
+    is_text(code)
+        || matches!(
+            code,
+            format::ULONG_0
+                | format::SMALL_ULONG
+                | format::ULONG
+                | format::UUID
+                | format::BINARY_8
+                | format::BINARY_32
+        )
+}
+
+fn is_text(code: u8) -> bool {
+    matches!(
+        code,
+        format::STRING_8 | format::STRING_32 | format::SYMBOL_8 | format::SYMBOL_32
+    )
+}
 
 /// [AMQP 3.2.4]. Ids keep the type they came in.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,12 +115,12 @@ impl Properties {
 
     fn fields(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
-            message_id: fields.scalar("message-id")?,
+            message_id: fields.scalar("message-id", is_id)?,
             user_id: fields.binary("user-id")?,
-            to: fields.scalar("to")?,
+            to: fields.scalar("to", is_text)?,
             subject: fields.text("subject")?,
-            reply_to: fields.scalar("reply-to")?,
-            correlation_id: fields.scalar("correlation-id")?,
+            reply_to: fields.scalar("reply-to", is_text)?,
+            correlation_id: fields.scalar("correlation-id", is_id)?,
             content_type: fields.symbol("content-type")?,
             content_encoding: fields.symbol("content-encoding")?,
             absolute_expiry_time: fields.timestamp("absolute-expiry-time")?,

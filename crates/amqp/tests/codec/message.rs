@@ -202,20 +202,29 @@ fn a_header_or_properties_of_a_wrong_kind_are_refused_by_field() {
 }
 
 #[test]
-fn ids_of_any_simple_type_are_kept_as_they_came() {
+fn ids_keep_the_type_that_they_came_in_if_the_standard_allows_it() {
+    let with = |id: Value| Properties {
+        message_id: Some(id),
+        ..Properties::default()
+    };
     for id in [
         Value::Ulong(7),
         Value::Uuid([1; 16]),
         Value::from("text"),
         Value::Binary(Bytes::from_static(b"bin")),
-        Value::Int(-1),
     ] {
-        let properties = Properties {
-            message_id: Some(id),
-            ..Properties::default()
-        };
-        let section = written(|out| properties.encode(out));
-        assert_eq!(Properties::decode(&section), Ok(properties));
+        let section = written(|out| with(id.clone()).encode(out));
+        assert_eq!(Properties::decode(&section), Ok(with(id)));
+    }
+    for id in [
+        Value::Int(-1),
+        Value::Bool(true),
+        Value::List(Vec::new()),
+        Value::Map(Vec::new()),
+    ] {
+        let section = written(|out| with(id.clone()).encode(out));
+        let refused = Err(DecodeError::WrongType("message-id"));
+        assert_eq!(Properties::decode(&section), refused, "{id:?}");
     }
 }
 

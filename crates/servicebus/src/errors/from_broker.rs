@@ -1,5 +1,7 @@
 //! From broker: the broker's errors as the conditions and sentences that clients know.
 
+use std::fmt::Display;
+
 use amqp::error::condition;
 use amqp::{Error, Symbol};
 use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError, SettleError};
@@ -70,18 +72,22 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
             "The message is locked with its session: renew the lock of the session.",
         ),
         RequestError::Refused(error) => send(error, resource),
-        RequestError::MessageNotFound(number) => Error::new(
-            condition::MESSAGE_NOT_FOUND,
-            format!(
-                "The message with sequence number {} was not found, or it is neither deferred nor \
-                 scheduled.",
-                number.0
-            ),
-        ),
+        RequestError::MessageNotFound(number) => message_not_found(number.0),
         RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Transaction(error) => transaction(error),
         RequestError::Invalid(text) => bad_argument(text.clone()),
     }
+}
+
+/// No message of this number can be received or cancelled.
+pub(crate) fn message_not_found(number: impl Display) -> Error {
+    Error::new(
+        condition::MESSAGE_NOT_FOUND,
+        format!(
+            "The message with sequence number {number} was not found, or it is neither deferred \
+             nor scheduled."
+        ),
+    )
 }
 
 /// Why a rule was not added, removed or listed. (docs/spec/amqp.md#7.3)

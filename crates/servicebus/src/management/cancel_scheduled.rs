@@ -1,13 +1,11 @@
 //! Cancel-scheduled-message: removes scheduled messages before their activation, all or none.
 //! (docs/spec/amqp.md#7.3)
 
-use amqp::{Error, Value};
+use amqp::Error;
 use broker::{Command, RequestError, RequestId};
-use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::errors;
 use crate::incoming::MAX_BATCH;
 use crate::link::EntityRef;
 use crate::response::{self, Status};
@@ -16,12 +14,7 @@ use crate::response::{self, Status};
 const OVERHEAD: usize = 64;
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
-    let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
-    let numbers = body.elements("sequence-numbers", number)?;
-    if numbers.len() > MAX_BATCH {
-        let what = "The array 'sequence-numbers'";
-        return Err(errors::out_of_range(what, MAX_BATCH, "elements"));
-    }
+    let numbers = body.sequence_numbers(MAX_BATCH)?;
     let (entity, count) = (entity_ref.id, numbers.len());
     let command = Box::new(move |request| Command::CancelScheduled {
         request,

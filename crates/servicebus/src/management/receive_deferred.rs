@@ -1,9 +1,8 @@
 //! Receive-by-sequence-number: the only way to receive a deferred message.
 //! (docs/spec/amqp.md#7.3; docs/spec/entities.md#12)
 
-use amqp::{Error, Value};
+use amqp::Error;
 use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId, SubqueueId};
-use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
@@ -22,15 +21,7 @@ const USUAL_BYTES: usize = 256 << 10;
 const MAX_BYTES: usize = 32 << 20;
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
-    let number = |value: &Value| u64::try_from(value.as_integer()?).ok().map(SequenceNumber);
-    let numbers = body.elements("sequence-numbers", number)?;
-    if numbers.len() > MAX_NUMBERS {
-        return Err(errors::out_of_range(
-            "The array 'sequence-numbers'",
-            MAX_NUMBERS,
-            "elements",
-        ));
-    }
+    let numbers = body.sequence_numbers(MAX_NUMBERS)?;
     let mode = match body.integer("receiver-settle-mode")? {
         Some(0) => ReceiveMode::ReceiveAndDelete,
         None | Some(1) => ReceiveMode::PeekLock,
@@ -70,10 +61,13 @@ impl Client {
             Err(error) => self.refuse_by_broker(&pending, &error),
             Ok(found) => {
                 let now = self.now;
-                let messages = found.iter().map(|delivery| ListedMessage {
-                    message: &delivery.message,
-                    view: View::Deferred(receiver::lock(delivery, now)),
-                    token: Some(delivery.token),
+                let messages = found.iter().map(|delivery| {
+                    let lock = receiver::lock(delivery, now);
+                    ListedMessage {
+                        message: &delivery.message,
+                        view: View::Deferred(lock),
+                        token: lock.map(|lock| lock.token),
+                    }
                 });
                 self.answer_request(&pending, Status::ok(), |out| {
                     message_list::write(out, messages);

@@ -113,9 +113,18 @@ fn filter(description: &Map) -> Result<FilterDescription, Error> {
 }
 
 fn action(description: &Map) -> Result<Option<String>, Error> {
-    let action = member(description, "sql-rule-action")?;
-    let text = action.map(expression).transpose()?;
-    Ok(text.filter(|text| !text.is_empty()).map(str::to_owned))
+    let Some(action) = member(description, "sql-rule-action")? else {
+        return Ok(None);
+    };
+    // A map without an expression is how a client writes that there is no action.
+    if matches!(
+        value::lookup(action, "expression"),
+        None | Some(Value::Null)
+    ) {
+        return Ok(None);
+    }
+    let text = expression(action)?;
+    Ok((!text.is_empty()).then(|| text.to_owned()))
 }
 
 fn member<'a>(map: &'a Map, key: &str) -> Result<Option<&'a Map>, Error> {

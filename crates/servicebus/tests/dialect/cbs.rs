@@ -193,7 +193,10 @@ fn the_texts_of_refusals_are_the_contracts() {
     let (code, text) = put(&mut world, &pair, ORDERS, &token(ORDERS, "root", KEY, 0));
     assert_eq!(
         (code, text.as_str()),
-        (401, "ExpiredToken: The token is expired.")
+        (
+            401,
+            "ExpiredToken: The token is expired. Expiration time: '2023-11-14 22:13:20Z'."
+        )
     );
     let (code, text) = put(
         &mut world,
@@ -207,7 +210,7 @@ fn the_texts_of_refusals_are_the_contracts() {
     );
     let (code, _) = put(&mut world, &pair, ORDERS, "SharedAccessSignature what?");
     assert_eq!(code, 400);
-    let nowhere = "sb://host:5672/nowhere/$management";
+    let nowhere = "sb://host:5672/Nowhere/$management";
     let (code, text) = put(
         &mut world,
         &pair,
@@ -216,7 +219,7 @@ fn the_texts_of_refusals_are_the_contracts() {
     );
     assert_eq!(code, 404);
     assert!(
-        text.starts_with("The messaging entity 'sb://host/nowhere' could not be found."),
+        text.starts_with("The messaging entity 'sb://host/Nowhere' could not be found."),
         "{text}"
     );
     let (code, _) = put(

@@ -185,4 +185,8 @@ fn refused_credentials_are_counted() {
         world.call(&pair, &request).expect("an answer");
         assert_eq!(world.server.refused_credentials(), 1);
     }
+    let mut request = Request::put_token(audience, "abc.def.ghi");
+    request.properties[1].1 = amqp::Value::from("jwt");
+    world.call(&pair, &request).expect("an answer");
+    assert_eq!(world.server.refused_credentials(), 2);
 }

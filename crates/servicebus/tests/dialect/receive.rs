@@ -269,6 +269,19 @@ fn a_reason_that_is_too_long_is_refused_and_the_lock_kept() {
 }
 
 #[test]
+fn a_settled_disposition_that_is_refused_gives_the_message_back_at_once() {
+    let of_a_list = modified(false, vec![(Value::from("a"), Value::List(Vec::new()))]);
+    for state in [of_a_list, dead_letter(&"x".repeat(4_097), "")] {
+        let (mut world, receiver, received) = locked();
+        world.dispose(&received, state, true);
+        assert_eq!(world.outcomes(receiver), []);
+        let again = world.received(receiver).pop().expect("it is available");
+        assert_eq!(again.body(), received.body());
+        assert_eq!(again.header(), received.header(), "released");
+    }
+}
+
+#[test]
 fn an_expiring_message_says_when_on_the_wire() {
     let mut world = World::new();
     let mut payload = BytesMut::new();

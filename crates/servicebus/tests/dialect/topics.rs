@@ -206,13 +206,31 @@ fn shown(rules: &Value) -> Vec<(Described, Described, Value)> {
 }
 
 #[test]
+fn a_rule_whose_action_has_no_expression_has_none() {
+    let mut world = world();
+    let pair = world.pair(&format!("{NODE}/$management"));
+    let actions = [map(vec![]), map(vec![("expression", Value::Null)]), sql("")];
+    for (index, action) in actions.into_iter().enumerate() {
+        let rule = vec![("sql-filter", sql("n > 5")), ("sql-rule-action", action)];
+        let response = add(&mut world, &pair, &format!("rule{index}"), rule);
+        assert_eq!(response.code(), 200);
+    }
+    let listed = call(&mut world, &pair, "enumerate-rules", Vec::new());
+    let shown = shown(&listed.entry("rules"));
+    assert_eq!(shown.len(), 4);
+    for (_, action, name) in shown {
+        assert_eq!(action, (0x0000_0137_0000_0005, Vec::new()), "{name:?}");
+    }
+}
+
+#[test]
 fn a_bad_rule_is_refused_and_changes_nothing() {
     let mut world = world();
     let pair = world.pair(&format!("{NODE}/$management"));
     let argument = (400, "com.microsoft:argument-error".to_owned());
     let long = "x".repeat(1_025);
     let huge = map(vec![("label", Value::from(&*"x".repeat(65_537)))]);
-    let bad: [Vec<(&str, Value)>; 8] = [
+    let bad: [Vec<(&str, Value)>; 9] = [
         vec![("correlation-filter", huge)],
         vec![],
         vec![("sql-filter", sql("n >"))],
@@ -223,6 +241,10 @@ fn a_bad_rule_is_refused_and_changes_nothing() {
         vec![
             ("sql-filter", sql("1=1")),
             ("sql-rule-action", sql("SET sys.SequenceNumber = 1")),
+        ],
+        vec![
+            ("sql-filter", sql("1=1")),
+            ("sql-rule-action", map(vec![("expression", Value::Int(1))])),
         ],
     ];
     for rule in bad {
